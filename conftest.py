@@ -16,7 +16,7 @@ import pytest
 import typer.testing
 from hypothesis import settings
 
-from hedgerow.engines.dialects import priority
+from hedgerow.engines.dialects import levels
 from hedgerow.noise import secure
 from hedgerow.testing.simulated import SimulatedNoise
 
@@ -40,14 +40,14 @@ def draw_from(stream: SimulatedNoise) -> None:
 
     secure._gaussian = of(stream.discrete_gaussian)
     secure._geometric = of(stream.two_sided_geometric)
-    secure.os = priority.os = SimpleNamespace(urandom=stream.generator().bytes)
+    secure.os = levels.os = SimpleNamespace(urandom=stream.generator().bytes)
 
 
 def draw_from_the_operating_system() -> None:
     """Undo it."""
     for name, sampler in REAL.items():
         setattr(secure, name, sampler)
-    secure.os = priority.os = OPERATING_SYSTEM
+    secure.os = levels.os = OPERATING_SYSTEM
 
 
 def seeded(name: str) -> SimulatedNoise:
@@ -82,4 +82,4 @@ def pytest_fixture_setup(
         return (yield)
     finally:
         secure._gaussian, secure._geometric, secure.os = before
-        priority.os = secure.os
+        levels.os = secure.os

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.counted_values import Histogram
 from hedgerow.resampling.replicates import poisson_replicates
 
 Values = NDArray[np.int64]

@@ -19,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import hedgerow as hg
-from hedgerow.inference.bootstrap.replicates import Replicates, standard_error_parts
+from hedgerow.inference.bootstrap.replicate_summary import Replicates, standard_error_parts
 from hedgerow.release.execute import read_histograms
 from hedgerow.statistics.statistic import Statistic
 from hedgerow.testing.simulated import SimulatedNoise, draw_estimates

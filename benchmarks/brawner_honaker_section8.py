@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.inference.bootstrap.calibrated import calibrated_interval
-from hedgerow.inference.bootstrap.replicates import Replicates, brawner_honaker_total_variance, chi_square_share
+from hedgerow.inference.bootstrap.replicate_intervals import calibrated_interval
+from hedgerow.inference.bootstrap.replicate_summary import Replicates, brawner_honaker_total_variance, chi_square_share
 from hedgerow.inference.interval import normal_quantile
 
 PRINTED = {"unbiased": 0.801, "conservative": 0.971, "most conservative": 1.0}

@@ -48,10 +48,10 @@ from sklearn.tree import DecisionTreeClassifier
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.multicalibration import family_of, log_loss
-from hedgerow.multicalibration.groups.columns import records_of
-from hedgerow.multicalibration.mechanisms.mechanism import Setting
-from hedgerow.multicalibration.mechanisms.table import Table
-from hedgerow.multicalibration.model.records import HIGH, LOW, Records
+from hedgerow.multicalibration.calibrated_model import HIGH, LOW, Records
+from hedgerow.multicalibration.calibration_mechanism import Setting
+from hedgerow.multicalibration.count_table import CountTable
+from hedgerow.multicalibration.family import records_of
 from hedgerow.testing.simulated import SimulatedNoise
 
 Floats = NDArray[np.float64]
@@ -146,7 +146,7 @@ def loss(label: NDArray[np.int64], score: Floats) -> float:
 
 def fits(names: list[str], splits: int, draws: int) -> Iterator[dict[str, Any]]:
     """Yield one line for each fit: what was fitted, and by how much the log loss rose."""
-    table = Table()
+    table = CountTable()
     for name in names:
         data = DATA[name]()
         family = family_of(data.declared)

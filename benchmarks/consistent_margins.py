@@ -16,15 +16,15 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from hedgerow.release.cells.adjusted import non_negative, whole_numbers
-from hedgerow.release.cells.cells import TableCells
 from hedgerow.release.cells.margins import ReleasedMargin, consistent_table
-from hedgerow.release.cells.shape import Axis, Hierarchy, TableShape
+from hedgerow.release.cells.printed_numbers import non_negative, whole_numbers
+from hedgerow.release.cells.shape import Hierarchy, TableDimension, TableShape
+from hedgerow.release.cells.table_cells import TableCells
 from hedgerow.release.publication.formats.csv import write as write_csv
 from hedgerow.release.publication.publication import Publication
 
 LENGTHS = (13, 50, 1000)
-SHAPE = TableShape(tuple(Axis(f"c{place}", tuple(range(levels))) for place, levels in enumerate(LENGTHS)))
+SHAPE = TableShape(tuple(TableDimension(f"c{place}", tuple(range(levels))) for place, levels in enumerate(LENGTHS)))
 REGIONS = Hierarchy.of("c2", "region", {int(at): [d for d in range(1000) if int(d**0.5) == at] for at in range(32)})
 
 

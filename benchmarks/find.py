@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from reproduction.pums import pums
 
 from hedgerow.facts.relation import Relation
-from hedgerow.find.narrowest import narrowest_bounds
+from hedgerow.find.found import narrowest_bounds
 from hedgerow.find.search import BoundsSearch, CategoriesSearch, Place
 from hedgerow.testing.simulated import SimulatedNoise
 

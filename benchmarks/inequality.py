@@ -26,9 +26,8 @@ from numpy.typing import NDArray
 from quantiles import Population, Setting, readings
 
 import hedgerow as hg
-from hedgerow.inference.distribution.distribution import Distribution, Read
-from hedgerow.inference.distribution.inequality import gini, lorenz
-from hedgerow.inference.distribution.part_of_median import share_below_of_median
+from hedgerow.inference.distribution.inequality import gini, lorenz, share_below_of_median
+from hedgerow.inference.distribution.noisy_distribution import Distribution, Read
 
 Floats = NDArray[np.float64]
 SEED = 20261123

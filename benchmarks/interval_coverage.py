@@ -19,11 +19,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.inference.bootstrap.calibrated import calibrated_interval
-from hedgerow.inference.bootstrap.intervals import conservative_interval, most_conservative_interval, unbiased_interval
-from hedgerow.inference.bootstrap.replicates import Replicates
+from hedgerow.inference.bootstrap.replicate_intervals import (
+    calibrated_interval,
+    conservative_interval,
+    most_conservative_interval,
+    unbiased_interval,
+)
+from hedgerow.inference.bootstrap.replicate_summary import Replicates
 from hedgerow.inference.interval import normal_quantile
-from hedgerow.resampling.n_resamples import choose_n_resamples
+from hedgerow.resampling.replicates import choose_n_resamples
 
 GRID = np.linspace(0.0, 1.0, 256)
 CENTRE = 0.5

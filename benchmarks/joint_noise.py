@@ -16,7 +16,7 @@ from tests.unit.release.joint_questions import FAR, NEAR, N, asked, noise_of
 import hedgerow as hg
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.number import gaussian_mu
+from hedgerow.mechanisms.noisy_counts import gaussian_mu
 from hedgerow.release.designs.chooser import choose
 from hedgerow.testing.simulated import SimulatedNoise, Study
 

@@ -29,8 +29,8 @@ import numpy as np
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.chain import Chain, read_header, reserve_body
-from hedgerow.ledger.entry import digest
 from hedgerow.ledger.guarantee import with_one_more
+from hedgerow.ledger.ledger_entry import digest
 from hedgerow.ledger.store import Ledger, Reserved
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import (

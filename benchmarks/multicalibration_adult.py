@@ -49,8 +49,8 @@ from reproduction.multicalibration.scores import Judged, judge
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.multicalibration import Multicalibrator, family_of
-from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Setting, mechanism_named
-from hedgerow.multicalibration.model.records import Records
+from hedgerow.multicalibration.calibrated_model import Records
+from hedgerow.multicalibration.calibration_mechanism import CalibrationMechanism, Setting, mechanism_named
 from hedgerow.testing.published import NoPrivacy
 from hedgerow.testing.simulated import SimulatedNoise
 

@@ -18,12 +18,11 @@ import numpy as np
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import certify
-from hedgerow.multicalibration.groups.family import Family
-from hedgerow.multicalibration.groups.groups import Categories
-from hedgerow.multicalibration.mechanisms.cells import exact_cells
-from hedgerow.multicalibration.mechanisms.mechanism import Setting
-from hedgerow.multicalibration.mechanisms.rounds import Rounds
-from hedgerow.multicalibration.model.records import STEPS, Records
+from hedgerow.multicalibration.calibrated_model import STEPS, Records
+from hedgerow.multicalibration.calibration_mechanism import Setting
+from hedgerow.multicalibration.declared_groups import CategoryGroups
+from hedgerow.multicalibration.family import Family
+from hedgerow.multicalibration.rounds import Rounds, exact_cells
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.testing.simulated import SimulatedNoise
 
@@ -50,7 +49,7 @@ def main() -> None:
     """Run each step once and print what it took."""
     numbers = [int(word) for word in sys.argv[1:] if word.isdigit()]
     rows = numbers[0] if numbers else 1_000_000
-    family = Family(tuple(Categories(name, tuple(range(size))) for name, size in SIZES.items()), depth=2)
+    family = Family(tuple(CategoryGroups(name, tuple(range(size))) for name, size in SIZES.items()), depth=2)
     print(f"{rows:,} rows, {len(family.groups):,} groups, M = {family.most_groups}, {family.atoms:,} atoms")
     classes, scores, labels = made_up(rows, family)
     public = Setting(family, Relation.ADD_REMOVE, None)

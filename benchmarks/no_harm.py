@@ -8,8 +8,8 @@ with at least 50 test rows. Base models are fitted on other rows than those that
 ``mcgrad``) is not private; it runs in the environment whose Python is named, on the same scores, rows and groups.
 
 Poor base models are those whose log loss improves by more than .004 when cells move at 2.5 sd each and nothing is taken
-back ("2.5 sd"). Noise is a seeded stand-in. Times are CPU seconds of `Table.run` and of its predictions, and those of
-MCGrad on the same rows. 23 November 2026 (MCGrad: the day before), five splits, add-remove:
+back ("2.5 sd"). Noise is a seeded stand-in. Times are CPU seconds of `CountTable.run` and of its predictions, and those
+of MCGrad on the same rows. 23 November 2026 (MCGrad: the day before), five splits, add-remove:
 
     harmed            fits     all   ε = .3   ε = 1   ε = 3   Adult   Adult, 3,000    PUMS    made
     table              240    .013     .037    .000    .000    .017           .017    .017    .000
@@ -57,10 +57,10 @@ from reproduction.source import data_file
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.multicalibration import family_of, log_loss
-from hedgerow.multicalibration.groups.columns import records_of
-from hedgerow.multicalibration.mechanisms.mechanism import Setting
-from hedgerow.multicalibration.mechanisms.table import Table
-from hedgerow.multicalibration.model.records import Records
+from hedgerow.multicalibration.calibrated_model import Records
+from hedgerow.multicalibration.calibration_mechanism import Setting
+from hedgerow.multicalibration.count_table import CountTable
+from hedgerow.multicalibration.family import records_of
 from hedgerow.testing.simulated import SimulatedNoise
 
 warnings.simplefilter("ignore")
@@ -188,7 +188,7 @@ def with_mcgrad(python: str, split: Split, score: Floats) -> tuple[Floats, float
     return np.array(scores), fit, predict
 
 
-def fits(splits: int, relation: Relation, ways: dict[str, Table], mcgrad: str | None) -> Iterator[dict[str, Any]]:
+def fits(splits: int, relation: Relation, ways: dict[str, CountTable], mcgrad: str | None) -> Iterator[dict[str, Any]]:
     """Yield one line for each fit: what was fitted, losses and worst-group errors before and after, and times."""
     for seed in range(splits):
         for number, (name, load) in enumerate(DATA.items()):
@@ -237,7 +237,7 @@ def main() -> None:
     parser.add_argument("--relation", default="add-remove", choices=[str(relation) for relation in Relation])
     parser.add_argument("--mcgrad", metavar="PYTHON", help="the Python of an environment that has the package mcgrad")
     options = parser.parse_args()
-    ways = {"table": Table(), "2.5 sd": Table(z=2.5, level=1.0, gain=-1e9)}
+    ways = {"table": CountTable(), "2.5 sd": CountTable(z=2.5, level=1.0, gain=-1e9)}
     found = pd.DataFrame(fits(options.splits, Relation(options.relation), ways, options.mcgrad))
     pd.set_option("display.width", 200, "display.max_columns", 40, "display.max_rows", 200)
     keys = ["data", "base"]

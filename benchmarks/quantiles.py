@@ -39,9 +39,9 @@ from numpy.typing import NDArray
 from reproduction.pums import pums
 
 import hedgerow as hg
-from hedgerow.demo.population import draw_survey
-from hedgerow.mechanisms.tree_counts import TreeCounts
-from hedgerow.release.designs.distribution import DistributionStatistic, TableReading
+from hedgerow.demo.run import draw_survey
+from hedgerow.mechanisms.histograms import TreeCounts
+from hedgerow.release.designs.column_distribution import DistributionStatistic, TableReading
 from hedgerow.testing.simulated import SimulatedNoise, Study
 
 Floats = NDArray[np.float64]

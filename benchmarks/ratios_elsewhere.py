@@ -19,7 +19,7 @@ from benchmarks.mean_against_others import environment
 from benchmarks.ratios import IN_MEMORY, Line, Work, compared, complete, in_memory, price
 
 import hedgerow as hg
-from hedgerow.accounting.resampled import Pair, PairKind, release_curve
+from hedgerow.accounting.poisson_mixtures import MixturePair, PairKind, release_curve
 
 WIDTHS = itertools.count()
 MEANS = """
@@ -56,7 +56,7 @@ def prices() -> Iterator[Work]:
             one.self_compose(k).get_epsilon_for_delta(1e-6)
 
         def ours(k: int = k) -> None:
-            pair = Pair(PairKind.ONE_SIDED, math.sqrt(k) * (1.0 + 1e-6 * next(WIDTHS)), 1.0)
+            pair = MixturePair(PairKind.ONE_SIDED, math.sqrt(k) * (1.0 + 1e-6 * next(WIDTHS)), 1.0)
             release_curve([pair], n_resamples=k).epsilon_upper(1e-6)
 
         yield Work(f"price of {k:,} resamples, add-remove", "dp_accounting's builder", theirs, ours, 0.01)

@@ -29,7 +29,7 @@ import pyarrow.parquet
 from reproduction.pums import pums
 
 import hedgerow as hg
-from hedgerow.mechanisms.number import gaussian_mu
+from hedgerow.mechanisms.noisy_counts import gaussian_mu
 from hedgerow.regression.regression import Regression
 from hedgerow.regression.release_regression import (
     PlannedRegression,

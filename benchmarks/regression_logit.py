@@ -36,12 +36,12 @@ import numpy as np
 import pyarrow as pa
 
 import hedgerow as hg
-from hedgerow.mechanisms.adaptive.logistic import logistic
-from hedgerow.regression.logit.logit_regression import LogitRegression
-from hedgerow.regression.logit.model import LogitRecords
+from hedgerow.mechanisms.newton_steps import logistic
 from hedgerow.regression.logit.newton import precisions
-from hedgerow.regression.logit.release_logit import PlannedLogit, drawn_logit, read_logit
-from hedgerow.resampling.histogram import Histogram
+from hedgerow.regression.logit_model import LogitRecords
+from hedgerow.regression.logit_regression import LogitRegression
+from hedgerow.regression.release_logit import PlannedLogit, drawn_logit, read_logit
+from hedgerow.resampling.counted_values import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
 
 FORMULA = "income ~ age + hours + educ + C(sex)"

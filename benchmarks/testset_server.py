@@ -29,7 +29,7 @@ from pathlib import Path
 from hedgerow.ledger.store import Ledger
 from hedgerow.testset import TestSet, TestSetClient
 from hedgerow.testset.file_columns import FileColumns
-from hedgerow.testset.score import Score
+from hedgerow.testset.scores import Score
 
 RECORDS = 2_000
 

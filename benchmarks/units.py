@@ -29,11 +29,11 @@ from numpy.typing import NDArray
 import hedgerow as hg
 from hedgerow.inference.joint.functions import gradient
 from hedgerow.mechanisms.joint_moments import JointMoments
-from hedgerow.noise.table import AdditiveTable
+from hedgerow.noise.lattice import AdditiveTable
 from hedgerow.release.designs.joint_statistic import JointStatistic
 from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign
 from hedgerow.release.plan import Plan
-from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.counted_values import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
 
 Floats = NDArray[np.float64]

@@ -34,14 +34,13 @@ from reproduction.pums import pums
 import hedgerow as hg
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Missing
-from hedgerow.facts.relation import Relation, Target
-from hedgerow.facts.weights import Weights
+from hedgerow.facts.relation import Relation, Target, Weights
 from hedgerow.inference.joint.estimates import estimate
 from hedgerow.inference.joint.functions import gradient, value_of
 from hedgerow.inference.joint.totals import JointTotals, SideBySide
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE
 from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.designs.joint import joint_release
+from hedgerow.release.designs.joint_release import joint_release
 from hedgerow.statistics.statistic import Statistic
 
 Floats = NDArray[np.float64]

@@ -11,7 +11,7 @@ import typer
 from sphinx.application import Sphinx
 
 from hedgerow.cli.main import app as program
-from hedgerow.cli.verbs.explain import load_registry
+from hedgerow.cli.verbs.learning import load_registry
 
 FAMILIES = {
     "1": "What is asked for",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hedgerow.inference.bootstrap.replicates import brawner_honaker_sampling_variance, chi_square_share
+from hedgerow.inference.bootstrap.replicate_summary import brawner_honaker_sampling_variance, chi_square_share
 from reproduction.brawner_honaker.theory import published_intervals
 
 from ..drawing import BLUE, INK, ORANGE, Drawing

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 import hedgerow as hg
 from hedgerow.regression.release_regression import drawn_regression, read_regression
 from hedgerow.release.execute import read_histograms
-from hedgerow.statistics.bootstrap import UserFunction
+from hedgerow.statistics.own_functions import FunctionOfTheUser
 from hedgerow.testing.simulated import SimulatedNoise, Study
 
 from ..drawing import BLUE, INK, ORANGE, Drawing
@@ -48,7 +48,7 @@ def slope(totals: Mapping[str, float]) -> float:
     return (xy - x * y) / (xx - x * x) * INCOME[1] / EDUC[1]
 
 
-def by_bootstrap() -> UserFunction:
+def by_bootstrap() -> FunctionOfTheUser:
     """Return the slope as a statistic of a bootstrap, with its four features."""
     features = {
         "x": (x_of, (-0.5, 0.5)),

@@ -20,7 +20,7 @@ from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.options import current_release
 from hedgerow.release.plan import make_plan
 from hedgerow.release.request import parse_request
-from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.counted_values import Histogram
 from hedgerow.statistics.mean import mean
 from hedgerow.testing.simulated import SimulatedNoise, draw_estimates, grid_sums
 

@@ -18,14 +18,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.accounting.calibrate import least_noise
 from hedgerow.accounting.compose import profile_of
+from hedgerow.accounting.poisson_mixtures import MixturePair, PairKind, release_curve
 from hedgerow.accounting.profile import GaussianProfile
-from hedgerow.accounting.resampled import Pair, PairKind, release_curve
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation, parse_relation
-from hedgerow.inference.bootstrap.replicates import brawner_honaker_total_variance, chi_square_share
+from hedgerow.inference.bootstrap.replicate_summary import brawner_honaker_total_variance, chi_square_share
 from hedgerow.inference.interval import normal_quantile
 from hedgerow.mechanisms.mechanism import AveragedLaplaceNoise, Composition, LaplaceNoise
-from hedgerow.mechanisms.number import gaussian_mu
+from hedgerow.mechanisms.noisy_counts import gaussian_mu
 
 Array = NDArray[np.float64]
 
@@ -146,7 +146,7 @@ def bootstrap_epsilon(rho: float, *, n_resamples: int, delta: float, relation: s
     4.87
     """
     kind = PairKind.SAME_CELL if parse_relation(relation) is Relation.REPLACE_ONE else PairKind.ONE_SIDED
-    pair = Pair(kind, math.sqrt(n_resamples / (2.0 * rho)), 0.5)
+    pair = MixturePair(kind, math.sqrt(n_resamples / (2.0 * rho)), 0.5)
     return release_curve((pair,), n_resamples=n_resamples).epsilon_upper(delta)
 
 
@@ -160,7 +160,7 @@ def attained_epsilon(rho: float, *, n_resamples: int, delta: float) -> float:
     >>> round(attained_epsilon(0.5, n_resamples=50, delta=1e-6), 2)
     5.17
     """
-    pair = Pair(PairKind.ONE_SIDED, math.sqrt(n_resamples / (2.0 * rho)), 1.0)
+    pair = MixturePair(PairKind.ONE_SIDED, math.sqrt(n_resamples / (2.0 * rho)), 1.0)
     return release_curve((pair,), n_resamples=n_resamples).epsilon_upper(delta)
 
 

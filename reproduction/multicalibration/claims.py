@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.multicalibration import log_loss
-from hedgerow.multicalibration.groups.groups import family_of
-from hedgerow.multicalibration.mechanisms.mechanism import Setting
-from hedgerow.multicalibration.mechanisms.table import Table
-from hedgerow.multicalibration.model.records import Records
+from hedgerow.multicalibration.calibrated_model import Records
+from hedgerow.multicalibration.calibration_mechanism import Setting
+from hedgerow.multicalibration.count_table import CountTable
+from hedgerow.multicalibration.declared_groups import family_of
 from hedgerow.testing.published import NoPrivacy
 from hedgerow.testing.simulated import SimulatedNoise
 
@@ -56,11 +56,11 @@ def table_accuracy(epsilon: float, runs: int) -> tuple[float, float]:
     family = family_of({"race": list(RACES), "sex": list(SEXES)})
     setting = Setting(family, Relation.ADD_REMOVE, None)
     train, test = (np.column_stack([part.race, part.sex]) for part in (data.train, data.test))
-    described = Table().describe(setting, Budget(epsilon, 0.0))
+    described = CountTable().describe(setting, Budget(epsilon, 0.0))
     records = Records.of(family, train, base.train, data.train.label)
     found = []
     for seed in range(runs):
-        made = Table().run(setting, described, records, SimulatedNoise(seed)).calibration
+        made = CountTable().run(setting, described, records, SimulatedNoise(seed)).calibration
         found.append([
             judge(made.apply(family, classes, scores), part).accuracy
             for classes, scores, part in ((train, base.train, data.train), (test, base.test, data.test))
@@ -79,16 +79,16 @@ def over_fitted(runs: int) -> dict[str, float]:
     classes = np.column_stack([number["sex"], race]).astype(np.int64)
     label, family = number["married"].astype(np.int64), family_of({"sex": [0, 1], "race": [0, 1, 2, 3]})
     setting, found = Setting(family, Relation.ADD_REMOVE, None), []
-    described = Table().describe(setting, Budget(1.0, 0.0))
+    described = CountTable().describe(setting, Budget(1.0, 0.0))
     for seed in range(runs):
         order = np.random.default_rng(seed).permutation(len(label))
         own, others, test = order[:TRAIN], order[TRAIN:CALIBRATE], order[CALIBRATE:]
         tree = DecisionTreeClassifier(min_samples_leaf=LEAST, random_state=seed).fit(X[own], label[own])
         score = np.clip(tree.predict_proba(X)[:, 1], 0.001, 0.999)
         losses = [log_loss(label[test], score[test])]
-        for mechanism, on in ((NoPrivacy(), own), (NoPrivacy(), others), (Table(), others)):
+        for mechanism, on in ((NoPrivacy(), own), (NoPrivacy(), others), (CountTable(), others)):
             records = Records.of(family, classes[on], score[on], label[on])
-            asked = described if isinstance(mechanism, Table) else None
+            asked = described if isinstance(mechanism, CountTable) else None
             made = mechanism.run(setting, asked, records, SimulatedNoise(seed)).calibration
             losses.append(log_loss(label[test], made.apply(family, classes[test], score[test])))
         found.append(losses)

@@ -21,13 +21,12 @@ import numpy as np
 
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.multicalibration.groups.groups import family_of
-from hedgerow.multicalibration.mechanisms.input_perturbation import InputPerturbation
-from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Setting
-from hedgerow.multicalibration.mechanisms.numeric_sparse import NumericSparse
-from hedgerow.multicalibration.mechanisms.rounds import Rounds
-from hedgerow.multicalibration.mechanisms.table import Table
-from hedgerow.multicalibration.model.records import Records
+from hedgerow.multicalibration.calibrated_model import Records
+from hedgerow.multicalibration.calibration_mechanism import CalibrationMechanism, Setting
+from hedgerow.multicalibration.count_table import CountTable
+from hedgerow.multicalibration.declared_groups import family_of
+from hedgerow.multicalibration.input_perturbation import InputPerturbation
+from hedgerow.multicalibration.rounds import NumericSparse, Rounds
 from hedgerow.testing.published import NoPrivacy
 from hedgerow.testing.simulated import SimulatedNoise
 
@@ -59,8 +58,8 @@ class Way:
 WAYS = {
     "none, as published": Way(lambda: NoPrivacy(0.0, 1.0), 1, 0, _ADD, 36.25, 33.5, (0.838, None, None)),
     "none, kept off 0 and 1": Way(NoPrivacy, 1, 0, _ADD, 36.25, 33.5, (0.838, None, None)),
-    "table, ε = 1": Way(Table, 1, 0, _ADD, 34.3, 32.84, (0.839, 0.0025, 0.012)),
-    "table, ε = 0.1": Way(Table, 0.1, 0, _ADD, 35.6, 34.0),
+    "table, ε = 1": Way(CountTable, 1, 0, _ADD, 34.3, 32.84, (0.839, 0.0025, 0.012)),
+    "table, ε = 0.1": Way(CountTable, 0.1, 0, _ADD, 35.6, 34.0),
     "rounds, ε = 1, δ = 1e-6": Way(Rounds, 1, 1e-6, _ADD, 37.6, 34.0),
     "numeric sparse, ε = 1": Way(NumericSparse, 1, 0, _ADD, 37.5, 34.0),
     "input perturbation, ε = 1": Way(InputPerturbation, 1, 0, Relation.REPLACE_ONE, 45.1, 40.0),

@@ -17,8 +17,7 @@ import numpy as np
 
 from hedgerow.audit.attack import Attack
 from hedgerow.facts.columns import Missing
-from hedgerow.release.bootstrap_dp.asked import OwnFunction
-from hedgerow.release.bootstrap_dp.number import Number
+from hedgerow.release.bootstrap_dp.bootstrap_numbers import BootstrapNumber, OwnFunction
 from hedgerow.testing.simulated import SimulatedNoise
 
 from ..exhibit import Exhibit, Line
@@ -31,19 +30,21 @@ REACHED = 0.95
 KINDS = ("mean", "maximum", "range")
 
 
-def number(kind: str) -> Number:
+def number(kind: str) -> BootstrapNumber:
     """Return what is released, on whole steps."""
     own = OwnFunction(np.ptp, 0.0, 1000.0, 1.0) if kind == "range" else None
-    return Number(kind, "income", len(INCOMES), Fraction(1), None, Missing.DECLARED_COMPLETE, EPSILON, None, own)
+    return BootstrapNumber(
+        kind, "income", len(INCOMES), Fraction(1), None, Missing.DECLARED_COMPLETE, EPSILON, None, own
+    )
 
 
-def drawn(one: Number, rows: tuple[int, ...]) -> int:
+def drawn(one: BootstrapNumber, rows: tuple[int, ...]) -> int:
     """Return the whole number that noise is added to."""
     y, counts = np.unique(np.array(rows), return_counts=True)
     return one.exact(y, counts)
 
 
-def differences(one: Number) -> list[int]:
+def differences(one: BootstrapNumber) -> list[int]:
     """Return every difference of neighbours in Dⁿ but 0, in whole steps."""
     values = sorted(set(INCOMES))
     shared = combinations_with_replacement(values, len(INCOMES) - 1)
@@ -51,13 +52,13 @@ def differences(one: Number) -> list[int]:
     return sorted(found - {0})
 
 
-def scale_of(one: Number) -> float:
+def scale_of(one: BootstrapNumber) -> float:
     """Return the scale of the noise, in steps."""
     y, counts = np.unique(np.array(INCOMES), return_counts=True)
     return one.width(y, counts=counts) / EPSILON
 
 
-def local(one: Number) -> int:
+def local(one: BootstrapNumber) -> int:
     """Return the local sensitivity among rows of D: one of the neighbours is D."""
     here = drawn(one, INCOMES)
     return max(

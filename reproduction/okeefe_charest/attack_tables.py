@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.audit.attack import Attack, threshold_attack
 from hedgerow.errors import ParameterError
-from hedgerow.noise.source import NoiseSource
-from hedgerow.tables.bootstrap_dp.table_sensitivity import CellExtremes
+from hedgerow.noise.lattice import NoiseSource
+from hedgerow.tables.table_sensitivity import CellExtremes
 
 Floats = NDArray[np.float64]
 _CHUNK = 1 << 18

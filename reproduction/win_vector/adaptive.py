@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import HedgerowError
-from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.counted_values import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
 from hedgerow.testset.mechanisms.choose import choose
-from hedgerow.testset.mechanisms.mechanism import LookMechanism, Options, Question
+from hedgerow.testset.mechanisms.look_mechanism import LookMechanism, Options, Question
 
 from ..drawing import BLUE, INK, ORANGE, Drawing
 from ..exhibit import Exhibit, Line, Verdict

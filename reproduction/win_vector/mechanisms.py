@@ -15,7 +15,7 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Grid
 from hedgerow.facts.relation import Relation
 from hedgerow.testset.mechanisms.choose import compare
-from hedgerow.testset.mechanisms.mechanism import Conditions
+from hedgerow.testset.mechanisms.look_mechanism import Conditions
 
 from ..drawing import BLUE, GREEN, INK, ORANGE, PINK, QUIET, Drawing
 from ..exhibit import Exhibit, Line, within

@@ -17,8 +17,8 @@ import numpy as np
 
 from hedgerow.audit.attack import clopper_pearson, epsilon_lower
 from hedgerow.mechanisms.mechanism import Resample
-from hedgerow.resampling.histogram import Histogram
-from hedgerow.testset.mechanisms.resample import drawn_losses
+from hedgerow.resampling.counted_values import Histogram
+from hedgerow.testset.mechanisms.resampled_looks import drawn_losses
 
 from ..drawing import BLUE, INK, ORANGE, PINK, Drawing
 from ..exhibit import Exhibit, Line, within

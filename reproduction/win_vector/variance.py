@@ -12,8 +12,8 @@ import math
 
 import numpy as np
 
-from hedgerow.resampling.histogram import Histogram
-from hedgerow.testset.mechanisms.resample import drawn_losses
+from hedgerow.resampling.counted_values import Histogram
+from hedgerow.testset.mechanisms.resampled_looks import drawn_losses
 
 from ..drawing import BLUE, GREEN, INK, ORANGE, Drawing
 from ..exhibit import Exhibit, Line, within

@@ -56,26 +56,21 @@ if TYPE_CHECKING:
     from hedgerow.facts.declared import ColumnFacts, Facts
     from hedgerow.inference.estimate import Estimate
     from hedgerow.inference.interval import Interval
-    from hedgerow.release.bootstrap_dp.asked import maximum, minimum, own_function
+    from hedgerow.release.bootstrap_dp.bootstrap_numbers import maximum, minimum, own_function
     from hedgerow.release.combine import combine
     from hedgerow.release.result import Release
-    from hedgerow.statistics.bootstrap import bootstrap
-    from hedgerow.statistics.correlation import correlation
-    from hedgerow.statistics.count import count
-    from hedgerow.statistics.covariance import covariance
+    from hedgerow.statistics.covariance import correlation, covariance
     from hedgerow.statistics.distribution.cdf import cdf
     from hedgerow.statistics.distribution.gini import gini
     from hedgerow.statistics.distribution.histogram import histogram
     from hedgerow.statistics.distribution.lorenz import lorenz
     from hedgerow.statistics.distribution.quantile import quantile
     from hedgerow.statistics.distribution.share_below import share_below
-    from hedgerow.statistics.function import function
-    from hedgerow.statistics.mean import mean
+    from hedgerow.statistics.mean import count, mean, sum
+    from hedgerow.statistics.own_functions import bootstrap, function
     from hedgerow.statistics.proportion import proportion
     from hedgerow.statistics.ratio import ratio
-    from hedgerow.statistics.standard_deviation import standard_deviation
-    from hedgerow.statistics.sum import sum
-    from hedgerow.statistics.variance import variance
+    from hedgerow.statistics.variance import standard_deviation, variance
     from hedgerow.survey import Survey, open
 
 __all__ = [
@@ -129,19 +124,23 @@ __all__ = [
 _HOMES = {
     "combine": "hedgerow.release.combine",
     "Release": "hedgerow.release.result",
-    "maximum minimum own_function": "hedgerow.release.bootstrap_dp.asked",
+    "maximum minimum own_function": "hedgerow.release.bootstrap_dp.bootstrap_numbers",
     "bands column": "hedgerow.facts.columns",
     "ColumnFacts Facts": "hedgerow.facts.declared",
     "Estimate": "hedgerow.inference.estimate",
     "Interval": "hedgerow.inference.interval",
     "Survey open": "hedgerow.survey",
     # Statistics that share a file, or stand in a folder.
+    "bootstrap function": "hedgerow.statistics.own_functions",
     "cdf": "hedgerow.statistics.distribution.cdf",
+    "correlation": "hedgerow.statistics.covariance",
+    "count sum": "hedgerow.statistics.mean",
     "gini": "hedgerow.statistics.distribution.gini",
     "histogram": "hedgerow.statistics.distribution.histogram",
     "lorenz": "hedgerow.statistics.distribution.lorenz",
     "quantile": "hedgerow.statistics.distribution.quantile",
     "share_below": "hedgerow.statistics.distribution.share_below",
+    "standard_deviation": "hedgerow.statistics.variance",
 }
 
 if not TYPE_CHECKING:  # a type checker would let every name pass

@@ -19,7 +19,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Call(NamedTuple):
+class StatisticCall(NamedTuple):
     """A public call: its name, and what it was given."""
 
     name: str
@@ -27,11 +27,11 @@ class Call(NamedTuple):
     given: dict[str, Any]
 
 
-_NOTED: ContextVar[list[Call] | None] = ContextVar("noted", default=None)
+_NOTED: ContextVar[list[StatisticCall] | None] = ContextVar("noted", default=None)
 
 
 @contextmanager
-def noting_calls() -> Iterator[list[Call]]:
+def noting_calls() -> Iterator[list[StatisticCall]]:
     """Yield a list to which the public calls made inside are added, so that they can be shown as Python.
 
     >>> @takes()
@@ -43,7 +43,7 @@ def noting_calls() -> Iterator[list[Call]]:
     >>> calls
     [Call(name='half', args=(3.0,), given={})]
     """
-    calls: list[Call] = []
+    calls: list[StatisticCall] = []
     before = _NOTED.set(calls)
     try:
         yield calls
@@ -95,7 +95,7 @@ def takes(
             if (noted := _NOTED.get()) is None:
                 return call(*args, **cast("Any", words))
             # Only the outermost call is somebody's; what it calls itself is not.
-            noted.append(Call(name, args, words))
+            noted.append(StatisticCall(name, args, words))
             inner = _NOTED.set(None)
             try:
                 return call(*args, **cast("Any", words))

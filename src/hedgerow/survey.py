@@ -16,18 +16,17 @@ from hedgerow.engines.source import ColumnSource, count_units, inferred_of, open
 from hedgerow.errors import FactsError, HedgerowWarning
 from hedgerow.facts.budget import warn_about_delta
 from hedgerow.facts.columns import Scalar
-from hedgerow.facts.declared import Allowance, Facts, Protection, protection_of
-from hedgerow.facts.facts_nearby import naming_facts_nearby
-from hedgerow.facts.given import as_float
+from hedgerow.facts.declared import Allowance, Facts, Protection, naming_facts_nearby, protection_of
 from hedgerow.facts.relation import Relation, Target, UnitLimit
+from hedgerow.facts.validation import as_float
 from hedgerow.formats import is_url, public_name
 from hedgerow.inputs import note_input
 from hedgerow.keywords import takes
 from hedgerow.ledger.store import Ledger
 from hedgerow.progress import working
-from hedgerow.regression.asked import AsksRegressions
+from hedgerow.regression.survey_regressions import AsksRegressions
 from hedgerow.release.answers import answered, check_expressions, stratified
-from hedgerow.release.bootstrap_dp.reach import check_guarantee
+from hedgerow.release.bootstrap_dp.bootstrap_plan import check_guarantee
 from hedgerow.release.execute import certificate_of
 from hedgerow.release.opened import OpenedSource
 from hedgerow.release.options import (
@@ -39,20 +38,18 @@ from hedgerow.release.options import (
     current_table,
 )
 from hedgerow.release.plan import Plan, planned
-from hedgerow.release.publication.frame import BACKENDS
+from hedgerow.release.publication.shared import BACKENDS
 from hedgerow.release.released import StatisticsProduct
 from hedgerow.release.request import usual_delta
 from hedgerow.release.result import Release
 from hedgerow.release.spend import spend
-from hedgerow.statistics.count import count
-from hedgerow.statistics.mean import mean
+from hedgerow.statistics.mean import count, mean, sum
 from hedgerow.statistics.proportion import proportion
-from hedgerow.statistics.statistic import Asked, AskedFor
-from hedgerow.statistics.sum import sum
+from hedgerow.statistics.statistic import AskedFor, StatisticRequest
 
 if TYPE_CHECKING:
     from hedgerow.find.found import Bounds, Categories
-    from hedgerow.release.bootstrap_dp.release import AskedOfRows, BootstrapRelease
+    from hedgerow.release.bootstrap_dp.bootstrap_release import AskedOfRows, BootstrapRelease
     from hedgerow.tables.protected import ProtectedTable
 
 # The id of an object is unique within one process only, and a release may be sent to another process.
@@ -213,7 +210,7 @@ class Survey(AsksRegressions):
 
     @takes(PlanOptions, current=current_release, estimator="auto", noise="auto")
     @working("Planning")
-    def plan(self, statistics: Asked | Sequence[AskedFor], **options: Unpack[PlanOptions]) -> Plan:
+    def plan(self, statistics: StatisticRequest | Sequence[AskedFor], **options: Unpack[PlanOptions]) -> Plan:
         """Return the plan and the price of `release` with the same arguments, without reading any value.
 
         Parameters
@@ -251,7 +248,7 @@ class Survey(AsksRegressions):
     @overload
     def release(
         self,
-        statistics: Asked | Sequence[AskedFor],
+        statistics: StatisticRequest | Sequence[AskedFor],
         *,
         guarantee: Literal["dp"] = "dp",
         ask: Sequence[str] = (),
@@ -324,7 +321,8 @@ class Survey(AsksRegressions):
             ``"calibrated"`` (default), ``"conservative"``, ``"unbiased"`` or ``"most-conservative"``; bootstrap only.
         guarantee : {"dp", "bootstrap-dp"}
             ``"bootstrap-dp"`` is NOT differential privacy: noise as wide as the data's own range makes it, so bounds
-            are not needed, and numbers without errors; see `hedgerow.release.bootstrap_dp.release.bootstrap_release`.
+            are not needed, and numbers without errors; see
+            `hedgerow.release.bootstrap_dp.bootstrap_release.bootstrap_release`.
         ask : list of str
             Expressions such as ``"ratio(tax, income | sex=0) - ratio(tax, income | sex=1)"``, whose answers stand in
             ``release.answers``, in the record and in the report, at no price; see `Release.ask`.
@@ -349,7 +347,7 @@ class Survey(AsksRegressions):
         (2, True)
         """
         if check_guarantee(guarantee) == "bootstrap-dp":
-            from hedgerow.release.bootstrap_dp.release import bootstrap_release
+            from hedgerow.release.bootstrap_dp.bootstrap_release import bootstrap_release
 
             further = {"ask": ask or None, "totals": totals, **options}
             return bootstrap_release(statistics, self._opened(), request_id=request_id, **further)
@@ -542,8 +540,8 @@ class Survey(AsksRegressions):
         return OpenedSource(self.source, protection, self.facts, self.n, self.ledger, self._backend(), self.identity)
 
     @working("Planning, reading and releasing")
-    def _table(self, asked: Asked, *, guarantee: str, **options: Any) -> ProtectedTable:
-        from hedgerow.tables.release import release_table
+    def _table(self, asked: StatisticRequest, *, guarantee: str, **options: Any) -> ProtectedTable:
+        from hedgerow.tables.release_table import release_table
 
         opened = self._opened()
         if guarantee == "dp":

@@ -24,14 +24,14 @@ from typer.testing import CliRunner
 
 import hedgerow as hg
 from hedgerow.cli.main import app
-from hedgerow.engines.answers import FrameAnswers
+from hedgerow.engines.exact_answers import FrameAnswers
 from hedgerow.engines.query import ColumnQuery, Query, ValueOnGrid
 from hedgerow.engines.source import open_source
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Grid
 from hedgerow.ledger.store import Ledger
-from hedgerow.multicalibration.fit import FitOptions, ScoredColumns, fit_from_source
-from hedgerow.multicalibration.groups.groups import family_of
+from hedgerow.multicalibration.calibration_fit import FitOptions, ScoredColumns, fit_from_source
+from hedgerow.multicalibration.declared_groups import family_of
 from hedgerow.release import spend
 from hedgerow.release.spend import Account
 

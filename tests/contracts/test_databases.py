@@ -15,7 +15,7 @@ from tests.contracts.postgres_server import Postgres
 from typer.testing import CliRunner
 
 import hedgerow as hg
-from hedgerow.audit.trace import SilentNoise
+from hedgerow.audit.replay import SilentNoise
 from hedgerow.cli.main import app
 from hedgerow.engines import streamed
 from hedgerow.engines.dialects import ibis_tables

@@ -22,15 +22,15 @@ from hypothesis import strategies as st
 from tests.contracts.database_tables import IN_DATABASES, opened_in
 
 from hedgerow.engines import frames
-from hedgerow.engines.dialects import adding
+from hedgerow.engines.dialects import held
 from hedgerow.engines.query import (
     SHARES,
     ClippedSquare,
+    ColumnProduct,
     ColumnQuery,
     InBall,
     Indicator,
     JointGrid,
-    Product,
     Query,
     SumsQuery,
     Value,
@@ -403,14 +403,14 @@ def index_of(value: Value, columns: Columns, row: int, missing: Missing) -> int:
         most_weight, most = value.weight.grid.steps, value.value.size - 1
         # In halves: the product of the weight's index and the distance of the value from the middle of its grid.
         return -1 if own < 0 else int(2 * weight * (Fraction(own) - Fraction(most, 2)) + most_weight * most)
-    if isinstance(value, (ClippedSquare, InBall, Product)):
+    if isinstance(value, (ClippedSquare, InBall, ColumnProduct)):
         own_parts = value.values if isinstance(value, ClippedSquare) else value.parts
         found_parts = [index_of(part, columns, row, missing) for part in own_parts]
         if min(found_parts) < 0:
             return -1
         if isinstance(value, ClippedSquare):
             return squared(value, found_parts, value.weight and index_of(value.weight, columns, row, missing))
-        return value.index(found_parts) if isinstance(value, Product) else value.shrunk_index(found_parts)
+        return value.index(found_parts) if isinstance(value, ColumnProduct) else value.shrunk_index(found_parts)
     held = columns[value.column][row]
     if isinstance(value, Indicator):
         found = -1 if held is None else int(held == value.value)
@@ -490,7 +490,7 @@ def test_sums_are_asked_apart_for_what_is_present_only_where_this_saves_half(
         return source.statements(query)[-1].count("sum(")
 
     assert (sums(whole), sums(SumsQuery((*FINE, IS_TWO), MONOMIALS))) == (10, 8)
-    monkeypatch.setattr(adding, "_PATTERNS", 8)
+    monkeypatch.setattr(held, "_PATTERNS", 8)
     assert sums(whole) == 22
 
 
@@ -509,7 +509,7 @@ WHOLE = tuple(ValueOnGrid(name, Grid.from_bounds(name, (0, 64), 1)) for name in 
 CLIPPED = (
     ClippedSquare(WHOLE, (20, -60), 2, 11),
     ClippedSquare((*FINE, IS_TWO), (2**28, -(2**27), 2**46), 2**45 + 1, 47),
-    ClippedSquare((Product(((WHOLE[0], 2),)), WHOLE[1]), (3, -40), -777, 13),
+    ClippedSquare((ColumnProduct(((WHOLE[0], 2),)), WHOLE[1]), (3, -40), -777, 13),
     ClippedSquare(WHOLE, (20, -50), 3, 10, WeightOnGrid("y", Grid.from_bounds("y", (0, 10), 0.25))),
     ClippedSquare(tuple(InBall(FINE, place, 2**19) for place in (0, 1)), (2**26, -(2**25)), 2**44, 44),
 )
@@ -569,8 +569,8 @@ def test_sabotage_a_presence_forgotten(engine: str, tmp_path: Path, monkeypatch:
     query = SumsQuery(FINE, (((0, 0), (1, 0)),))
     source = open_source(MAKERS[engine](AWKWARD, tmp_path))
     check_sums(source, AWKWARD, query)
-    products = adding._products
-    monkeypatch.setattr(adding, "_products", lambda monomial, query: [products(monomial, query)[0][:1]])
+    products = held._products
+    monkeypatch.setattr(held, "_products", lambda monomial, query: [products(monomial, query)[0][:1]])
     assert source.sums(query).sums[query.monomials[0]].tolist() != brute_sums(AWKWARD, query)[0][query.monomials[0]]
 
 

@@ -23,10 +23,10 @@ import hedgerow as hg
 from hedgerow.engines.dialects import ibis_tables
 from hedgerow.engines.query import (
     ClippedSquare,
+    ColumnProduct,
     InBall,
     Indicator,
     JointGrid,
-    Product,
     Query,
     SumsQuery,
     ValueOnGrid,
@@ -36,7 +36,7 @@ from hedgerow.engines.query import (
 from hedgerow.engines.source import open_source
 from hedgerow.facts.columns import Category, Grid
 from hedgerow.facts.relation import UnitLimit
-from hedgerow.resampling.grid_sums import GridSums
+from hedgerow.resampling.counted_values import GridSums
 
 DIALECTS = ("bigquery", "snowflake", "databricks")
 GOLDEN = Path(__file__).parent / "golden"
@@ -55,7 +55,7 @@ BY_JOB = Category.declared("job", ["nurse", 'O\'Brien \\ so\n"n"', "é"])
 BY_SEX = Category.declared("sex", [0, 1])
 SQUARES = (((0, 1),), ((0, 2),), ((0, 1), (1, 1)), ((1, 2),))
 TOGETHER = (AGE, value("rate", 0, 50, 0.5))
-PRODUCT = Product(((AGE, 2), (PAY, 1), (Indicator("sex", 1), 1)))
+PRODUCT = ColumnProduct(((AGE, 2), (PAY, 1), (Indicator("sex", 1), 1)))
 BY_PLAN = ("count by few groups", "share where", "mean", "quantiles beside means", "bands")
 BY_HAND: dict[str, Query | SumsQuery] = {
     "sums of squares beyond 64 bits": SumsQuery((FINE,), (((0, 1),), ((0, 2),)), (BY_JOB,), frozenset([0])),

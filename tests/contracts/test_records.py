@@ -19,9 +19,9 @@ import pytest
 import hedgerow as hg
 from hedgerow.errors import HedgerowError
 from hedgerow.facts.declared import Facts
-from hedgerow.reports.verify.compared import is_among, same
+from hedgerow.reports.verify.comparison import is_among, same
 from hedgerow.reports.verify.verification import verify_record
-from hedgerow.statistics.entry import Entry
+from hedgerow.statistics.entry import StatisticEntry
 from hedgerow.statistics.registry import entries
 
 Record = dict[str, Any]
@@ -44,7 +44,7 @@ def units(relation: str) -> hg.Survey:
     return survey(relation, unit=("id", 2))
 
 
-def asked_for(entry: Entry) -> list[Any]:
+def asked_for(entry: StatisticEntry) -> list[Any]:
     """What a statistic of the registry is asked for with, by the types of its fields; bounds come from the facts."""
     if not entry.in_files:
         return [entry.ask(lambda t: t["x"] / t["y"], columns={"x": (0, 100, 1), "y": (0, 300, 1)}, name="own")]

@@ -19,16 +19,16 @@ import pytest
 
 import hedgerow as hg
 from hedgerow.errors import HedgerowError, HedgerowWarning
-from hedgerow.find.recorded import RECORD as SEARCH
+from hedgerow.find.search import RECORD as SEARCH
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.multicalibration import Multicalibrator
-from hedgerow.multicalibration.model.model_file import model_text
-from hedgerow.multicalibration.recorded import RECORD as MODEL
-from hedgerow.regression.recorded import RECORD as REGRESSION
+from hedgerow.multicalibration.calibration_fit import RECORD as MODEL
+from hedgerow.multicalibration.model_file import model_text
+from hedgerow.regression.regression_record import RECORD as REGRESSION
 from hedgerow.release.record.kind import RecordKind
-from hedgerow.reports.verify.compared import differences, is_among, same
+from hedgerow.reports.verify.comparison import differences, is_among, same
 from hedgerow.testset import TestSet
-from hedgerow.testset.recorded import RECORD as SCORE
+from hedgerow.testset.scored import RECORD as SCORE
 
 Made = Iterator[tuple[str, str]]
 N = 400

@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 import hedgerow as hg
 from hedgerow.cli.main import app
 from hedgerow.engines import files
-from hedgerow.engines.answers import SECRET_KEY
 from hedgerow.engines.dialects import ibis_tables
+from hedgerow.engines.exact_answers import SECRET_KEY
 from hedgerow.release import plan as plans
 from hedgerow.release.execute import draw_tables, read_histograms
 from hedgerow.testing.simulated import SimulatedNoise

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 import hedgerow as hg
-from hedgerow.engines.dialects import adding
+from hedgerow.engines.dialects import held
 from hedgerow.engines.query import Indicator, Query, SumsQuery, ValueOnGrid
 from hedgerow.engines.source import open_source
 from hedgerow.errors import DataError, SpentError
@@ -87,8 +87,8 @@ def test_sabotage_a_piece_dropped(in_spark: Any, rows: pd.DataFrame, monkeypatch
     query = SumsQuery((INCOME,), (((0, 2),),))
     expected = open_source(rows.drop(columns="paid")).sums(query).sums[((0, 2),)].tolist()
     assert open_source(in_spark).sums(query).sums[((0, 2),)].tolist() == expected
-    summed, lost = adding._summed_in_spark, ("level", "one", "t_0 & 1023L AS t_0", "there_0")
-    monkeypatch.setattr(adding, "_summed_in_spark", lambda frame, *rest: summed(frame.selectExpr(*lost), *rest))
+    summed, lost = held._summed_in_spark, ("level", "one", "t_0 & 1023L AS t_0", "there_0")
+    monkeypatch.setattr(held, "_summed_in_spark", lambda frame, *rest: summed(frame.selectExpr(*lost), *rest))
     assert open_source(in_spark).sums(query).sums[((0, 2),)].tolist() != expected
 
 

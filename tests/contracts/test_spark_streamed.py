@@ -14,7 +14,7 @@ from tests.contracts.continuous_people import RATE, continuous_people
 from tests.contracts.test_spark import classic, clustered
 
 import hedgerow as hg
-from hedgerow.audit.trace import SilentNoise
+from hedgerow.audit.replay import SilentNoise
 from hedgerow.engines import streamed
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.release.execute import draw_tables, read_histograms

@@ -35,7 +35,7 @@ from hedgerow.facts.expression import (
     parse_condition,
 )
 from hedgerow.facts.relation import UnitLimit
-from hedgerow.find.log_grid import LogGrid
+from hedgerow.find.found import LogGrid
 
 Records = list[dict[str, Any]]
 Opener = Callable[[Records], Source]

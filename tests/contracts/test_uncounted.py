@@ -34,7 +34,7 @@ class Product(NamedTuple):
 PRODUCTS = {
     "release": Product("survey.py", lambda s: s.release([hg.mean("age")], epsilon=1.0), "release DATA --mean age"),
     "table": Product(
-        "tables/dp/release_table.py",
+        "tables/release_table.py",
         lambda s: s.contingency_table(by=BY, epsilon=1.0),
         "table DATA --count --by sex=0,1",
     ),
@@ -44,20 +44,20 @@ PRODUCTS = {
         lambda s: s.ols("age ~ p", by=BY, epsilon=1.0),
         "ols age~p DATA --by sex=0,1",
     ),
-    "logit": Product("regression/logit/release_logit.py", lambda s: s.logit("y ~ p", epsilon=1.0), "logit y~p DATA"),
+    "logit": Product("regression/release_logit.py", lambda s: s.logit("y ~ p", epsilon=1.0), "logit y~p DATA"),
     "bounds": Product("find/search.py", lambda s: s.find_bounds("age", epsilon=1.0), "find bounds DATA age"),
     "categories": Product(
         "find/search.py", lambda s: s.find_categories("sex", epsilon=1.0), "find categories DATA sex"
     ),
     # A `Multicalibrator` takes no facts: the command alone knows of their budget.
     "calibration": Product(
-        "multicalibration/fit.py",
+        "multicalibration/calibration_fit.py",
         None,
         "multicalibrate DATA --label y --score p --group sex=0,1 --out model.json --force",
     ),
 }
 # A test set counts its looks in any case; bootstrap-dp is refused where the facts set a budget and no ledger counts it.
-ALWAYS_COUNTED = {"testset/testset.py", "release/bootstrap_dp/plan.py"}
+ALWAYS_COUNTED = {"testset/testset.py", "release/bootstrap_dp/bootstrap_plan.py"}
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import hedgerow
 from hedgerow.cli.main import app
-from hedgerow.cli.verbs.explain import load_registry
+from hedgerow.cli.verbs.learning import load_registry
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -82,7 +82,7 @@ def blocks(page: Path, language: str) -> list[str]:
 @pytest.fixture
 def survey_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder in which the demo has run, as a newcomer has it."""
-    from hedgerow.demo.population import draw_survey
+    from hedgerow.demo.run import draw_survey
 
     (tmp_path / "hedgerow-demo").mkdir()
     (tmp_path / "hedgerow-demo" / "survey.csv").write_text(draw_survey().to_csv())

@@ -18,9 +18,9 @@ from hedgerow.release.bootstrap_dp.sensitivity import (
     total_sensitivity,
     variance_sensitivity,
 )
-from hedgerow.resampling.histogram import Histogram
-from hedgerow.tables.bootstrap_dp.noise import extremes_of
-from hedgerow.tables.bootstrap_dp.table_sensitivity import (
+from hedgerow.resampling.counted_values import Histogram
+from hedgerow.tables.bootstrap_table import extremes_of
+from hedgerow.tables.table_sensitivity import (
     CellExtremes,
     cell_total_sensitivities,
     contingency_table_sensitivity,

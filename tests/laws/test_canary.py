@@ -302,7 +302,7 @@ def test_a_refusal_that_quotes_its_cause_would_be_seen() -> None:
             raise hg.SpentError("HG601", rule="A rule.", finding=str(words)) from words
 
     assert not found_in(ask(drawn, asked, False))
-    with mock.patch("hedgerow.engines.answers.withheld", chained):
+    with mock.patch("hedgerow.engines.exact_answers.withheld", chained):
         assert {"wombat", NUMBER} <= set(found_in(ask(drawn, asked, False)))
 
 

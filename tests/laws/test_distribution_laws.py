@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedgerow.inference.distribution.distribution import Distribution
 from hedgerow.inference.distribution.inequality import gini, lorenz
-from hedgerow.inference.distribution.least_squares import NoisyTree
+from hedgerow.inference.distribution.noisy_distribution import Distribution
+from hedgerow.inference.distribution.noisy_tree import NoisyTree
 
 STEP = 2.0
 # Noisy counts of 3 to 12 leaves, some below 0 and some 0, of one to three values each, and what is read of them.

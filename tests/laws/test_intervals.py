@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedgerow.inference.bootstrap.calibrated import calibrated_interval
-from hedgerow.inference.bootstrap.intervals import (
+from hedgerow.inference.bootstrap.replicate_intervals import (
+    calibrated_interval,
     conservative_interval,
     file_interval,
     most_conservative_interval,
     unbiased_interval,
 )
-from hedgerow.inference.bootstrap.replicates import Replicates
+from hedgerow.inference.bootstrap.replicate_summary import Replicates
 
 METHODS = [unbiased_interval, conservative_interval, most_conservative_interval, calibrated_interval, file_interval]
 

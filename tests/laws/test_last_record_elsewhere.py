@@ -18,10 +18,10 @@ import pytest
 from typer.testing import CliRunner
 
 from hedgerow.cli.main import app
-from hedgerow.inference.cells import HIDDEN
-from hedgerow.inference.counts import SMALL_COUNT
+from hedgerow.inference.estimates_of_cells import HIDDEN
+from hedgerow.inference.means_and_counts import SMALL_COUNT
 from hedgerow.multicalibration import Multicalibrator
-from hedgerow.release.cells.cells import NEGATIVE
+from hedgerow.release.cells.table_cells import NEGATIVE
 from hedgerow.release.designs.design import NOT_RELIABLE
 from hedgerow.testset import TestSet
 

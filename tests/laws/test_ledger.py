@@ -17,9 +17,9 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.store import Ledger, Replay, Reserved
 from hedgerow.mechanisms.certificate import Certificate
-from hedgerow.mechanisms.mechanism import Composition, GaussianCounts, GaussianNoise, GeometricCounts, Single
+from hedgerow.mechanisms.mechanism import AtomicMechanism, Composition, GaussianCounts, GaussianNoise, GeometricCounts
 
-MECHANISMS: list[Single] = [
+MECHANISMS: list[AtomicMechanism] = [
     GaussianNoise(20.0, 1.0),
     GaussianNoise(7.0, 1.0),
     GeometricCounts(40.0, 3),
@@ -32,7 +32,7 @@ ids = st.sampled_from([f"id {number}" for number in range(12)])
 texts = st.sampled_from(["mean", "count"])
 
 
-def certificate(mechanism: Single) -> Certificate:
+def certificate(mechanism: AtomicMechanism) -> Certificate:
     return Certificate(mechanism, RELATION, "row", 0.1, DELTA, (), "upper", (), {})
 
 
@@ -47,16 +47,16 @@ class AgainstAList(RuleBasedStateMachine):
         self.ledger = Ledger.create(
             self.path, dataset="people", budget=Budget(budget, DELTA), relation=str(RELATION), unit="row"
         )
-        self.requests: dict[str, tuple[str, Single]] = {}
+        self.requests: dict[str, tuple[str, AtomicMechanism]] = {}
         self.results: dict[str, str] = {}
         self.heads = [self.ledger.head]
 
-    def price(self, *more: Single) -> float:
+    def price(self, *more: AtomicMechanism) -> float:
         parts = tuple(mechanism for _, mechanism in self.requests.values()) + more
         return profile_of(Composition(parts), RELATION).epsilon_upper(DELTA) if parts else 0.0
 
     @rule(name=ids, text=texts, mechanism=st.sampled_from(MECHANISMS))
-    def reserve(self, name: str, text: str, mechanism: Single) -> None:
+    def reserve(self, name: str, text: str, mechanism: AtomicMechanism) -> None:
         before = self.ledger.head
         try:
             outcome = self.ledger.reserve(certificate(mechanism), request_id=name, fingerprint=text)

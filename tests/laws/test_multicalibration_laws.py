@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.multicalibration import family_of
-from hedgerow.multicalibration.fit import model_of
-from hedgerow.multicalibration.mechanisms.mechanism import Setting
-from hedgerow.multicalibration.mechanisms.table import Table, exact_places
-from hedgerow.multicalibration.model.model_file import model_from_text, model_text
-from hedgerow.multicalibration.model.records import Records
+from hedgerow.multicalibration.calibrated_model import Records
+from hedgerow.multicalibration.calibration_fit import model_of
+from hedgerow.multicalibration.calibration_mechanism import Setting
+from hedgerow.multicalibration.count_table import CountTable, exact_places
+from hedgerow.multicalibration.model_file import model_from_text, model_text
 
 FAMILY = family_of({"a": [0, 1]})
 SETTING = Setting(FAMILY, Relation.ADD_REMOVE, None, n_buckets=5)
-MECHANISM = Table(bins=8)
+MECHANISM = CountTable(bins=8)
 DESCRIBED = MECHANISM.describe(SETTING, Budget(1.0, 0.0))
 people = st.lists(st.tuples(st.integers(0, 2), st.floats(0, 1), st.integers(0, 1)), max_size=30)
 # 3 atoms × 8 bins × 2 labels, and where scores lie in 8 bins.

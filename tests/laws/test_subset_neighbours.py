@@ -39,7 +39,7 @@ from hedgerow.engines import frames
 from hedgerow.engines.query import ValueCounts
 from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
-from hedgerow.reports.found_page import found_html
+from hedgerow.reports.answer_pages import found_html
 from hedgerow.reports.release_page import report_html
 from hedgerow.testing.simulated import SimulatedNoise
 
@@ -173,7 +173,7 @@ def paid_answers(kept: dict[Any, Any]) -> Iterator[None]:
 
         return lambda frame, query, columns, key: build(frame, query, columns, key).then(lambda own: answer(own, query))
 
-    modules = ("hedgerow.survey", "hedgerow.find.search", "hedgerow.tables.dp.release_table")
+    modules = ("hedgerow.survey", "hedgerow.find.search", "hedgerow.tables.release_table")
     readers = {name: paid(getattr(frames, name)) for name in ("count", "add_up", "count_values")}
     with ExitStack() as stack:
         stack.enter_context(mock.patch.multiple(frames, **readers))

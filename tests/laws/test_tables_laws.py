@@ -11,18 +11,17 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import optimize
 
-from hedgerow.release.cells.adjusted import nearest_non_negative, non_negative, rounded_in_turn, whole_numbers
-from hedgerow.release.cells.cells import TableCells
-from hedgerow.release.cells.margins import ConsistentTable, ReleasedMargin, consistent_table
-from hedgerow.release.cells.projection import LevelRelease, project
-from hedgerow.release.cells.shape import Axis, AxisMap, Hierarchy, TableShape
+from hedgerow.release.cells.margins import ConsistentTable, LevelRelease, ReleasedMargin, consistent_table, project
+from hedgerow.release.cells.printed_numbers import nearest_non_negative, non_negative, rounded_in_turn, whole_numbers
+from hedgerow.release.cells.shape import DimensionLevels, Hierarchy, TableDimension, TableShape
+from hedgerow.release.cells.table_cells import TableCells
 
 Floats = NDArray[np.float64]
 NUMBER = st.floats(-50.0, 50.0).map(lambda x: round(x, 3))
 
 
 @st.composite
-def axis_maps(draw: st.DrawFn) -> list[AxisMap]:
+def axis_maps(draw: st.DrawFn) -> list[DimensionLevels]:
     """Up to three axes of up to four categories, each with up to two hierarchies, nested or not, even or not."""
     axes = []
     for place in range(draw(st.integers(0, 3))):
@@ -32,11 +31,11 @@ def axis_maps(draw: st.DrawFn) -> list[AxisMap]:
             codes = draw(st.lists(st.integers(0, 2), min_size=levels, max_size=levels))
             groups = {group: [at for at, code in enumerate(codes) if code == group] for group in sorted(set(codes))}
             hierarchies.append(Hierarchy.of(f"c{place}", f"h{place}{number}", groups))
-        axes.append(AxisMap.of(Axis(f"c{place}", tuple(range(levels))), hierarchies))
+        axes.append(DimensionLevels.of(TableDimension(f"c{place}", tuple(range(levels))), hierarchies))
     return axes
 
 
-def dense(axes: list[AxisMap], levels: tuple[str | None, ...]) -> Floats:
+def dense(axes: list[DimensionLevels], levels: tuple[str | None, ...]) -> Floats:
     """Return the matrix that adds the cells up to a margin, written out."""
     whole: Floats = np.ones((1, 1))
     for axis, level in zip(axes, levels, strict=True):
@@ -50,13 +49,13 @@ def dense(axes: list[AxisMap], levels: tuple[str | None, ...]) -> Floats:
     return whole
 
 
-def all_levels(axes: list[AxisMap]) -> list[tuple[str | None, ...]]:
+def all_levels(axes: list[DimensionLevels]) -> list[tuple[str | None, ...]]:
     return list(product(*(list(axis.levels) for axis in axes)))
 
 
 @settings(max_examples=150, deadline=None)
 @given(axes=axis_maps(), data=st.data())
-def test_least_squares_equals_dense_algebra(axes: list[AxisMap], data: st.DataObject) -> None:
+def test_least_squares_equals_dense_algebra(axes: list[DimensionLevels], data: st.DataObject) -> None:
     """Estimate and every variance, with noisy and with known totals, against lstsq on the null space of the known."""
     cells = int(np.prod([axis.axis.levels for axis in axes]))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
@@ -95,7 +94,7 @@ def test_least_squares_equals_dense_algebra(axes: list[AxisMap], data: st.DataOb
 def tables(draw: st.DrawFn) -> ConsistentTable:
     """A table of up to three axes, counts or totals, with a hierarchy and released totals or without."""
     lengths = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
-    shape = TableShape(tuple(Axis(f"c{place}", tuple(range(levels))) for place, levels in enumerate(lengths)))
+    shape = TableShape(tuple(TableDimension(f"c{place}", tuple(range(levels))) for place, levels in enumerate(lengths)))
     values = draw(st.lists(NUMBER, min_size=shape.size, max_size=shape.size))
     build = TableCells.counts if draw(st.booleans()) else TableCells.totals
     cells = build(shape, np.array(values), privacy_variance=2.0)

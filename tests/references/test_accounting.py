@@ -9,13 +9,18 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy import stats
 
 from hedgerow.accounting.compose import compose, profile_of
-from hedgerow.accounting.exact_laws import DiscreteNormalPair, ExactLaw, LaplacePair, NormalPair
-from hedgerow.accounting.lower import epsilon_lower
+from hedgerow.accounting.dominating_pairs import (
+    ContinuousLaplacePair,
+    DiscreteGaussianPair,
+    DiscreteLaplacePair,
+    GaussianPair,
+    PureDPPair,
+)
+from hedgerow.accounting.lower_bounds import DiscreteNormalPair, ExactLaw, LaplacePair, NormalPair, epsilon_lower
 from hedgerow.accounting.profile import GaussianProfile, PureProfile
-from hedgerow.accounting.terms import Discrete, DiscreteLaplace, Gaussian, Laplace, Pure
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import GaussianCounts, GeometricCounts, LatticeNoise, MomentsGaussian, MomentsNoise
-from hedgerow.mechanisms.moments import MomentsLayout
+from hedgerow.mechanisms.noisy_moments import MomentsLayout
 
 RNG = np.random.default_rng(20261120)
 
@@ -38,23 +43,23 @@ def test_gaussian_against_numerical_integration(mu: float) -> None:
 
 def random_terms(rng: np.random.Generator) -> list[object]:
     makers = (
-        lambda: Gaussian(float(rng.uniform(0.05, 2))),
-        lambda: Discrete(float(rng.uniform(0.6, 30)), int(rng.integers(1, 3))),
-        lambda: DiscreteLaplace(float(rng.uniform(0.5, 30)), int(rng.integers(1, 3))),
-        lambda: Laplace(float(rng.uniform(0.05, 1))),
+        lambda: GaussianPair(float(rng.uniform(0.05, 2))),
+        lambda: DiscreteGaussianPair(float(rng.uniform(0.6, 30)), int(rng.integers(1, 3))),
+        lambda: DiscreteLaplacePair(float(rng.uniform(0.5, 30)), int(rng.integers(1, 3))),
+        lambda: ContinuousLaplacePair(float(rng.uniform(0.05, 1))),
     )
     return [makers[i]() for i in rng.integers(0, 4, rng.integers(2, 5))]
 
 
 def exact(term: object) -> tuple[ExactLaw, int]:
     match term:
-        case Gaussian(mu=mu):
+        case GaussianPair(mu=mu):
             return NormalPair(mu), 1
-        case Discrete(sd=sd, times=times):
+        case DiscreteGaussianPair(sd=sd, times=times):
             return DiscreteNormalPair(sd, 1), times
-        case DiscreteLaplace(scale=scale, times=times):
+        case DiscreteLaplacePair(scale=scale, times=times):
             return LaplacePair(1, scale, 1.0), times
-        case Laplace(epsilon=epsilon):
+        case ContinuousLaplacePair(epsilon=epsilon):
             return LaplacePair(1, None, epsilon), 1
     raise TypeError(term)
 
@@ -70,13 +75,13 @@ def reference(
     }
     for term in terms:
         match term:
-            case Gaussian(mu=mu):
+            case GaussianPair(mu=mu):
                 one, times = pld.from_gaussian_mechanism(1 / mu, **options), 1
-            case Discrete(sd=sd, times=times):
+            case DiscreteGaussianPair(sd=sd, times=times):
                 one = pld.from_discrete_gaussian_mechanism(sd, 1, **options)
-            case DiscreteLaplace(scale=scale, times=times):
+            case DiscreteLaplacePair(scale=scale, times=times):
                 one = pld.from_discrete_laplace_mechanism(1 / scale, 1, **options)
-            case Laplace(epsilon=epsilon):
+            case ContinuousLaplacePair(epsilon=epsilon):
                 one, times = pld.from_laplace_mechanism(1.0, epsilon, **options), 1
         for _ in range(times):
             total = total.compose(one)
@@ -101,7 +106,7 @@ def test_random_compositions_lie_above_the_optimistic_and_close_to_the_pessimist
 
 def test_an_optimistic_accountant_would_be_caught() -> None:
     """The sabotage of the test above: a curve moved down by 1 % falls below the bracket."""
-    terms: list[object] = [Discrete(2.0, 2), DiscreteLaplace(3.0, 1)]
+    terms: list[object] = [DiscreteGaussianPair(2.0, 2), DiscreteLaplacePair(3.0, 1)]
     optimistic = 0.99 * compose(terms).epsilon_upper(1e-6)  # type: ignore[arg-type]  # a mixed list of terms
     assert optimistic < reference(terms, 2e-4, False).get_epsilon_for_delta(1e-6)
 
@@ -149,9 +154,9 @@ def test_lattice_noise_costs_no_more_than_its_continuous_stand_in(width: int) ->
 
 
 def test_pure_bounds_add_up_and_randomised_response_is_their_curve() -> None:
-    assert compose([Pure(0.25), Pure(0.75)]).epsilon_upper(0.0) == pytest.approx(1.0)
-    assert compose([DiscreteLaplace(2.0, 2), Laplace(0.5)]).epsilon_upper(0.0) == pytest.approx(1.5)
-    assert compose([Gaussian(1.0), Pure(0.5)]).epsilon_upper(0.0) == math.inf
+    assert compose([PureDPPair(0.25), PureDPPair(0.75)]).epsilon_upper(0.0) == pytest.approx(1.0)
+    assert compose([DiscreteLaplacePair(2.0, 2), ContinuousLaplacePair(0.5)]).epsilon_upper(0.0) == pytest.approx(1.5)
+    assert compose([GaussianPair(1.0), PureDPPair(0.5)]).epsilon_upper(0.0) == math.inf
     curve = PureProfile(1.0)
     p = 1 / (1 + math.exp(-1.0))
     assert curve.delta_upper(0.0) == pytest.approx(2 * p - 1)
@@ -163,7 +168,7 @@ def test_many_pure_releases_cost_less_than_their_sum_at_a_delta(epsilon: float, 
     """By the exact law of as many randomised responses: the least that holds for everything that is pure."""
     wins = np.arange(times + 1)
     chance, losses = stats.binom.pmf(wins, times, 1.0 / (1.0 + math.exp(-epsilon))), (2.0 * wins - times) * epsilon
-    found = compose([Pure(epsilon)] * times)
+    found = compose([PureDPPair(epsilon)] * times)
     for part in (0.2, 0.4, 0.6):
         exact = float((chance * np.maximum(0.0, -np.expm1(part * times * epsilon - losses))).sum())
         assert exact * (1 - 1e-9) <= found.delta_upper(part * times * epsilon) <= 1.02 * exact + 1e-12
@@ -178,7 +183,11 @@ def test_random_compositions_agree_with_another_accountant_to_one_part_in_a_hund
     terms = random_terms(rng) * (1 if case % 3 else 15)
     mine = compose(terms)  # type: ignore[arg-type]  # a mixed list of terms
     squares = sum(
-        t.mu**2 if isinstance(t, Gaussian) else t.epsilon**2 if isinstance(t, Laplace) else t.times / noise_sd(t) ** 2
+        t.mu**2
+        if isinstance(t, GaussianPair)
+        else t.epsilon**2
+        if isinstance(t, ContinuousLaplacePair)
+        else t.times / noise_sd(t) ** 2
         for t in terms
     )
     theirs = reference(terms, math.sqrt(squares) / 2000, True, connect_dots=True)
@@ -193,7 +202,7 @@ def noise_sd(term: object) -> float:
 def test_pure_terms_are_composed_as_randomised_responses_each_outcome_enumerated() -> None:
     """Whatever is ε-private costs no more than randomised response; dp_accounting's grid rounds each of them up."""
     losses = [0.3] * 4 + [0.5]  # four pure terms, and a count with discrete Laplace noise of scale 2
-    mine = compose([*[Pure(0.3)] * 4, DiscreteLaplace(2.0, 1)])
+    mine = compose([*[PureDPPair(0.3)] * 4, DiscreteLaplacePair(2.0, 1)])
     outcomes = list(itertools.product([1, -1], repeat=len(losses)))
     log_p = [sum(-math.log1p(math.exp(-sign * loss)) for sign, loss in zip(o, losses, strict=True)) for o in outcomes]
     total = [sum(sign * loss for sign, loss in zip(o, losses, strict=True)) for o in outcomes]

@@ -12,7 +12,7 @@ import pytest
 from reproduction.pums import EXTRACT, pums
 from scipy import stats
 
-from hedgerow.inference.bootstrap.replicates import brawner_honaker_total_variance, chi_square_share
+from hedgerow.inference.bootstrap.replicate_summary import brawner_honaker_total_variance, chi_square_share
 
 N, K, RHO, RUNS = 500, 50, 0.5, 2000
 

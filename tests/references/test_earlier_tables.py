@@ -20,7 +20,7 @@ import pytest
 import hedgerow as hg
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.certificate import Certificate
-from hedgerow.reports.verify.consistency import consistency
+from hedgerow.reports.verify.verification import consistency
 
 RECORDS = json.loads(gzip.decompress((Path(__file__).parent / "earlier_tables.json.gz").read_bytes()))
 N = 240

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import norm, poisson
 
-from hedgerow.accounting.resampled import Pair, PairKind, release_curve
+from hedgerow.accounting.poisson_mixtures import MixturePair, PairKind, release_curve
 
 Array = NDArray[np.float64]
 DELTAS = np.array([1e-3, 1e-6, 1e-9])
@@ -19,7 +19,7 @@ RANKS = np.arange(40)
 
 def scalar_curve(k: int, rho: float = 0.5) -> Array:
     """ε at DELTAS of a replace-one release in units R = 1."""
-    pair = Pair(PairKind.SAME_CELL, noise_sd=math.sqrt(k / (2 * rho)), bound=0.5)
+    pair = MixturePair(PairKind.SAME_CELL, noise_sd=math.sqrt(k / (2 * rho)), bound=0.5)
     return release_curve([pair], n_resamples=k).epsilon_upper(DELTAS)
 
 
@@ -48,7 +48,7 @@ def test_replace_one_figures(k: int, expected: tuple[float, ...], digits: tuple[
     ],
 )  # fmt: skip
 def test_the_bootstrap_as_published_costs_at_least_the_pair_zero_range(k: int, expected: tuple[float, float]) -> None:
-    curve = release_curve([Pair(PairKind.ONE_SIDED, math.sqrt(k), 1.0)], n_resamples=k)
+    curve = release_curve([MixturePair(PairKind.ONE_SIDED, math.sqrt(k), 1.0)], n_resamples=k)
     assert curve.epsilon_upper(DELTAS[1:]) == pytest.approx(np.array(expected), abs=0.03 if k == 1 else 6e-3)
 
 
@@ -65,7 +65,7 @@ def test_add_remove_inflation(rho: float, one_shot: float | None, k: int, inflat
     assert one_shot is None or target == pytest.approx(one_shot, abs=6e-4)
 
     def price(factor: float) -> float:
-        pair = Pair(PairKind.ONE_SIDED, noise_sd=factor * math.sqrt(k / (2 * rho)), bound=1.0)
+        pair = MixturePair(PairKind.ONE_SIDED, noise_sd=factor * math.sqrt(k / (2 * rho)), bound=1.0)
         return release_curve([pair], n_resamples=k).epsilon_upper(1e-6)
 
     assert price(inflation - 1.5e-3) > target > price(inflation + 1.5e-3)
@@ -87,12 +87,12 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 )  # fmt: skip
 def test_means_by_group(kind: PairKind, k: int, kappa: float, expected: float) -> None:
     bound = 1.0 if kind is PairKind.SAME_CELL else math.hypot(1.0, kappa)
-    pair = Pair(kind, 2.0 * math.sqrt(k), bound, 1.0, kappa if kind is PairKind.SAME_CELL else 0.0)
+    pair = MixturePair(kind, 2.0 * math.sqrt(k), bound, 1.0, kappa if kind is PairKind.SAME_CELL else 0.0)
     assert release_curve([pair], n_resamples=k).epsilon_upper(1e-6) == pytest.approx(expected, abs=0.02)
 
 
 def test_sums_across_cells_cost_less_than_within() -> None:
-    same, across = (Pair(kind, math.sqrt(50), 0.5) for kind in (PairKind.SAME_CELL, PairKind.ACROSS))
+    same, across = (MixturePair(kind, math.sqrt(50), 0.5) for kind in (PairKind.SAME_CELL, PairKind.ACROSS))
     assert release_curve([same], n_resamples=50).epsilon_upper(1e-6) == pytest.approx(4.875, abs=1e-3)
     assert release_curve([across], n_resamples=50).epsilon_upper(1e-6) == pytest.approx(3.310, abs=1e-3)
     both = release_curve([same, across], n_resamples=50).epsilon_upper(DELTAS)
@@ -101,7 +101,7 @@ def test_sums_across_cells_cost_less_than_within() -> None:
 
 def test_a_count_of_great_weight_reveals_the_weight_as_the_offset_attack_does() -> None:
     # Values far from 0 let the sum betray r: ε = 16.5 at k = 1, ρ = ½, δ = 1e-3; so does a count with κ ≫ σ.
-    curve = release_curve([Pair(PairKind.SAME_CELL, 1.0, 0.5, 1.0, 12.0)], n_resamples=1)
+    curve = release_curve([MixturePair(PairKind.SAME_CELL, 1.0, 0.5, 1.0, 12.0)], n_resamples=1)
     assert curve.epsilon_upper(1e-3) == pytest.approx(16.5, abs=0.05)
 
 
@@ -116,7 +116,7 @@ def test_dp_accounting_agrees(noise_sd: float, k: int, grid: float) -> None:
     oracle = privacy_loss_distribution.from_mixture_gaussian_mechanism(
         noise_sd, list(np.arange(30.0)), probabilities.tolist(), value_discretization_interval=grid
     ).self_compose(k)
-    found = release_curve([Pair(PairKind.ONE_SIDED, noise_sd, 1.0)], n_resamples=k).epsilon_upper(DELTAS)
+    found = release_curve([MixturePair(PairKind.ONE_SIDED, noise_sd, 1.0)], n_resamples=k).epsilon_upper(DELTAS)
     assert found == pytest.approx([oracle.get_epsilon_for_delta(delta) for delta in DELTAS], abs=2e-4)
 
 
@@ -171,7 +171,7 @@ ENUMERATED: list[tuple[str, float, float, float]] = [
 def test_never_below_direct_enumeration(kind: str, noise_sd: float, bound: float, rate: float, k: int) -> None:
     exact = Enumerated(noise_sd, bound, rate, symmetric=kind == "same")
     which = PairKind.SAME_CELL if kind == "same" else PairKind.ONE_SIDED
-    curve = release_curve([Pair(which, noise_sd, bound, rate)], n_resamples=k)
+    curve = release_curve([MixturePair(which, noise_sd, bound, rate)], n_resamples=k)
     for delta in (1e-1, 1e-3, 1e-6, 1e-9):
         epsilon = curve.epsilon_upper(delta)
         if not 0.0 < epsilon < 100.0:
@@ -207,8 +207,8 @@ def test_a_mean_by_group_priced_as_a_sum_is_below_its_true_curve(k: int, noise_s
         loss = np.log(p / q)
         knots = np.linspace(epsilon - loss.max(), epsilon - loss.min(), 600)
         true = float(p @ np.interp(epsilon - loss, knots, one(knots)))
-    sabotaged = release_curve([Pair(PairKind.SAME_CELL, noise_sd, 1.0)], n_resamples=k)
-    honest = release_curve([Pair(PairKind.SAME_CELL, noise_sd, 1.0, 1.0, 1.0)], n_resamples=k)
+    sabotaged = release_curve([MixturePair(PairKind.SAME_CELL, noise_sd, 1.0)], n_resamples=k)
+    honest = release_curve([MixturePair(PairKind.SAME_CELL, noise_sd, 1.0, 1.0, 1.0)], n_resamples=k)
     assert sabotaged.delta_upper(epsilon) < 0.8 * true
     # The knots of k = 2 are joined by chords, which overstates the truth a little.
     assert true * (1 - (1e-6 if k == 1 else 2e-3)) <= honest.delta_upper(epsilon) < 1.03 * true

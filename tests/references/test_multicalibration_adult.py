@@ -15,9 +15,9 @@ from reproduction.multicalibration.scores import judge
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.multicalibration import family_of
-from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Setting
-from hedgerow.multicalibration.mechanisms.table import Table
-from hedgerow.multicalibration.model.records import Records
+from hedgerow.multicalibration.calibrated_model import Records
+from hedgerow.multicalibration.calibration_mechanism import CalibrationMechanism, Setting
+from hedgerow.multicalibration.count_table import CountTable
 from hedgerow.testing.published import NoPrivacy
 from hedgerow.testing.simulated import SimulatedNoise
 
@@ -52,16 +52,16 @@ def test_none_on_the_papers_baseline(mechanism: NoPrivacy) -> None:
 
 
 def test_a_table_at_epsilon_one_is_as_good_as_any_without_privacy() -> None:
-    loss, accuracy, worst, weighted = judged(Table(), 1.0, papers())
+    loss, accuracy, worst, weighted = judged(CountTable(), 1.0, papers())
     assert loss <= 0.3415 and accuracy >= 0.839 and worst <= 0.0025 and weighted <= 0.012
     assert loss - 0.3396 < 0.004
 
 
 def test_a_table_does_no_harm_to_scores_that_were_right() -> None:
-    loss, _, _, _ = judged(Table(), 1.0, ordinary())
+    loss, _, _, _ = judged(CountTable(), 1.0, ordinary())
     assert loss <= 0.3284
 
 
 def test_a_table_at_epsilon_one_tenth() -> None:
-    loss, _, _, _ = judged(Table(), 0.1, papers())
+    loss, _, _, _ = judged(CountTable(), 0.1, papers())
     assert loss <= 0.356

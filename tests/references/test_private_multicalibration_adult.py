@@ -14,11 +14,10 @@ from reproduction.multicalibration.scores import judge
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.multicalibration import family_of
-from hedgerow.multicalibration.mechanisms.input_perturbation import InputPerturbation
-from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Setting
-from hedgerow.multicalibration.mechanisms.numeric_sparse import NumericSparse
-from hedgerow.multicalibration.mechanisms.rounds import Rounds
-from hedgerow.multicalibration.model.records import Records
+from hedgerow.multicalibration.calibrated_model import Records
+from hedgerow.multicalibration.calibration_mechanism import CalibrationMechanism, Setting
+from hedgerow.multicalibration.input_perturbation import InputPerturbation
+from hedgerow.multicalibration.rounds import NumericSparse, Rounds
 from hedgerow.testing.simulated import SimulatedNoise
 
 pytestmark = pytest.mark.data("adult.data", "adult.test")

@@ -16,7 +16,7 @@ from hedgerow.facts.relation import Relation
 from hedgerow.ledger.total import RunningTotal
 from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.mechanism import Composition, GaussianNoise, Resample, SmoothedResample
-from hedgerow.mechanisms.resamples.resample import smoothed_curve
+from hedgerow.mechanisms.randomised_records import smoothed_curve
 
 FAR = Relation.REPLACE_ONE
 EPSILONS = (0.0, 0.1, 0.3, 0.7, 1.5, 3.0)

@@ -15,19 +15,19 @@ from scipy import stats
 
 from hedgerow.accounting.compose import profile_of
 from hedgerow.audit.campaign import FALSE_ALARM, alpha_of_each, run_campaign
+from hedgerow.audit.faults import Fault, mutants
 from hedgerow.audit.law import equal_laws, has_law, has_poisson_law, off_lattice
-from hedgerow.audit.mutants import Mutant, mutants
 from hedgerow.audit.verdict import audit_mechanism
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.description import Specimen
-from hedgerow.mechanisms.joint.numbers import JointFeature, JointLayout
-from hedgerow.mechanisms.joint.weights import JointWeights
+from hedgerow.mechanisms.interface import Specimen
 from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
+from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
+from hedgerow.mechanisms.joint_sensitivity import JointWeights
 from hedgerow.mechanisms.laws import LAPLACE
 from hedgerow.mechanisms.mechanism import GeometricCounts, specimens
-from hedgerow.mechanisms.resamples.resampled import bootstrap
+from hedgerow.mechanisms.resampled_sums import bootstrap
+from hedgerow.noise.lattice import NoiseSource
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.noise.source import NoiseSource
 from hedgerow.testing.simulated import SimulatedNoise, sample
 
 RUNS, SEED = 100_000, 20261120
@@ -138,7 +138,7 @@ def test_the_mutants_are_those_that_were_promised() -> None:
 
 
 @pytest.mark.parametrize("mutant", mutants(), ids=lambda mutant: mutant.name)
-def test_every_mutant_is_rejected_by_its_layer(mutant: Mutant) -> None:
+def test_every_mutant_is_rejected_by_its_layer(mutant: Fault) -> None:
     found = mutant.run(SEED)
     assert found.rejected, found.evidence
 

@@ -12,22 +12,20 @@ import numpy as np
 import pytest
 
 from hedgerow.accounting.compose import profile_of
-from hedgerow.audit.attack import threshold_attack
-from hedgerow.audit.score import likelihood_ratio
+from hedgerow.audit.attack import likelihood_ratio, threshold_attack
 from hedgerow.audit.verdict import audit_mechanism, sampler_of
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.adaptive.histogram_rounds import HistogramRounds
-from hedgerow.mechanisms.adaptive.sparse_vector import SparseVector
-from hedgerow.mechanisms.description import Specimen
+from hedgerow.mechanisms.histograms import HistogramRounds
+from hedgerow.mechanisms.interface import Specimen
 from hedgerow.mechanisms.mechanism import GeometricCounts, Mechanism, specimens
 from hedgerow.mechanisms.randomised_records import FINE, RandomisedRecords
-from hedgerow.multicalibration.groups.family import Family
-from hedgerow.multicalibration.groups.groups import Categories
-from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Setting
-from hedgerow.multicalibration.mechanisms.numeric_sparse import NumericSparse
-from hedgerow.multicalibration.mechanisms.rounds import Rounds
-from hedgerow.multicalibration.model.records import STEPS, Records
+from hedgerow.mechanisms.sparse_vector import SparseVector
+from hedgerow.multicalibration.calibrated_model import STEPS, Records
+from hedgerow.multicalibration.calibration_mechanism import CalibrationMechanism, Setting
+from hedgerow.multicalibration.declared_groups import CategoryGroups
+from hedgerow.multicalibration.family import Family
+from hedgerow.multicalibration.rounds import NumericSparse, Rounds
 from hedgerow.noise.lattice import LatticeNoise
 from hedgerow.testing.simulated import SimulatedNoise
 
@@ -95,7 +93,7 @@ def test_randomised_records_with_true_labels_would_be_rejected() -> None:
 
 # The fits themselves, from records to model ---------------------------------------------------------------------------
 
-FAMILY = Family((Categories("race", ("A",)),), depth=1)
+FAMILY = Family((CategoryGroups("race", ("A",)),), depth=1)
 
 
 def fits(

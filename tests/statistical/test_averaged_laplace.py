@@ -13,12 +13,12 @@ from hedgerow.accounting.averaged import SummedLaplace, SummedLaw
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts
+from hedgerow.noise.lattice import NoiseSource
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.noise.source import NoiseSource
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.plan import make_plan
 from hedgerow.release.request import parse_request
-from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.counted_values import Histogram
 from hedgerow.testing.simulated import SimulatedNoise, sample
 
 N = 20_000

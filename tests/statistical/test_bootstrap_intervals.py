@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hedgerow.inference.bootstrap.calibrated import calibrated_interval
-from hedgerow.inference.bootstrap.intervals import (
+from hedgerow.inference.bootstrap.replicate_intervals import (
+    calibrated_interval,
     conservative_interval,
     file_interval,
     most_conservative_interval,
     unbiased_interval,
 )
-from hedgerow.inference.bootstrap.replicates import (
+from hedgerow.inference.bootstrap.replicate_summary import (
     Replicates,
     brawner_honaker_total_variance,
     standard_error_parts,

@@ -15,8 +15,8 @@ import hedgerow as hg
 from hedgerow.facts.declared import Protection
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.release.execute import draw_tables
-from hedgerow.tables.dp.choice_by_cell import choose_by_cell
-from hedgerow.tables.dp.release_table import read_table
+from hedgerow.tables.release_table import read_table
+from hedgerow.tables.table_options import choose_by_cell
 from hedgerow.testing.simulated import SimulatedNoise
 
 RUNS = 1000

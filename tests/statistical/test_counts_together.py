@@ -9,12 +9,20 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from hedgerow.inference.joint.arithmetic import Expression, Operation, Term
-from hedgerow.inference.joint.counted import COUNT, DIFFERENT, EQUAL, function_of, joint_totals_of
+from hedgerow.inference.joint.arithmetic import (
+    COUNT,
+    DIFFERENT,
+    EQUAL,
+    EstimateTerm,
+    Expression,
+    JointOperation,
+    function_of,
+    joint_totals_of,
+)
 from hedgerow.inference.joint.estimates import JointEstimates, estimate
 from hedgerow.inference.joint.totals import JointTotals, SideBySide
 from hedgerow.mechanisms.mechanism import GaussianCounts, GeometricCounts
-from hedgerow.noise.table import AdditiveTable
+from hedgerow.noise.lattice import AdditiveTable
 from hedgerow.testing.simulated import SimulatedNoise
 
 RUNS = 6000
@@ -89,7 +97,7 @@ class Setting:
     def read(self, blocks: tuple[JointTotals, ...], symbol: str = "-") -> JointEstimates:
         beside, function = SideBySide(blocks), function_of((COUNT,) if self.kind == "count" else (EQUAL,), self.public)
         places = [(0, 0), (0, 1)]
-        node = Operation(symbol, *(Term(function, place) for place in places))
+        node = JointOperation(symbol, *(EstimateTerm(function, place) for place in places))
         return estimate(Expression(node, dict(zip(places, beside.places, strict=True))), beside)
 
 

@@ -24,12 +24,12 @@ from tests.statistical.simulations.releases import (
 import hedgerow as hg
 from hedgerow.engines.query import SumsQuery
 from hedgerow.facts.relation import Relation, Target
-from hedgerow.noise.table import AdditiveTable
+from hedgerow.noise.lattice import AdditiveTable
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.execute import draw_tables
 from hedgerow.release.plan import make_plan
 from hedgerow.release.request import parse_request
-from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.counted_values import Histogram
 from hedgerow.testing.simulated import SimulatedNoise, grid_sums
 
 RUNS = 2000

@@ -12,7 +12,7 @@ from scipy import stats
 from tests.statistical.simulations.joint_moments import Setting, measure, robust_sd, simulate
 
 from hedgerow.inference.joint.estimates import estimate
-from hedgerow.inference.joint.functions import Axis, Mean, gradient, value_of
+from hedgerow.inference.joint.functions import MeanOfTotals, ScaledMean, gradient, value_of
 from hedgerow.inference.joint.totals import JointTotals, SideBySide
 
 RUNS = 4000
@@ -177,7 +177,7 @@ def test_means_cover_where_the_noises_of_count_and_total_are_correlated(rare: bo
         totals = JointTotals(
             moments[:, 0].copy(), moments[:, 1:2].copy(), moments[:, 2, None, None].copy(), mixing, law, None, ((1,),)
         )
-        low, high = estimate(Mean(Axis(1, 0.5, 0.5)), SideBySide((totals,))).accepted(0.95)
+        low, high = estimate(MeanOfTotals(ScaledMean(1, 0.5, 0.5)), SideBySide((totals,))).accepted(0.95)
         return float(stats.binom.cdf(((low <= truth) & (truth <= high)).sum(), RUNS, 0.94))
 
     assert coverage_p_value(mixing) > 1e-6

@@ -21,11 +21,17 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Category, Grid, Missing
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.inference.joint.estimates import estimate, joint_covariance
-from hedgerow.inference.joint.functions import Axis, Covariance, Deviation, Mean, Ratio
+from hedgerow.inference.joint.functions import (
+    CovarianceOfTotals,
+    DeviationOfTotals,
+    MeanOfTotals,
+    RatioOfTotals,
+    ScaledMean,
+)
 from hedgerow.inference.joint.totals import JointTotals, SideBySide
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.designs.joint import JointDesign
+from hedgerow.release.designs.joint_release import JointDesign
 from hedgerow.testing.simulated import SimulatedNoise
 
 N = 1_500
@@ -33,8 +39,8 @@ INCOME = ValueOnGrid("income", Grid(0, 200, 2**20))  # type: ignore[arg-type]  #
 SIZE = ValueOnGrid("size", Grid(1, 9, 8))
 EMPLOYED = Indicator("employed", 1)
 # An indicator is −1 or 1, so its share is the mean of (1 + f)/2.
-AXES = Axis(1, 100.0, 100.0), Axis(2, 5.0, 4.0), Axis(3, 0.5, 0.5)
-FUNCTIONS = (Mean(AXES[0]), Mean(AXES[2]), Ratio(AXES[0], AXES[1]))
+AXES = ScaledMean(1, 100.0, 100.0), ScaledMean(2, 5.0, 4.0), ScaledMean(3, 0.5, 0.5)
+FUNCTIONS = (MeanOfTotals(AXES[0]), MeanOfTotals(AXES[2]), RatioOfTotals(AXES[0], AXES[1]))
 BUDGET = Budget(1.0, 1e-6)
 
 
@@ -95,11 +101,11 @@ def test_every_function_is_covered_with_an_error_that_is_its_spread(relation: Re
         assert place or error.mean() > 1.05 * sampling
 
 
-U, V = Axis(1, 100.0, 100.0), Axis(2, 5.0, 4.0)
+U, V = ScaledMean(1, 100.0, 100.0), ScaledMean(2, 5.0, 4.0)
 PRODUCTS = {
-    "variance": (((1,), (2,)), (INCOME,), Covariance(U, U, 2)),
-    "standard deviation": (((1,), (2,)), (INCOME,), Deviation(Covariance(U, U, 2))),
-    "covariance": (((1, 0), (0, 1), (1, 1)), (INCOME, SIZE), Covariance(U, V, 3)),
+    "variance": (((1,), (2,)), (INCOME,), CovarianceOfTotals(U, U, 2)),
+    "standard deviation": (((1,), (2,)), (INCOME,), DeviationOfTotals(CovarianceOfTotals(U, U, 2))),
+    "covariance": (((1, 0), (0, 1), (1, 1)), (INCOME, SIZE), CovarianceOfTotals(U, V, 3)),
 }
 
 
@@ -127,7 +133,7 @@ def test_the_covariance_of_two_means_is_that_of_the_people() -> None:
     mechanism = planned.choice(Budget(50.0, 1e-6)).mechanism
     sums = open_source(TRUTH).sums(planned.query(mechanism))
     totals = planned.totals(planned.table(sums, mechanism, SimulatedNoise(1)), mechanism)
-    income, size = (estimate(Mean(axis), SideBySide((totals,))) for axis in AXES[:2])
+    income, size = (estimate(MeanOfTotals(axis), SideBySide((totals,))) for axis in AXES[:2])
     sampling, noise = joint_covariance([income, size])
     true = np.cov(TRUTH["income"].to_numpy(), TRUTH["size"].to_numpy()) / N
     assert sampling.reshape(-1, 2, 2)[0] == pytest.approx(true, rel=0.1)

@@ -12,8 +12,7 @@ import pytest
 from scipy.stats import beta, chi2, norm
 
 import hedgerow as hg
-from hedgerow.audit.replay import excess, replay_pair
-from hedgerow.audit.trace import SilentNoise
+from hedgerow.audit.replay import SilentNoise, replay_pair
 from hedgerow.engines.source import open_source
 from hedgerow.release.designs.joint_statistic import JointStatistic
 from hedgerow.release.execute import draw_tables, read_histograms
@@ -231,10 +230,10 @@ def test_no_neighbours_differ_by_more_than_was_priced(
     single = [exact(one, *others) for one in kinds]
     relation_ = plan.facts.relation
     if relation == "add-remove":
-        moved = [excess(item.mechanism, relation_, one - alone) for one in single]
+        moved = [item.mechanism.excess(relation_, one - alone) for one in single]
     else:
         pairs = combinations_with_replacement(range(len(kinds)), 2)
-        moved = [excess(item.mechanism, relation_, single[i] - single[j]) for i, j in pairs]
+        moved = [item.mechanism.excess(relation_, single[i] - single[j]) for i, j in pairs]
     assert max(moved) <= 1.0 + 1e-9
     # A price a third lower would be exceeded by some of these pairs.
     assert max(moved) > 0.66

@@ -12,16 +12,15 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from hedgerow.release.cells.cells import TableCells
-from hedgerow.release.cells.margins import consistent_table
-from hedgerow.release.cells.projection import LevelRelease, Projected, project
-from hedgerow.release.cells.shape import Axis, AxisMap, Hierarchy, TableShape
+from hedgerow.release.cells.margins import LevelRelease, Projected, consistent_table, project
+from hedgerow.release.cells.shape import DimensionLevels, Hierarchy, TableDimension, TableShape
+from hedgerow.release.cells.table_cells import TableCells
 
 Floats = NDArray[np.float64]
 SEED = 20261120
-SHAPE = TableShape((Axis("sex", ("f", "m", "x")), Axis("district", ("a", "b", "c", "d"))))
+SHAPE = TableShape((TableDimension("sex", ("f", "m", "x")), TableDimension("district", ("a", "b", "c", "d"))))
 REGION = Hierarchy.of("district", "region", {"north": ["a"], "south": ["b", "c", "d"]})
-AXES = [AxisMap.of(axis, [REGION]) for axis in SHAPE.axes]
+AXES = [DimensionLevels.of(axis, [REGION]) for axis in SHAPE.axes]
 VARIANCES = {("sex", "district"): 4.0, ("sex", None): 1.0, (None, "region"): 0.5, (None, None): 2.0}
 READ = [("sex", "district"), ("sex", None), (None, "district"), ("sex", "region"), (None, None)]
 RUNS = 20_000

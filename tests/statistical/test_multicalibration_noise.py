@@ -13,11 +13,11 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import Composition, GeometricCounts
 from hedgerow.multicalibration import family_of
-from hedgerow.multicalibration.mechanisms.mechanism import Setting
-from hedgerow.multicalibration.mechanisms.table import Table, exact_places
-from hedgerow.multicalibration.model.records import Records
+from hedgerow.multicalibration.calibrated_model import Records
+from hedgerow.multicalibration.calibration_mechanism import Setting
+from hedgerow.multicalibration.count_table import CountTable, exact_places
+from hedgerow.noise.lattice import NoiseSource
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.noise.source import NoiseSource
 from hedgerow.testing.simulated import SimulatedNoise
 
 # n = 20 tables × 1,200 cells of independent noise.
@@ -36,8 +36,8 @@ def noise_of(setting: Setting, described: Composition, source: NoiseSource) -> N
     rng = np.random.default_rng(3)
     classes = rng.integers(0, 15, (500, 1))
     records = Records.of(FAMILY, classes, rng.random(500), rng.integers(0, 2, 500))
-    exact = Table().counts(records)
-    drawn = [Table().run(setting, described, records, source).released[0].values - exact for _ in range(TABLES)]
+    exact = CountTable().counts(records)
+    drawn = [CountTable().run(setting, described, records, source).released[0].values - exact for _ in range(TABLES)]
     return np.concatenate([one.ravel() for one in drawn])
 
 
@@ -56,7 +56,7 @@ def p_value(noise: NDArray[np.float64], scale: float) -> float:
 @pytest.mark.parametrize("source", [SecureNoise(), SimulatedNoise(11)], ids=["secure", "simulated"])
 def test_the_released_table_carries_the_noise_that_is_priced(relation: Relation, source: NoiseSource) -> None:
     setting = Setting(FAMILY, relation, 500 if relation is Relation.REPLACE_ONE else None)
-    described = Table().describe(setting, Budget(0.5, 0.0))
+    described = CountTable().describe(setting, Budget(0.5, 0.0))
     counts, places = parts_of(described)
     assert p_value(noise_of(setting, Composition((counts, places)), source), counts.scale) > ACCEPT
     # The sabotage: noise of .7 times the scale, as a wrong sensitivity would draw it.
@@ -66,7 +66,7 @@ def test_the_released_table_carries_the_noise_that_is_priced(relation: Relation,
 
 def test_where_scores_lie_carries_the_noise_that_is_priced() -> None:
     """n = 100 releases × 40 bins."""
-    mechanism, setting = Table(place_share=0.5), Setting(NOBODY, Relation.ADD_REMOVE, None)
+    mechanism, setting = CountTable(place_share=0.5), Setting(NOBODY, Relation.ADD_REMOVE, None)
     counts, places = parts_of(mechanism.describe(setting, Budget(0.5, 0.0)))
     rng = np.random.default_rng(3)
     records = Records.of(NOBODY, np.zeros((500, 0), dtype=np.int64), rng.random(500), rng.integers(0, 2, 500))
@@ -85,7 +85,7 @@ def test_where_scores_lie_carries_the_noise_that_is_priced() -> None:
 
 def test_the_two_labels_and_all_cells_have_noise_of_their_own() -> None:
     setting = Setting(FAMILY, Relation.ADD_REMOVE, None)
-    described = Table().describe(setting, Budget(0.5, 0.0))
+    described = CountTable().describe(setting, Budget(0.5, 0.0))
     noise = noise_of(setting, Composition(parts_of(described)), SecureNoise()).reshape(-1, 2)
     n = len(noise)
     assert abs(stats.pearsonr(noise[:, 0], noise[:, 1]).statistic) < 6 / np.sqrt(n)
@@ -104,7 +104,7 @@ def released_cell(
     Both tables speak, by the log ratio of the laws of 0 and 1 plus noise; under replace-one against label 0 at the end
     of the first bin.
     """
-    mechanism = Table(bins=2, place_share=0.4)
+    mechanism = CountTable(bins=2, place_share=0.4)
     setting = Setting(NOBODY, relation, 3)
     counts, places = parts_of(mechanism.describe(setting, Budget(1.0, 0.0)))
     drawn = Composition(

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from hedgerow.noise.inversion import Inversion
-from hedgerow.noise.lattice import FINE, lattice_noise, on_lattice
+from hedgerow.noise.lattice import FINE, NoiseSource, lattice_noise, on_lattice
 from hedgerow.noise.secure import MANY, SecureNoise
-from hedgerow.noise.source import NoiseSource
 from hedgerow.testing.simulated import SimulatedNoise
 
 N = 100_000

@@ -24,9 +24,9 @@ import hedgerow as hg
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.declared import Protection
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.adaptive.sparse_vector import Answers, SparseVectorRuns, sparse_vector
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.mechanism import (
+    AtomicMechanism,
     AveragedLaplaceCounts,
     AveragedLaplaceMoments,
     CellTotals,
@@ -38,21 +38,21 @@ from hedgerow.mechanisms.mechanism import (
     MomentsGeometric,
     ResampledGaussian,
     ResampledUnits,
-    Single,
     SparseVector,
     StableCategories,
 )
 from hedgerow.mechanisms.randomised_records import NOWHERE, randomised_records
+from hedgerow.mechanisms.sparse_vector import AnswerNoise, SparseVectorRuns, sparse_vector
 from hedgerow.multicalibration import family_of
-from hedgerow.multicalibration.mechanisms.mechanism import Setting
-from hedgerow.multicalibration.mechanisms.rounds import Rounds
-from hedgerow.multicalibration.mechanisms.table import Table
-from hedgerow.multicalibration.model.records import STEPS, Records
+from hedgerow.multicalibration.calibrated_model import STEPS, Records
+from hedgerow.multicalibration.calibration_mechanism import Setting
+from hedgerow.multicalibration.count_table import CountTable
+from hedgerow.multicalibration.rounds import Rounds
 from hedgerow.noise.lattice import LatticeNoise
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.release.execute import draw_tables, read_histograms
-from hedgerow.tables.dp.choice_by_cell import choose_by_cell
 from hedgerow.tables.protected import ProtectedTable
+from hedgerow.tables.table_options import choose_by_cell
 from hedgerow.testset import TestSet
 
 ACCEPT = REJECT = 1e-10
@@ -110,7 +110,7 @@ class IntegerLaw:
         return float(min(1.0, 2.0 * min(2.0 * stats.norm.sf(off), fits)))
 
 
-def law_of(mechanism: Single, stretch: float = 1.0) -> IntegerLaw:
+def law_of(mechanism: AtomicMechanism, stretch: float = 1.0) -> IntegerLaw:
     """The law that a mechanism's description states, in its integers, or in thousandths of a lattice width."""
     fine = FINE * stretch
     match mechanism:
@@ -140,13 +140,13 @@ def in_widths(noise: Floats, one: LatticeNoise) -> Floats:
     return np.asarray(noise).ravel() / one.in_units * FINE
 
 
-def p_values(noise: Floats, mechanism: Single) -> tuple[float, float]:
+def p_values(noise: Floats, mechanism: AtomicMechanism) -> tuple[float, float]:
     """p under the law that is priced, and under one that is 3 % wider."""
     drawn = np.asarray(noise, dtype=np.float64)
     return law_of(mechanism).p_value(drawn), law_of(mechanism, 1.0 / NARROW).p_value(drawn)
 
 
-def assert_drawn_as_priced(noise: Floats, mechanism: Single) -> None:
+def assert_drawn_as_priced(noise: Floats, mechanism: AtomicMechanism) -> None:
     assert np.size(noise) >= law_of(mechanism).enough, "too few numbers to tell laws 3 % apart in every run"
     true, wider = p_values(noise, mechanism)
     assert true > ACCEPT, true
@@ -291,9 +291,9 @@ def test_the_count_table_of_a_calibration() -> None:
     """The released table of 2,500 atoms, ten or more score bins and two labels, four times, without records."""
     family = family_of({"a": range(50), "b": range(50)})
     setting = Setting(family, Relation.ADD_REMOVE, None)
-    described = Table().describe(setting, Budget(0.5, 0.0))
+    described = CountTable().describe(setting, Budget(0.5, 0.0))
     assert isinstance(described, Composition)
-    drawn = [Table().release(setting, described, empty_records(family), SecureNoise())[0].values for _ in range(4)]
+    drawn = [CountTable().release(setting, described, empty_records(family), SecureNoise())[0].values for _ in range(4)]
     assert_drawn_as_priced(np.concatenate(drawn), described.parts[0])
 
 
@@ -305,7 +305,7 @@ def test_counts_of_categories_that_occur() -> None:
 
 def test_answers_of_a_sparse_vector() -> None:
     """200,000 answers, each after a yes."""
-    described = sparse_vector(1.0, Relation.REPLACE_ONE, reach=1, positives=1, answers=Answers(((1,),), (1.0,)))
+    described = sparse_vector(1.0, Relation.REPLACE_ONE, reach=1, positives=1, answers=AnswerNoise(((1,),), (1.0,)))
     runs = SparseVectorRuns(described, SecureNoise(), 200_000)
     assert runs.ask(10**9).all()
     answers = runs.answer(np.zeros((200_000, 1), dtype=np.int64))

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from hedgerow.noise import poisson
+from hedgerow.noise import secure
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.resampling import replicates
-from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.counted_values import Histogram
 from hedgerow.resampling.replicates import (
     capped_weights,
     multinomial_weights,
@@ -51,7 +51,7 @@ def test_means_of_a_row_add_up_to_its_count(count: list[int], rate: float, k: in
     """However counts are split, by what there is to draw, and none is beyond what can be drawn."""
     found = np.zeros(len(count), dtype=np.int64)
     for units, rows in replicates._means(np.array(count, dtype=np.int64), rate, k):
-        assert 0 < rate * units <= poisson.LARGEST_MEAN and (np.diff(rows) > 0).all()
+        assert 0 < rate * units <= secure.LARGEST_MEAN and (np.diff(rows) > 0).all()
         found[rows] += units
     assert found.tolist() == count
 
@@ -194,7 +194,7 @@ def test_every_row_counts_once_in_every_replicate(monkeypatch: pytest.MonkeyPatc
     """However few weights are in hand at once, and in any cell: weights as expected give the sums of the data."""
 
     class Expected(np.random.Generator):
-        def poisson(self, lam: Any = 1.0, size: Any = None) -> Any:
+        def secure(self, lam: Any = 1.0, size: Any = None) -> Any:
             return np.full(size, round(lam), dtype=np.int64)
 
     rng = np.random.default_rng(3)

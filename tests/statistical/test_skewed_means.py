@@ -43,7 +43,7 @@ def test_values_that_are_not_rare_pay_little_for_it(law: str) -> None:
 
 def test_the_ends_of_what_skewness_can_be_are_attained() -> None:
     """Two values, one of them a bound, have the largest skewness; a random law lies between the ends."""
-    from hedgerow.inference.score import skewness_range
+    from hedgerow.inference.score_test import skewness_range
 
     rng = np.random.default_rng(1)
     for _ in range(200):

@@ -21,19 +21,18 @@ from scipy import stats
 from tests.contracts.continuous_people import RATE, continuous_people
 
 import hedgerow as hg
-from hedgerow.audit.replay import replay_pair
-from hedgerow.audit.trace import SilentNoise
+from hedgerow.audit.replay import SilentNoise, replay_pair
 from hedgerow.engines import frame_source, streamed
 from hedgerow.errors import SpentError
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.progress import Work
-from hedgerow.release.designs import bootstrap
-from hedgerow.release.designs.resampled import ResampledSmooth
+from hedgerow.release.designs import row_bootstrap
+from hedgerow.release.designs.replicates_read import ResampledSmooth
 from hedgerow.release.execute import draw_tables, read_histograms
-from hedgerow.resampling import streamed as resampled
-from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling import streamed_replicates as resampled
+from hedgerow.resampling.counted_values import Histogram
 from hedgerow.resampling.replicates import poisson_replicates
-from hedgerow.resampling.streamed import ExactTotal, StreamedReplicates, Tally, record_weights
+from hedgerow.resampling.streamed_replicates import ExactTotal, StreamedReplicates, Tally, record_weights
 from hedgerow.testing import simulated
 from hedgerow.testing.simulated import SimulatedNoise
 
@@ -250,8 +249,8 @@ def test_price_and_answer_are_those_of_the_other_path(
     """One certificate, byte for byte; estimates and replicates of one law, compared over 40 simulated releases."""
     survey, certificates, found = hg.open(people(), relation=relation), [], []
     options = {"epsilon": 20.0, "delta": 1e-6, "n_resamples": 10, "missing": "drop", "estimator": estimator}
-    for most in (bootstrap.MOST_COUNTED, 2**62):
-        monkeypatch.setattr(bootstrap, "MOST_COUNTED", most)
+    for most in (row_bootstrap.MOST_COUNTED, 2**62):
+        monkeypatch.setattr(row_bootstrap, "MOST_COUNTED", most)
         design: Any = survey.plan(RATE, **options).items[0].design
         assert design.streams == (most < 2**62)
         released: Any = survey.release(RATE, **options)
@@ -286,7 +285,7 @@ def test_what_is_declared_decides_the_path() -> None:
 def test_progress_counts_batches_where_their_number_is_public(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[tuple[str, float]] = []
     monkeypatch.setattr(Work, "show", lambda self, what, done: said.append((what, done)))
-    monkeypatch.setattr(bootstrap, "READ", 64)
+    monkeypatch.setattr(row_bootstrap, "READ", 64)
     hg.open(people(), relation="add-remove").release(RATE, missing="drop", **OPTIONS)
     assert not said
     hg.open(people(), relation="replace-one").release(RATE, missing="drop", **OPTIONS)
@@ -325,10 +324,10 @@ def test_products_of_ours_are_made_at_once_and_of_a_user_s_functions_record_by_r
     asked = [hg.covariance("x", "y", bounds=bounds), hg.correlation("x", "y", bounds=bounds)]
     ours = [ResampledSmooth(one).features(index).tolist() for one in asked]  # type: ignore[arg-type]
     assert not ResampledSmooth(own).features(index)[:, 0].any()
-    monkeypatch.setattr("hedgerow.release.designs.resampled.of_each_alone", lambda function: False)
+    monkeypatch.setattr("hedgerow.release.designs.replicates_read.of_each_alone", lambda function: False)
     assert [ResampledSmooth(one).features(index).tolist() for one in asked] == ours  # type: ignore[arg-type]
     # The sabotage: all functions are taken for ours.
-    monkeypatch.setattr("hedgerow.release.designs.resampled.of_each_alone", lambda function: True)
+    monkeypatch.setattr("hedgerow.release.designs.replicates_read.of_each_alone", lambda function: True)
     assert ResampledSmooth(own).features(index)[:, 0].any()
 
 

@@ -17,12 +17,12 @@ from tests.statistical.simulations.tables import Setting, settings, simulate
 import hedgerow as hg
 from hedgerow.facts.declared import Protection
 from hedgerow.facts.relation import Relation, Target
-from hedgerow.inference.counts import counts_with_errors, proportions_with_errors
 from hedgerow.inference.joint.totals import JointTotals
-from hedgerow.noise.table import AdditiveTable
+from hedgerow.inference.means_and_counts import counts_with_errors, proportions_with_errors
+from hedgerow.noise.lattice import AdditiveTable
 from hedgerow.release.execute import draw_tables
-from hedgerow.resampling.histogram import Histogram
-from hedgerow.tables.dp.choice import Choice, choose
+from hedgerow.resampling.counted_values import Histogram
+from hedgerow.tables.table_options import TableChoice, choose
 from hedgerow.testing.simulated import SimulatedNoise
 
 RUNS = 1000
@@ -81,7 +81,7 @@ def test_whole_numbers_cover_whatever_the_width_of_their_noise(of: str, law: str
 
 
 @cache
-def choice_of_totals(n: int) -> Choice:
+def choice_of_totals(n: int) -> TableChoice:
     """Return the plan of a table of totals whose cells are declared public."""
     told = Protection(Relation.REPLACE_ONE, "row", Target.FILE, ())
     options = {"sensitivity": "public-membership", "missing": "error-if-declared-complete", "epsilon": 1.0}

@@ -16,7 +16,6 @@ from hedgerow.audit.verdict import audit_mechanism
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Grid
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.adaptive.sparse_vector import Answers, sparse_vector
 from hedgerow.mechanisms.mechanism import (
     GeometricCounts,
     Mechanism,
@@ -28,14 +27,15 @@ from hedgerow.mechanisms.mechanism import (
     SmoothedResample,
     SparseVector,
 )
-from hedgerow.mechanisms.moments import MomentsLayout
+from hedgerow.mechanisms.noisy_moments import MomentsLayout
+from hedgerow.mechanisms.sparse_vector import AnswerNoise, sparse_vector
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.counted_values import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
-from hedgerow.testset.distinct import critical_difference, critical_value
 from hedgerow.testset.mechanisms.choose import choose
-from hedgerow.testset.mechanisms.mechanism import Conditions, LookMechanism, Options, Question
+from hedgerow.testset.mechanisms.look_mechanism import Conditions, LookMechanism, Options, Question
+from hedgerow.testset.scores import critical_difference, critical_value
 
 SEED, ACCEPT, REJECT = 20261120, 1e-6, 1e-12
 UNIT = Grid.from_bounds("accuracy", (0, 1), 1)
@@ -189,7 +189,7 @@ def worst(looks: str) -> tuple[Mechanism, float]:
         "resample_gaussian": (thinned, 1e-2),
         "smoothed_resample": (SmoothedResample(6, 2, 2), 0.0),
         "thresholdout": (
-            sparse_vector(2.0, Relation.REPLACE_ONE, reach=1, positives=1, answers=Answers(((1,),), (1.0,))),
+            sparse_vector(2.0, Relation.REPLACE_ONE, reach=1, positives=1, answers=AnswerNoise(((1,),), (1.0,))),
             1e-3,
         ),
     }[looks]

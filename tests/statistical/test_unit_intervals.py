@@ -16,15 +16,13 @@ from scipy import stats
 import hedgerow as hg
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation, Target, UnitLimit
-from hedgerow.noise.table import AdditiveTable
-from hedgerow.release.designs.bootstrap import BootstrapDesign
+from hedgerow.noise.lattice import AdditiveTable
 from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.designs.resampled import ResampledMean
+from hedgerow.release.designs.replicates_read import ResampledMean
+from hedgerow.release.designs.row_bootstrap import BootstrapDesign
 from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign
-from hedgerow.resampling.grid_sums import GridSums
-from hedgerow.resampling.histogram import Histogram
-from hedgerow.statistics.mean import Mean, mean
-from hedgerow.statistics.sum import Sum, sum
+from hedgerow.resampling.counted_values import GridSums, Histogram
+from hedgerow.statistics.mean import Mean, Sum, mean, sum
 from hedgerow.testing.simulated import SimulatedNoise
 
 RUNS = 1000

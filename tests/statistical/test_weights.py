@@ -12,8 +12,7 @@ import pyarrow as pa
 import pytest
 
 import hedgerow as hg
-from hedgerow.facts.relation import Relation
-from hedgerow.facts.weights import Weights
+from hedgerow.facts.relation import Relation, Weights
 from hedgerow.inference.joint import estimates
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.release.designs.joint_statistic import JointStatistic

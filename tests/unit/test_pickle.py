@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import hedgerow as hg
-from hedgerow.statistics.statistic import Smooth
+from hedgerow.statistics.statistic import SmoothStatistic
 from hedgerow.testset import TestSet
 
 BOUNDS: Any = {"bounds": (0, 128), "step": 2}
@@ -76,7 +76,7 @@ def test_a_function_of_the_users_own_is_not_sent_and_equals_no_other() -> None:
     opened = survey()
     one, two = (opened.release([ASKED["own function"]()], epsilon=4.0) for _ in range(2))
     sent = again(one).asked[0]
-    assert isinstance(sent, Smooth)
+    assert isinstance(sent, SmoothStatistic)
     with pytest.raises(hg.ParameterError, match="HG112"):
         sent.function({"count": 1.0})
     with pytest.raises(hg.ParameterError, match="HG122"):

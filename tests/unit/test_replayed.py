@@ -85,7 +85,7 @@ def test_a_first_answer_has_no_such_field(verb: str, folder: Path) -> None:
 
 
 def test_a_large_table_says_it_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import hedgerow.cli.verbs.table as module
+    import hedgerow.cli.verbs.releasing as module
 
     small = json.loads(run(COMMANDS["table"], "--json").stdout)
     monkeypatch.setattr(module, "_LARGE", 0)

@@ -49,9 +49,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.accounting.dominating_pairs import ROUND_UP, KnownCurvePair
 from hedgerow.accounting.loss_fold import composed_curve
 from hedgerow.accounting.loss_grid import LOSS_CAP, Curve
-from hedgerow.accounting.terms import ROUND_UP, Resampled
 
 Array = NDArray[np.float64]
 _FAR = 1e-18
@@ -166,7 +166,7 @@ class SummedLaplace:
         return _continuous_weights(self.draws)
 
 
-def moved_curve(law: SummedLaw | SummedLaplace, shift: float, pure: float, *, least_dots: int = 1000) -> Resampled:
+def moved_curve(law: SummedLaw | SummedLaplace, shift: float, pure: float, *, least_dots: int = 1000) -> KnownCurvePair:
     """Return the curve of the law against itself moved by `shift`; no loss exceeds `pure`.
 
     It is exact at about `least_dots` values of ε, more for many draws, and a chord, hence an upper bound, between.
@@ -177,7 +177,7 @@ def moved_curve(law: SummedLaw | SummedLaplace, shift: float, pure: float, *, le
     """
     pure *= ROUND_UP
     if pure > LOSS_CAP:
-        return Resampled(Curve(1.0, np.ones(2)), pure)
+        return KnownCurvePair(Curve(1.0, np.ones(2)), pure)
     count = math.ceil(least_dots * max(1.0, math.sqrt(law.draws / 50.0)))
     # The ratio rises fastest where one of the two laws has its middle; out to there dots lie densest.
     far = 50.0 * law.unit
@@ -196,7 +196,7 @@ def moved_curve(law: SummedLaw | SummedLaplace, shift: float, pure: float, *, le
     # Chords in e^ε lie above a convex curve; e^(ε − ε₀) keeps the numbers in range.
     chords = np.interp(np.exp(grid - pure), np.exp(losses - pure), delta)
     chords[-1] = 0.0
-    return Resampled(Curve(step, np.minimum(1.0, chords * ROUND_UP)), pure)
+    return KnownCurvePair(Curve(step, np.minimum(1.0, chords * ROUND_UP)), pure)
 
 
 def gathered_curve(draws: int, moved: float, steps: float) -> Curve:

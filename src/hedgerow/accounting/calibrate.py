@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from hedgerow.accounting.compose import Priced, profile_of
+from hedgerow.accounting.dominating_pairs import DominatingPair
 from hedgerow.accounting.gaussian_dp import least_mu
 from hedgerow.accounting.profile import Profile, bisect, gaussian_delta
-from hedgerow.accounting.terms import Term
 from hedgerow.errors import HedgerowError, ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
@@ -64,14 +64,14 @@ def least_noise(build: Callable[[float], M], relation: Relation, budget: Budget)
     return most_precise(build, lambda built: profile_of(built, relation), budget.delta, (limit, tolerance), cost, start)
 
 
-def surely_over(terms: Sequence[Term], budget: Budget) -> bool:
+def surely_over(terms: Sequence[DominatingPair], budget: Budget) -> bool:
     """Whether independent terms certainly cost more than a budget of ε and δ; False where it is not known at once.
 
     Integers with discrete Gaussian noise of sd s cost at least what the line does with sd √(s² + 4): another normal
     number of sd 2, added to them, makes one such number up to a factor 1 ± 2e-17 (see `accounting.exact_laws`), s ≥ 2.
     Narrower noise costs more than noise of sd 2.
 
-    >>> from hedgerow.accounting.terms import Discrete
+    >>> from hedgerow.accounting.dominating_pairs import Discrete
     >>> surely_over([Discrete(3.0, 2)], Budget(1.0, 1e-6)), surely_over([Discrete(30.0, 2)], Budget(1.0, 1e-6))
     (True, False)
     """

@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+from hedgerow.accounting.dominating_pairs import SUM_ROUND_UP, DominatingPair, GaussianPair
 from hedgerow.accounting.loss_fold import composed_curve
 from hedgerow.accounting.loss_grid import Curve
 from hedgerow.accounting.profile import CappedProfile, GaussianProfile, Profile, PureProfile, RevealingProfile
-from hedgerow.accounting.terms import SUM_ROUND_UP, Gaussian, Term
 from hedgerow.facts.relation import Relation
 
 # No budget asks for a δ below twice this; a curve that does not reach it has no price.
@@ -27,7 +27,7 @@ _UNIT = 1e-15  # rounding of one factor of a product of numbers near 1
 class Priced(Protocol):
     """Anything that has a price: it returns its worst pair of neighbours as terms."""
 
-    def terms(self, relation: Relation) -> tuple[Term, ...]:
+    def terms(self, relation: Relation) -> tuple[DominatingPair, ...]:
         """Return the independent terms of the worst pair."""
         ...
 
@@ -46,7 +46,7 @@ def profile_of(mechanism: Priced, relation: Relation) -> Profile:
     return compose(mechanism.terms(relation))
 
 
-def compose(terms: Sequence[Term]) -> Profile:
+def compose(terms: Sequence[DominatingPair]) -> Profile:
     """Return an upper bound on the curve of independent terms run together."""
     revealed = [chance for chance in (term.revealed() for term in terms) if chance is not None]
     if revealed:
@@ -66,42 +66,42 @@ def compose(terms: Sequence[Term]) -> Profile:
     return CappedProfile(_folded(mu, others), math.inf if mu > 0 else pure_total(others))
 
 
-def pure_total(terms: Iterable[Term]) -> float:
+def pure_total(terms: Iterable[DominatingPair]) -> float:
     """Return an ε at which δ of all terms together is 0; infinite where one has none.
 
-    >>> from hedgerow.accounting.terms import Laplace, Pure
+    >>> from hedgerow.accounting.dominating_pairs import Laplace, Pure
     >>> round(pure_total([Pure(0.5), Laplace(0.25)]), 9)
     0.75
     """
     return sum(term.pure() for term in terms) * SUM_ROUND_UP
 
 
-def _folded(mu: float, terms: Iterable[Term]) -> Curve:
+def _folded(mu: float, terms: Iterable[DominatingPair]) -> Curve:
     """Return the curve of independent terms; equal ones are folded together, at the cost of one."""
     ordered = sorted(merged(terms), key=lambda term: term.order)
     # What rounds the loss is a small part of it: the grid is cut a few thousand times finer than the total loss.
     spread = math.sqrt(sum((term.rough_square() for term in ordered), mu**2))
     step = max(1e-9, spread / 2000.0)
-    gaussian: list[Term] = [Gaussian(mu)] if mu > 0 else []
+    gaussian: list[DominatingPair] = [GaussianPair(mu)] if mu > 0 else []
     counted = [(term.grid(step), often) for term, often in Counter(gaussian + ordered).items()]
     parts = [(grid, times * often) for (grid, times), often in counted]
     return Curve(step, composed_curve(parts, relative=_MASS_ERROR * sum(times for _, times in parts)))
 
 
-def merged(terms: Iterable[Term]) -> list[Term]:
+def merged(terms: Iterable[DominatingPair]) -> list[DominatingPair]:
     """Return the terms in order, counts with equal noise added up in the first of them.
 
-    >>> from hedgerow.accounting.terms import Discrete, Pure
+    >>> from hedgerow.accounting.dominating_pairs import Discrete, Pure
     >>> merged([Discrete(2.0, 1), Pure(0.1), Discrete(2.0, 3)])
     [Discrete(sd=2.0, times=4), Pure(epsilon=0.1)]
     """
-    found: dict[object, Term] = {}
+    found: dict[object, DominatingPair] = {}
     for index, term in enumerate(terms):
         key = term.merge_key() or index
         found[key] = found[key].merged(term) if key in found else term
     return list(found.values())
 
 
-def repeated(term: Term, times: int) -> Profile:
+def repeated(term: DominatingPair, times: int) -> Profile:
     """Return an upper bound on the curve of `times` equal terms; losses on a lattice of their own stay on it."""
     return term.repeated(times) or compose([term] * times)

@@ -27,9 +27,9 @@ from statistics import NormalDist
 import numpy as np
 
 from hedgerow.accounting.compose import compose, pure_total
+from hedgerow.accounting.dominating_pairs import DominatingPair
 from hedgerow.accounting.loss_grid import Array, lower_hull
 from hedgerow.accounting.profile import Profile
-from hedgerow.accounting.terms import Term
 
 _ROUND_UP = 1.0 + 1e-9
 _POINTS = 1500
@@ -38,10 +38,10 @@ _LARGEST = 300.0  # ε of which e^ε is computed
 _UNIT = float(np.finfo(np.float64).eps)
 
 
-def why_no_mu(terms: Sequence[Term]) -> str | None:
+def why_no_mu(terms: Sequence[DominatingPair]) -> str | None:
     """Return why no Gaussian curve lies above that of these terms; None where one does.
 
-    >>> from hedgerow.accounting.terms import Gaussian, Revealed
+    >>> from hedgerow.accounting.dominating_pairs import Gaussian, Revealed
     >>> why_no_mu([Gaussian(1.0)]), why_no_mu([Revealed(0.1)])
     (None, 'It may tell everything with some probability, and no Gaussian mechanism ever does.')
     """
@@ -49,7 +49,7 @@ def why_no_mu(terms: Sequence[Term]) -> str | None:
     return next((reason for reason in reasons if reason is not None), None)
 
 
-def least_mu(terms: Sequence[Term], curve: Profile) -> float:
+def least_mu(terms: Sequence[DominatingPair], curve: Profile) -> float:
     """Return the least μ, up to rounding, whose Gaussian curve lies above that of the terms; infinite without any.
 
     Parameters
@@ -62,7 +62,7 @@ def least_mu(terms: Sequence[Term], curve: Profile) -> float:
     Examples
     --------
     >>> from hedgerow.accounting.compose import compose
-    >>> from hedgerow.accounting.terms import Gaussian, Pure
+    >>> from hedgerow.accounting.dominating_pairs import Gaussian, Pure
     >>> least_mu([Gaussian(3.0), Gaussian(4.0)], compose([Gaussian(3.0), Gaussian(4.0)]))  # doctest: +ELLIPSIS
     5.00000...
     >>> round(least_mu([Pure(1.0)], compose([Pure(1.0)])), 3)

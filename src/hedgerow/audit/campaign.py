@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
+from hedgerow.audit.faults import FaultResult, mutants
 from hedgerow.audit.law import Law, LawTest, equal_laws, has_law, has_poisson_law, off_lattice
-from hedgerow.audit.mutants import Caught, mutants
-from hedgerow.audit.replay import Replay, replay
+from hedgerow.audit.replay import ReplayResult, replay
 from hedgerow.audit.verdict import Verdict, audit_mechanism, checked_runs
-from hedgerow.mechanisms.description import Specimen
+from hedgerow.mechanisms.interface import Specimen
 from hedgerow.mechanisms.mechanism import specimens
+from hedgerow.noise.lattice import NoiseSource
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.noise.source import NoiseSource
 from hedgerow.testing.simulated import SimulatedNoise
 
 FALSE_ALARM = 1e-4
@@ -75,8 +75,8 @@ class Campaign:
     released: tuple[Audited, ...]
     laws: tuple[LawTest, ...]
     off_lattice: int
-    replay: Replay | None
-    caught: tuple[Caught, ...]
+    replay: ReplayResult | None
+    caught: tuple[FaultResult, ...]
     false_alarm: float
     left_out: tuple[str, ...]
     seconds: float
@@ -169,12 +169,12 @@ def alpha_of_each() -> float:
     return FALSE_ALARM / (len(specimens()) + len(_released()) + len(_law_tests(0, FALSE_ALARM)))
 
 
-def run_mutants(seed: int) -> tuple[Caught, ...]:
+def run_mutants(seed: int) -> tuple[FaultResult, ...]:
     """Try every mutant on its layer; some seconds in all."""
-    return tuple(Caught(mutant, mutant.run(seed)) for mutant in mutants())
+    return tuple(FaultResult(mutant, mutant.run(seed)) for mutant in mutants())
 
 
-def _replayed_within(clock: _Clock, pairs: int, seed: int) -> Replay | None:
+def _replayed_within(clock: _Clock, pairs: int, seed: int) -> ReplayResult | None:
     """Replay as many pairs as there is time for; those that are left out are named."""
     what = "replay of neighbours"
     if not clock.begin(what, 0.8):
@@ -264,7 +264,7 @@ def _record(one: Audited) -> dict[str, Any]:
     return {"name": one.specimen.name, **one.verdict.to_dict()}
 
 
-def _replayed(found: Replay) -> dict[str, Any]:
+def _replayed(found: ReplayResult) -> dict[str, Any]:
     return {
         "pairs": found.pairs,
         "functions": found.functions,

@@ -26,7 +26,7 @@ _EXPECTED = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Statistic:
+class LawStatistic:
     """One statistic with the interval in which it must lie."""
 
     name: str
@@ -42,7 +42,7 @@ class LawTest:
     name: str
     draws: int
     alpha: float
-    statistics: tuple[Statistic, ...]
+    statistics: tuple[LawStatistic, ...]
 
     @property
     def accepted(self) -> bool:
@@ -71,12 +71,12 @@ def has_law(drawn: Numbers, law: Law, width: float, *, alpha: float, name: str =
     scaled = np.asarray(drawn, dtype=np.float64) / width
     continuous = stats.norm if law == "gaussian" else stats.laplace
     distance = float(stats.ks_1samp(scaled, continuous.cdf, method="asymp").statistic)
-    ks = Statistic("KS distance", distance, 0.0, float(stats.kstwo.isf(alpha / 2.0, n)) + 1.0 / width)
+    ks = LawStatistic("KS distance", distance, 0.0, float(stats.kstwo.isf(alpha / 2.0, n)) + 1.0 / width)
     freedom, power = (n, 2) if law == "gaussian" else (2 * n, 1)
     spread = float((np.abs(scaled) ** power).sum()) * (1.0 if law == "gaussian" else 2.0)
     ends = stats.chi2.isf([1.0 - alpha / 4.0, alpha / 4.0], freedom) / freedom
     slack = 1.0 / width
-    spread_test = Statistic("spread", spread / freedom, float(ends[0]) - slack, float(ends[1]) + slack)
+    spread_test = LawStatistic("spread", spread / freedom, float(ends[0]) - slack, float(ends[1]) + slack)
     return LawTest(name, n, alpha, (ks, spread_test))
 
 
@@ -95,11 +95,11 @@ def equal_laws(first: Numbers, second: Numbers, law: Law, width: float, *, alpha
     if width < _WIDE:
         return LawTest(name, n, alpha, (_homogeneity(first, second, law, width, alpha),))
     distance = float(stats.ks_2samp(first, second, method="asymp").statistic)
-    ks = Statistic("KS distance", distance, 0.0, float(stats.kstwo.isf(alpha / 2.0, n // 2)))
+    ks = LawStatistic("KS distance", distance, 0.0, float(stats.kstwo.isf(alpha / 2.0, n // 2)))
     power, freedom = (2, n) if law == "gaussian" else (1, 2 * n)
     ratio = float((np.abs(first / width) ** power).sum() / (np.abs(second / width) ** power).sum())
     low, high = stats.f.isf([1.0 - alpha / 4.0, alpha / 4.0], freedom, freedom)
-    return LawTest(name, n, alpha, (ks, Statistic("ratio of spreads", ratio, float(low), float(high))))
+    return LawTest(name, n, alpha, (ks, LawStatistic("ratio of spreads", ratio, float(low), float(high))))
 
 
 def has_poisson_law(drawn: Numbers, rate: float, *, alpha: float, name: str = "") -> LawTest:
@@ -121,7 +121,7 @@ def _narrow_law(law: Law, width: float) -> tuple[NDArray[np.int64], NDArray[np.f
     return z, chances / chances.sum()
 
 
-def _pearson(drawn: Numbers, values: NDArray[np.int64], chances: NDArray[np.float64], alpha: float) -> Statistic:
+def _pearson(drawn: Numbers, values: NDArray[np.int64], chances: NDArray[np.float64], alpha: float) -> LawStatistic:
     from scipy import stats
 
     n = len(drawn)
@@ -129,17 +129,17 @@ def _pearson(drawn: Numbers, values: NDArray[np.int64], chances: NDArray[np.floa
     inside = (values >= low) & (values <= high)
     wanted = n * np.array([chances[values <= low].sum(), *chances[inside][1:-1], chances[values >= high].sum()])
     value = float(((_tallied(drawn, low, high) - wanted) ** 2 / wanted).sum())
-    return Statistic("Pearson χ²", value, 0.0, float(stats.chi2.isf(alpha, len(wanted) - 1)))
+    return LawStatistic("Pearson χ²", value, 0.0, float(stats.chi2.isf(alpha, len(wanted) - 1)))
 
 
-def _homogeneity(first: Numbers, second: Numbers, law: Law, width: float, alpha: float) -> Statistic:
+def _homogeneity(first: Numbers, second: Numbers, law: Law, width: float, alpha: float) -> LawStatistic:
     from scipy import stats
 
     values, chances = _narrow_law(law, width)
     low, high = _usual(values, chances, len(first))
     a, b = (_tallied(part, low, high) for part in (first, second))
     value = float(((a - b) ** 2 / np.maximum(a + b, 1)).sum())
-    return Statistic("χ² of homogeneity", value, 0.0, float(stats.chi2.isf(alpha, len(a) - 1)))
+    return LawStatistic("χ² of homogeneity", value, 0.0, float(stats.chi2.isf(alpha, len(a) - 1)))
 
 
 def _usual(values: NDArray[np.int64], chances: NDArray[np.float64], n: int) -> tuple[int, int]:

@@ -27,7 +27,7 @@ from typing import Any
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import bands, with_names
-from hedgerow.facts.weights import unfit_weights
+from hedgerow.facts.relation import unfit_weights
 from hedgerow.statistics.entry import Number, parse_number, parse_value, unwritten, written_column
 
 

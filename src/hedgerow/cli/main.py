@@ -25,9 +25,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from hedgerow.cli.refusal import exit_code_of
-from hedgerow.cli.terminal import write_stdout
-from hedgerow.facts.given import check_texts
+from hedgerow.cli.terminal import exit_code_of, write_stdout
+from hedgerow.facts.validation import check_texts
 from hedgerow.interrupts import end_on_signals, speak_json
 
 _NUMBER = re.compile(r"[+-]?[0-9]+([.][0-9]*)?([eE][+-]?[0-9]+)?")
@@ -60,7 +59,7 @@ def _help_of(one: Any, otherwise: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return what a help says of a parameter, with the names that are registered."""
 
     def help_of(ctx: Any) -> Any:
-        from hedgerow.cli.options import filled
+        from hedgerow.cli.shared_options import filled
 
         one.help = filled(one.help or "")
         return otherwise(ctx)
@@ -110,24 +109,24 @@ class _Verbs(TyperGroup):
 # In the order of the help. A group of verbs is a file of its own app.
 _VERBS = {
     "init": "hedgerow.cli.verbs.init",
-    "plan": "hedgerow.cli.verbs.plan",
-    "release": "hedgerow.cli.verbs.release",
-    "ask": "hedgerow.cli.verbs.ask",
-    "table": "hedgerow.cli.verbs.table",
-    "ols": "hedgerow.cli.verbs.regressions.ols",
-    "logit": "hedgerow.cli.verbs.regressions.ols",
-    "find": "hedgerow.cli.verbs.find",
-    "price": "hedgerow.cli.verbs.price",
-    "audit": "hedgerow.cli.verbs.audit",
-    "verify": "hedgerow.cli.verbs.verify",
-    "publish": "hedgerow.cli.verbs.publish",
-    "multicalibrate": "hedgerow.cli.verbs.multicalibrate",
-    "apply": "hedgerow.cli.verbs.apply",
+    "plan": "hedgerow.cli.verbs.planning",
+    "release": "hedgerow.cli.verbs.releasing",
+    "ask": "hedgerow.cli.verbs.from_records",
+    "table": "hedgerow.cli.verbs.releasing",
+    "ols": "hedgerow.cli.verbs.fitting",
+    "logit": "hedgerow.cli.verbs.fitting",
+    "find": "hedgerow.cli.verbs.finding",
+    "price": "hedgerow.cli.verbs.pricing",
+    "audit": "hedgerow.cli.verbs.pricing",
+    "verify": "hedgerow.cli.verbs.from_records",
+    "publish": "hedgerow.cli.verbs.from_records",
+    "multicalibrate": "hedgerow.cli.verbs.calibrating",
+    "apply": "hedgerow.cli.verbs.calibrating",
     "ledger": "hedgerow.cli.verbs.ledger",
-    "testset": "hedgerow.cli.verbs.testsets.testset",
-    "demo": "hedgerow.cli.verbs.demo",
-    "schema": "hedgerow.cli.verbs.schema",
-    "explain": "hedgerow.cli.verbs.explain",
+    "testset": "hedgerow.cli.verbs.scoring",
+    "demo": "hedgerow.cli.verbs.learning",
+    "schema": "hedgerow.cli.verbs.learning",
+    "explain": "hedgerow.cli.verbs.learning",
 }
 
 

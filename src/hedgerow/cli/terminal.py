@@ -1,15 +1,28 @@
-"""Writing to standard output and standard error, where either may be closed, full, or of a small alphabet."""
+"""Writing to standard output and standard error, where either may be closed, full, or of a small alphabet.
+
+From an exception to what the user reads and the exit code: rule, finding, remedy, never a traceback.
+
+Refusals are written once, with the names of parameters; `in_shell` renders them, since what is a keyword in Python is
+an option here. Where names alone do not carry over, an error brings its remedy for the shell along.
+"""
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import json
 import os
+import re
+import shlex
 import sys
+from collections.abc import Callable
 from typing import Any, TextIO
 
-from hedgerow.errors import ParameterError
-from hedgerow.interrupts import speaks_json
+import typer
+
+from hedgerow.errors import HedgerowError, ParameterError
+from hedgerow.facts.printed import for_terminal
+from hedgerow.interrupts import interrupted, nothing_is_spent, speaks_json
 
 
 class OutputClosed(Exception):
@@ -82,3 +95,174 @@ def _discard(stream: TextIO) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
+
+
+# Options that are not called as their parameters are.
+_OTHERWISE = {"n_looks": "--looks", "n_answers": "--answers", "training_score": "--training", "groups": "--group"}
+_ALIKE = (
+    "by cell_bounds classes column delta depth epsilon estimator facts force guarantee interval key label labels "
+    "ledger level margins mechanism method metric missing n n_buckets n_draws n_fits n_resamples noise noise_sd other "
+    "positive rate relation request_id rho mu score sensitivity share table target threshold thinning unit "
+)
+OPTIONS = {name: "--" + name.replace("_", "-") for name in _ALIKE.split()} | _OTHERWISE
+_WORDS = {"bounds": "LO:HI", "step": "STEP"}
+_NESTED = r"(?:[^()]|\([^()]*\))*"
+_VALUE = rf""""[^"]*"|'[^']*'|\{{[^{{}}]*\}}|\([^()]*\)|\[[^\[\]]*\]|\w+\({_NESTED}\)|…|[\w.+-]*\w"""
+# Not after a letter, a colon or a comma: COL:share=0.6 and --by share=0,1 are the shell's own.
+_ASSIGNED = re.compile(rf"(?<![\w:,=-])(\w+)=({_VALUE})")
+_NAMED = re.compile(r"`(\w+)(=?)`")
+_WORD = re.compile(r'"([^\s"]+)"')
+
+
+def sentences_in_shell(refused: HedgerowError) -> tuple[str, str, str]:
+    """Return rule, finding and remedy as whoever typed a command understands them."""
+    remedy = refused.remedy if refused.shell is None else refused.shell
+    return in_shell(refused.rule), in_shell(refused.finding), in_shell(remedy)
+
+
+def in_shell(text: str) -> str:
+    """Return a text with the names of parameters as options, and values as they are typed.
+
+    >>> in_shell('`epsilon` has no default. Try epsilon=1.0.')
+    '`--epsilon` has no default. Try --epsilon 1.0.'
+    >>> in_shell('For example by={"sex": [0, 1]}, or unit={"column": "person_id", "max_rows": 4}.')
+    'For example --by sex=0,1, or --unit person_id:4.'
+    >>> in_shell('Use noise="laplace" (or "auto"), or bounds=(0, 100).')
+    'Use --noise laplace (or auto), or COL:0:100.'
+    """
+
+    def assigned(found: re.Match[str]) -> str:
+        # What stands behind an option is written for the shell already.
+        if re.search(r"--[\w-]+ $", text[: found.start()]):
+            return found[0]
+        try:
+            return _option(found[1], found[2])
+        except (AttributeError, KeyError, TypeError, ValueError):
+            # What somebody gave may look like anything, and a refusal must be printed whatever it quotes.
+            return found[0]
+
+    text = _ASSIGNED.sub(assigned, text.replace("in the call", "on the command line"))
+    text = _NAMED.sub(lambda found: f"`{OPTIONS.get(found[1], _WORDS.get(found[1], found[1]))}`", text)
+    return _WORD.sub(r"\1", text)
+
+
+def _option(name: str, written: str) -> str:
+    call = re.fullmatch(r"(\w+)\((.*)\)", written)
+    if call and name in OPTIONS:
+        return f"{OPTIONS[name]} {call[1]} {in_shell(call[2])}".rstrip()
+    if name == "bounds":
+        low, high = _literal(written)
+        return f"COL:{low}:{high}"
+    if name not in OPTIONS:
+        return f"{name}={written}"
+    value = _literal(written)
+    option = OPTIONS[name]
+    if name == "unit" and isinstance(value, dict):
+        return f"{option} {value['column']}:{value['max_rows']}"
+    if isinstance(value, dict):
+        return " ".join(f"{option} {shlex.quote(str(key))}={_typed(one)}" for key, one in value.items())
+    if value is True:
+        return option
+    if name == "by":
+        return " ".join(f"{option} {_typed(one)}" for one in value)
+    return f"{option} {_typed(value)}"
+
+
+def _typed(value: Any) -> str:
+    listed = value if isinstance(value, (list, tuple)) else [value]
+    return ",".join(shlex.quote(str(one)) for one in listed)
+
+
+def _literal(written: str) -> Any:
+    if re.fullmatch(r"[\d.][\de.+-]*", written):
+        # A number stands as it was written: 1e-6, not 1e-06.
+        return written
+    try:
+        return ast.literal_eval(written)
+    except (SyntaxError, ValueError):
+        return "VALUE" if "…" in written else written
+
+
+INTERRUPTED = 130
+# Typer exports one of its usage errors; their common base has moved between versions, but not its name.
+_USAGE: tuple[type[BaseException], ...] = tuple(
+    kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException" and issubclass(kind, Exception)
+)
+
+
+def exit_code_of(run: Callable[[], object]) -> int:
+    """Run a verb and return its exit code; whatever it raises is told on standard error in whole sentences."""
+    nothing_is_spent()
+    try:
+        code = run()
+        if code == INTERRUPTED:
+            # Typer has met the interruption first.
+            write_stderr(interrupted(INTERRUPTED))
+        return code if isinstance(code, int) else 0
+    except HedgerowError as refused:
+        return _refuse(refused)
+    except OutputClosed:
+        return 0
+    except (KeyboardInterrupt, typer.Abort):
+        write_stderr(interrupted(INTERRUPTED))
+        return INTERRUPTED
+    except SystemExit:
+        raise
+    except _USAGE as usage:
+        return _refuse(_misspelt(usage))
+    except BaseException:
+        # Compiled libraries raise outside Exception too, and none of it may reach the user: it may quote data.
+        pass
+    return _refuse(
+        HedgerowError(
+            "HG901",
+            rule="Every failure has a code and a page.",
+            finding="This one has none: it is a bug in hedgerow. No data were read and nothing was spent.",
+            remedy="Please report the command, without data.",
+        )
+    )
+
+
+def wording(refused: HedgerowError) -> str:
+    """Return what is printed: code and rule, finding, remedy, and where to read more.
+
+    >>> print(wording(ParameterError("HG110", rule="A rule.", finding="A finding.", remedy="A remedy.")))
+    HG110: A rule.
+    A finding.
+    A remedy.
+    More: hedgerow explain HG110
+    """
+    rule, finding, remedy = sentences_in_shell(refused)
+    said = [f"{refused.code}: {rule}", finding, remedy]
+    lines = "\n".join(line for line in [*said, f"More: hedgerow explain {refused.code}"] if line)
+    return for_terminal(lines)
+
+
+def as_record(refused: HedgerowError) -> dict[str, Any]:
+    """Return a refusal as ``--json`` prints it, in the words of the command line.
+
+    >>> as_record(ParameterError("HG110", rule="A rule.", remedy="Try epsilon=1."))["error"]["remedy"]
+    'Try --epsilon 1.'
+    """
+    rule, finding, remedy = sentences_in_shell(refused)
+    said = {"code": refused.code, "rule": rule, "finding": finding, "remedy": remedy}
+    return {"error": {**said, "exit": refused.exit_code}}
+
+
+def _refuse(refused: HedgerowError) -> int:
+    write_stderr(json.dumps(as_record(refused)) if speaks_json() else wording(refused))
+    return refused.exit_code
+
+
+def _misspelt(usage: BaseException) -> ParameterError:
+    context = getattr(usage, "ctx", None)
+    command = getattr(context, "command_path", None) or "hedgerow"
+    message: str = usage.format_message()  # type: ignore[attr-defined]  # the base class by name, see _USAGE
+    remedy = f"See: {command} --help"
+    if (option := getattr(usage, "option_name", None)) and (nearest := getattr(usage, "possibilities", None)):
+        message, remedy = f"No such option: {option}", f"Did you mean {nearest[0]}? {remedy}"
+    return ParameterError(
+        "HG116",
+        rule=message.strip().rstrip(".") + ".",
+        remedy=remedy,
+    )

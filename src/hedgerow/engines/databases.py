@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.engines import frames
-from hedgerow.engines.answers import FrameAnswers
 from hedgerow.engines.dialects import ibis_tables
+from hedgerow.engines.exact_answers import FrameAnswers
 from hedgerow.engines.query import ColumnQuery, Query, SumsQuery
 from hedgerow.engines.reading import SourceFile, kinds_of_source, source_file, withheld
 from hedgerow.engines.schema import check_names, check_query

@@ -18,10 +18,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.engines import frames
-from hedgerow.engines.answers import FrameAnswers
 from hedgerow.engines.databases import DatabaseSource, open_sqlite
-from hedgerow.engines.incoming.arrivals import unpacked
-from hedgerow.engines.incoming.encoding import plain_csv
+from hedgerow.engines.exact_answers import FrameAnswers
+from hedgerow.engines.incoming.arrivals import plain_csv, unpacked
 from hedgerow.engines.query import ColumnQuery, Query, SumsQuery, ValueCounts
 from hedgerow.engines.reading import SourceFile, arrived, unreadable, withheld
 from hedgerow.engines.schema import BLANKS, check_names, check_present, check_query
@@ -195,14 +194,14 @@ def _check_case(names: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class CsvHeader:
     """What the first line of a CSV file says."""
 
     names: tuple[str, ...]
     delimiter: str
 
 
-def read_header(file: SourceFile) -> Header:
+def read_header(file: SourceFile) -> CsvHeader:
     r"""Read the first line of a CSV file, UTF-8 with or without a byte-order mark: names and delimiter, both public.
 
     The delimiter is found in this line alone. Had it been sniffed from the rows, one record could change how every
@@ -236,7 +235,7 @@ def read_header(file: SourceFile) -> Header:
     return parsed(start, file.name)
 
 
-def parsed(start: bytes, name: str) -> Header:
+def parsed(start: bytes, name: str) -> CsvHeader:
     """Return the header that the first bytes of the file `name` hold."""
     line = start.replace(b"\r", b"\n").split(b"\n", 1)[0]
     if len(line) > MAX_BYTES:
@@ -263,7 +262,7 @@ def parsed(start: bytes, name: str) -> Header:
     if len(names) > MAX_COLUMNS:
         raise _unfit(name, f"names more than {MAX_COLUMNS:,} columns")
     check_names(names)
-    return Header(names, delimiter)
+    return CsvHeader(names, delimiter)
 
 
 def _unfit(name: str, finding: str) -> DataError:
@@ -289,7 +288,7 @@ class CsvSource(FrameAnswers):
     name: str
     columns: dict[str, str]
     file: SourceFile
-    header: Header
+    header: CsvHeader
     _rows: list[int] = field(default_factory=list, repr=False, compare=False)
 
     def check(self, query: Query | SumsQuery) -> None:
@@ -360,7 +359,7 @@ class CsvSource(FrameAnswers):
 
 
 @contextmanager
-def _loaded(file: SourceFile, header: Header, columns: list[str]) -> Iterator[duckdb.DuckDBPyConnection]:
+def _loaded(file: SourceFile, header: CsvHeader, columns: list[str]) -> Iterator[duckdb.DuckDBPyConnection]:
     """Yield a locked connection whose table ``cells`` holds the needed columns as text.
 
     The cast to numbers is made over this table, not over the file: there DuckDB 2.0's TRY_CAST may raise an error that
@@ -377,7 +376,7 @@ def _loaded(file: SourceFile, header: Header, columns: list[str]) -> Iterator[du
         yield connection
 
 
-def _loading(header: Header, columns: list[str], path: str) -> list[str]:
+def _loading(header: CsvHeader, columns: list[str], path: str) -> list[str]:
     """Return the statements that load the needed columns from a path: the file's own, or that of a pipe.
 
     The variable ``in_parallel`` says whether several threads may read; it is set once the file has been looked through.
@@ -395,7 +394,7 @@ def _loading(header: Header, columns: list[str], path: str) -> list[str]:
     ]
 
 
-def _cells(header: Header, columns: list[str]) -> list[str]:
+def _cells(header: CsvHeader, columns: list[str]) -> list[str]:
     """Return the columns of the table that are needed; a question about none still counts its rows."""
     return [_cell(header, column) for column in columns] or ["c0"]
 
@@ -405,10 +404,10 @@ def _lock(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(f"SET {setting} = {str(value).lower()}")
 
 
-def _cell(header: Header, column: str) -> str:
+def _cell(header: CsvHeader, column: str) -> str:
     return f"c{header.names.index(column)}"
 
 
-def _trimmed(header: Header, column: str) -> str:
+def _trimmed(header: CsvHeader, column: str) -> str:
     # The characters of `schema.BLANKS`, written so that a query that is shown can be read.
     return f"NULLIF(trim({_cell(header, column)}, E' \\t\\r\\n\\x0B\\f'), '')"

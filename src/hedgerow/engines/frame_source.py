@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.engines import frames
-from hedgerow.engines.answers import FrameAnswers
 from hedgerow.engines.dialects.ibis_tables import check_listed, engine_of
+from hedgerow.engines.exact_answers import FrameAnswers
 from hedgerow.engines.query import ColumnQuery, Query, SumsQuery
 from hedgerow.engines.reading import withheld
 from hedgerow.engines.schema import check_names, check_query, listed_names
 from hedgerow.engines.streamed import READ, Watch, check_executors, each, reader
 from hedgerow.errors import DataError, ParameterError
-from hedgerow.resampling.streamed import StreamedReplicates, Tally
+from hedgerow.resampling.streamed_replicates import StreamedReplicates, Tally
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw

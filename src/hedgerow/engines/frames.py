@@ -18,17 +18,15 @@ import numpy as np
 from hedgerow.engines.cells import as_texts
 from hedgerow.engines.checked import Steps, distance, within_doubles
 from hedgerow.engines.dialects import ibis_tables
-from hedgerow.engines.dialects.adding import added_up
-from hedgerow.engines.dialects.held import is_held, read_as_values, terms_of
-from hedgerow.engines.dialects.levels import code_of, with_levels
-from hedgerow.engines.dialects.priority import UNIT, within_limit
-from hedgerow.engines.dialects.read_out import Asked, asked_counts, asked_values
+from hedgerow.engines.dialects.held import added_up, is_held, read_as_values, terms_of
+from hedgerow.engines.dialects.ibis_tables import Asked, asked_counts, asked_values
+from hedgerow.engines.dialects.levels import UNIT, code_of, with_levels, within_limit
 from hedgerow.engines.query import (
     ClippedSquare,
+    ColumnProduct,
     ColumnQuery,
     InBall,
     Indicator,
-    Product,
     Query,
     SumsQuery,
     ValueCounts,
@@ -49,9 +47,8 @@ from hedgerow.engines.schema import (
 from hedgerow.errors import DataError
 from hedgerow.facts.columns import Missing, Selection
 from hedgerow.facts.expression import DerivedColumn, Junction
-from hedgerow.resampling.grid_sums import GridSums
-from hedgerow.resampling.histogram import Histogram, Integers
-from hedgerow.resampling.streamed import Tally
+from hedgerow.resampling.counted_values import GridSums, Histogram, Integers
+from hedgerow.resampling.streamed_replicates import Tally
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -429,7 +426,7 @@ def _index(value: Value, of: dict[Value, nw.Expr]) -> nw.Expr:
         there = reduce(and_, [of[part] >= 0 for part in value.parts])
         if isinstance(value, ClippedSquare):
             index = _share(value, of)
-        elif isinstance(value, Product):
+        elif isinstance(value, ColumnProduct):
             index = value.index([of[part] for part in value.parts])
         else:
             index = _shrunk(value, [of[part] for part in value.parts])

@@ -16,7 +16,7 @@ from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.columns import Category, CellLabels, Grid, Missing, Scalar, Selection
 from hedgerow.facts.expression import sources_of
 from hedgerow.facts.relation import UnitLimit
-from hedgerow.resampling.grid_sums import Monomial
+from hedgerow.resampling.counted_values import Monomial
 
 # A place is one 64-bit integer on every engine; one bit is the sign's and one is to spare.
 _PLACES = 2**62
@@ -108,7 +108,7 @@ class Weighted:
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class ColumnProduct:
     """A product of powers of values of one record, exact in integers; −1 where one of them is missing.
 
     A numeric column enters as its centred grid integer 2t − m, whether a column equals a value as 0 or 1. Where no such
@@ -345,7 +345,7 @@ class JointGrid:
         return digits[::-1]
 
 
-Value = ValueOnGrid | Indicator | Weighted | Product | InBall | ClippedSquare
+Value = ValueOnGrid | Indicator | Weighted | ColumnProduct | InBall | ClippedSquare
 
 
 class ByCells:
@@ -520,7 +520,7 @@ class SumsQuery(ByCells):
 def _parts(value: Value) -> tuple[ValueOnGrid | Indicator, ...]:
     if isinstance(value, Weighted):
         return value.value, value.weight
-    return value.parts if isinstance(value, (Product, InBall, ClippedSquare)) else (value,)
+    return value.parts if isinstance(value, (ColumnProduct, InBall, ClippedSquare)) else (value,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from hedgerow.engines.query import ColumnQuery, Indicator, Query, SumsQuery
 from hedgerow.errors import DataError, ParameterError
 from hedgerow.facts.columns import Category, Scalar, Selection
 from hedgerow.facts.expression import Comparison, DerivedColumn, place_of, sources_of
-from hedgerow.facts.given import check_text, format_argument
+from hedgerow.facts.validation import check_text, format_argument
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw

@@ -21,14 +21,14 @@ import numpy as np
 
 from hedgerow.engines.query import Query
 from hedgerow.errors import DataError
-from hedgerow.resampling.histogram import Integers
-from hedgerow.resampling.streamed import BATCH, StreamedReplicates, Tally
+from hedgerow.resampling.counted_values import Integers
+from hedgerow.resampling.streamed_replicates import BATCH, StreamedReplicates, Tally
 from hedgerow.version import __version__
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
-    from hedgerow.engines.dialects.read_out import Asked
+    from hedgerow.engines.dialects.ibis_tables import Asked
 
 READ = 4 * BATCH
 """Records that an engine hands over at once."""
@@ -69,7 +69,7 @@ def each(read: Callable[[Any], A]) -> Callable[[object, Query, dict[str, str], b
     """Return what asks for each record's key, as `frames.count` asks how many there are of each."""
     # Not at the top: a release is planned without what reads frames.
     from hedgerow.engines import frames
-    from hedgerow.engines.dialects.read_out import Asked
+    from hedgerow.engines.dialects.ibis_tables import Asked
 
     return lambda frame, query, columns, _: Asked(((frames.keys(frame, query, columns), read),), lambda found: found)
 

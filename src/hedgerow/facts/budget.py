@@ -14,7 +14,7 @@ import warnings
 from dataclasses import dataclass, field
 
 from hedgerow.errors import HedgerowWarning, ParameterError
-from hedgerow.facts.given import as_float, format_argument
+from hedgerow.facts.validation import as_float, format_argument
 
 DEFAULT_DELTA = 1e-6
 MOST_DELTA = 1e-3

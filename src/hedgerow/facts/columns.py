@@ -19,8 +19,8 @@ from typing import Any, ClassVar, overload
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.expression import Comparison, Condition, DerivedColumn, comparisons, parse_condition
-from hedgerow.facts.given import as_float, as_fraction, check_texts, format_argument, plain
 from hedgerow.facts.printed import plural
+from hedgerow.facts.validation import as_float, as_fraction, check_texts, format_argument, plain
 from hedgerow.keywords import takes
 
 DEFAULT_STEPS = 1024

@@ -3,17 +3,22 @@
 Everything here is public and comes from a codebook, a law or a decision; nothing is ever read off values. `Facts` is
 made in Python, or read from a file by `Facts.read`; the file's fields are described in `facts_file`. `Protection` is
 what is in force for one survey: an argument of the call where it was given, else the fact, else the default.
+
+An error about a missing public fact names a facts file nearby. The file is never used unless it is asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from hedgerow.errors import ForbiddenError, ParameterError
+from hedgerow.errors import ForbiddenError, HedgerowError, ParameterError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import (
     Bands,
@@ -27,10 +32,9 @@ from hedgerow.facts.columns import (
     parse_missing,
     with_names,
 )
-from hedgerow.facts.expression import DerivedColumn, sources_of
-from hedgerow.facts.given import format_argument
-from hedgerow.facts.kinds import REGRESSIONS, kinds
+from hedgerow.facts.expression import REGRESSIONS, DerivedColumn, kinds, sources_of
 from hedgerow.facts.relation import Relation, Target, UnitLimit, parse_relation, parse_target, parse_unit
+from hedgerow.facts.validation import format_argument
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,3 +363,35 @@ def protection_of(
         if facts is not None and given is not None and fact is not None and given != fact
     )
     return Protection(*parsed, notes)
+
+
+_USUAL = "hedgerow.toml"
+
+
+@contextmanager
+def naming_facts_nearby(facts: object, source: object) -> Iterator[None]:
+    """Add to an error about a missing fact the facts file beside the data or in this folder, if none was given."""
+    try:
+        yield
+    except HedgerowError as refused:
+        if facts is None and refused.facts_help:
+            advise(refused, source)
+        raise
+
+
+def advise(refused: HedgerowError, source: object) -> None:
+    """Add to an error where a facts file lies and how to use it; without such a file add nothing."""
+    if where := _place(source):
+        path, words = where
+        sentence = f"There is a {_USUAL} {words}: to use it, give"
+        refused.advise(f'{sentence} hg.open(..., facts="{path}").', shell=f"{sentence} --facts {shlex.quote(path)}.")
+
+
+def _place(source: object) -> tuple[str, str] | None:
+    if Path(_USUAL).is_file():
+        return _USUAL, "in this folder"
+    if isinstance(source, (str, os.PathLike)):
+        beside = Path(os.fsdecode(source)).parent / _USUAL
+        if beside.is_file():
+            return str(beside), "beside the data"
+    return None

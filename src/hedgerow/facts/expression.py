@@ -13,6 +13,8 @@
 
 A column is a name of letters, digits and ``_``, or any name between backticks. Nothing else parses, and every refusal
 names the character. No text of a request becomes code of an engine: engines translate what is parsed here.
+
+The statistics that a facts file can name, found in ``statistics/``.
 """
 
 from __future__ import annotations
@@ -22,11 +24,12 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from importlib import import_module
 from operator import add, mul, sub, truediv
 from typing import Any, ClassVar, Generic, Literal, NoReturn, TypeVar
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import check_text, format_argument, kind_of
+from hedgerow.facts.validation import check_text, format_argument, kind_of
 
 MOST_CHARACTERS = 10_000
 _MOST_NESTED, _MOST_PARTS, _MOST_CONSTANTS = 30, 200, 10_000
@@ -472,3 +475,19 @@ def _refuse_arithmetic(text: str, finding: str) -> ParameterError:
 
 def _told(text: str, finding: str) -> str:
     return f"In {format_argument(text)}, {finding}." if text.strip() else f"{finding[:1].upper()}{finding[1:]}."
+
+
+REGRESSIONS = ("ols", "logit")
+"""What facts can allow besides: no statistic of a release, but a release of its own."""
+
+
+def kinds() -> dict[str, Any]:
+    """Return the entry of each statistic by its name (`hedgerow.statistics.entry`).
+
+    The files of the statistics import the grids of this folder, so they are found by name, when they are needed.
+
+    >>> "mean" in kinds()
+    True
+    """
+    entries: dict[str, Any] = import_module("hedgerow.statistics.registry").entries()
+    return entries

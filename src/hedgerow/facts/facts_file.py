@@ -2,14 +2,17 @@
 
 The models below say what a file may hold and refuse any field that they do not know: a misspelt fact that was silently
 ignored would break a promise without notice. `declared.Facts` checks what a fact means.
+
+Facts written as text of a facts file: names and texts in TOML, and lines about one column added to a file.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -25,9 +28,10 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from hedgerow.errors import FactsError
+from hedgerow.errors import FactsError, ParameterError
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget
-from hedgerow.facts.kinds import REGRESSIONS, kinds
+from hedgerow.facts.columns import Scalar
+from hedgerow.facts.expression import REGRESSIONS, kinds
 from hedgerow.facts.relation import UnitLimit
 from hedgerow.formats import formats, holds_password, is_url, names, suffixes
 from hedgerow.inputs import note_input
@@ -105,7 +109,7 @@ class Column(_Part):
     source: Text | None = Field(None, description='Where this is known from, e.g. "codebook p. 12".')
 
 
-class _Asked(_Part):
+class _StatisticInFacts(_Part):
     """One statistic of a release."""
 
     statistic: Kind = Field(description="What to release.")
@@ -115,7 +119,7 @@ _NUMBERS = list[Number]
 _TYPES: dict[str, Any] = {"text": Text, "number": Number, "numbers": _NUMBERS, "value": Value, "bounds": _NUMBERS}
 
 
-def _with_fields_of_statistics() -> type[_Asked]:
+def _with_fields_of_statistics() -> type[_StatisticInFacts]:
     """Return the model of a statistic with the fields that the statistics declare, each optional."""
     listed = {name: one for entry in kinds().values() for name, one in {**entry.needs, **entry.takes}.items()}
     fields: dict[str, Any] = {}
@@ -123,11 +127,11 @@ def _with_fields_of_statistics() -> type[_Asked]:
         size = 2 if one.type == "bounds" else None
         limits = Field(None, description=one.about, gt=one.above, lt=one.below, min_length=size, max_length=size)
         fields[name] = (_TYPES[one.type] | None, limits)
-    return create_model("Asked", __base__=_Asked, __doc__=_Asked.__doc__, **fields)
+    return create_model("Asked", __base__=_StatisticInFacts, __doc__=_StatisticInFacts.__doc__, **fields)
 
 
 if TYPE_CHECKING:
-    Asked = _Asked
+    Asked = _StatisticInFacts
 else:
     Asked = _with_fields_of_statistics()
 
@@ -168,7 +172,7 @@ class About(_Part):
     licence: _Line | None = Field(None, description="Its licence, as SPDX writes it, e.g. CC-BY-4.0.")
 
 
-class Requested(_Part):
+class RequestedInFacts(_Part):
     """One release that is planned for."""
 
     name: Text | None = Field(None, description="What to call it.")
@@ -198,7 +202,7 @@ class Requested(_Part):
     n_draws: int | None = Field(None, ge=1, le=500, description="Laplace draws to a number, for averaged noise.")
 
     @model_validator(mode="after")
-    def _has_a_budget(self) -> Requested:
+    def _has_a_budget(self) -> RequestedInFacts:
         if self.epsilon is self.rho is self.mu is None:
             raise PydanticCustomError("no_budget", "needs epsilon, rho or mu")
         return self
@@ -216,7 +220,7 @@ class FactsFile(_Part):
     statistics: list[Allowed] | None = Field(None, description="The statistics that are allowed; all where left out.")
     about: About | None = Field(None, description="Who publishes what for which use, for reports and registries.")
     columns: dict[str, Column] = Field({}, description="Facts by column.")
-    release: list[Requested] = Field([], description="Releases that are planned for.")
+    release: list[RequestedInFacts] = Field([], description="Releases that are planned for.")
 
 
 def json_schema() -> dict[str, Any]:
@@ -352,4 +356,104 @@ def _unfit(findings: list[str]) -> FactsError:
         rule="Every field of the facts file is known and holds what it should.",
         finding="; ".join(said) + ".",
         remedy="hedgerow schema prints what each field may hold.",
+    )
+
+
+def toml_text(text: str) -> str:
+    r"""Return a text as TOML writes it.
+
+    >>> print(toml_text('a "b"'), toml_text("a\u202eb"))
+    "a \"b\"" "a\U0000202eb"
+    """
+    # JSON's escapes are TOML's. Signs that JSON leaves as they are, and that steer a reader or a terminal, get one too.
+    quoted = json.dumps(text, ensure_ascii=False)
+    return "".join(sign if sign.isprintable() else f"\\U{ord(sign):08x}" for sign in quoted)
+
+
+def toml_key(name: str) -> str:
+    """Return a name as a key of TOML: quoted where it must be.
+
+    >>> toml_key("age"), toml_key("age, years")
+    ('age', '"age, years"')
+    """
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_text(name)
+
+
+def toml_value(value: Scalar | Sequence[Scalar]) -> str:
+    """Return a text, number, boolean, or a list of them as TOML writes it.
+
+    >>> toml_value([1, 2.5, "a", True, 1e-9])
+    '[1, 2.5, "a", true, 1e-09]'
+    """
+    if isinstance(value, str):
+        return toml_text(value)
+    if isinstance(value, (bool, int, float)):
+        return str(value).lower() if isinstance(value, bool) else repr(value)
+    return f"[{', '.join(toml_value(one) for one in value)}]"
+
+
+def column_lines(column: str, facts: Mapping[str, Any]) -> str:
+    r"""Return the part of a facts file about one column.
+
+    >>> column_lines("income", {"bounds": [0, 150_000], "source": "codebook"})
+    '[columns.income]\nbounds = [0, 150000]\nsource = "codebook"\n'
+    """
+    return f"[columns.{toml_key(column)}]\n{_lines(facts)}"
+
+
+def with_column(text: str, column: str, facts: Mapping[str, Any]) -> str:
+    r"""Return the text of a facts file with facts added about a column; every line that is there stays.
+
+    A source that is named already stays too, and the one given is left out; so does the same expression.
+
+    Raises
+    ------
+    ParameterError
+        HG119: one of the facts is there already, or the text has the column in a form that lines cannot be added to.
+
+    Examples
+    --------
+    >>> with_column('[columns.age]\nstep = 1\n', "age", {"bounds": [0, 100]})
+    '[columns.age]\nbounds = [0, 100]\nstep = 1\n'
+    """
+    there = _columns(text).get(column, {})
+    kept = {name for name in there if name == "source" or (name, there[name]) == ("expression", facts.get(name))}
+    added = {name: value for name, value in facts.items() if name not in kept}
+    if any(name in there for name in added):
+        raise _kept(f"Column {column!r} has {' and '.join(name for name in added if name in there)} in it.")
+    names = {re.escape(f"columns.{key}") for key in (toml_key(column), toml_text(column))}
+    header = re.search(rf"^[ \t]*\[({'|'.join(sorted(names))})\][ \t]*(#.*)?$\n?", text, re.MULTILINE)
+    if header is None:
+        gap = "" if not text or text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n"
+        made = text + gap + column_lines(column, added)
+    else:
+        before = text[: header.end()]
+        made = before + ("" if before.endswith("\n") else "\n") + _lines(added) + text[header.end() :]
+    if _columns(made, strict=False).get(column) != there | dict(added):
+        raise _kept(f"Column {column!r} is written in it in another form than [columns.{toml_key(column)}].")
+    return made
+
+
+def _lines(facts: Mapping[str, Any]) -> str:
+    return "".join(f"{name} = {toml_value(value)}\n" for name, value in facts.items())
+
+
+def _columns(text: str, *, strict: bool = True) -> dict[str, Any]:
+    try:
+        found = read_toml(text).get("columns", {})
+    except (ValueError, RecursionError):
+        found = None
+    if isinstance(found, dict) and all(isinstance(one, dict) for one in found.values()):
+        return found
+    if strict:
+        raise _kept("It is no facts file.")
+    return {}
+
+
+def _kept(finding: str) -> ParameterError:
+    return ParameterError(
+        "HG119",
+        rule="Facts are added to a facts file; none that is there is overwritten.",
+        finding=finding,
+        remedy="Leave the option out, and copy the printed lines into the file.",
     )

@@ -12,19 +12,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import as_float, format_argument
 from hedgerow.facts.printed import decimals
-from hedgerow.inference.hypothesis import HypothesisTest, pvalue_of
+from hedgerow.facts.validation import as_float, format_argument
 from hedgerow.inference.interval import Interval, parse_level
 from hedgerow.inference.joint.arithmetic import JointValue
-from hedgerow.inference.operators import Operators
-from hedgerow.inference.region import Region, ScoreRegion
-from hedgerow.inference.terms import operation_text, term_text
+from hedgerow.inference.operators import Operators, operation_text, term_text
+from hedgerow.inference.region import HypothesisTest, Region, ScoreRegion, pvalue_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from hedgerow.plots.error_bars import ErrorBar
+    from hedgerow.plots.bars import ErrorBar
     from hedgerow.plots.notebook import Line
 
 
@@ -354,7 +352,7 @@ class Estimate(Operators):
 
     def error_bar(self, level: float = 0.95) -> ErrorBar:
         """Return it as a bar to be drawn; those of one statistic and column belong to one panel."""
-        from hedgerow.plots.error_bars import ErrorBar
+        from hedgerow.plots.bars import ErrorBar
 
         interval, panel = self._interval_shown(level), replace(self, cell={}).label()
         ends = (interval.low, interval.high)
@@ -362,7 +360,7 @@ class Estimate(Operators):
 
     def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
         """Draw it with its interval and the part of it that noise alone would leave; return the axes."""
-        from hedgerow.plots.error_bars import draw_error_bars
+        from hedgerow.plots.bars import draw_error_bars
         from hedgerow.plots.figure import shown_in_notebook
 
         with shown_in_notebook():

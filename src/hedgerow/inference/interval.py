@@ -1,15 +1,47 @@
-"""A confidence interval that knows its level, its method and what it covers, and levels. Plain numbers."""
+"""A confidence interval that knows its level, its method and what it covers, and levels. Plain numbers.
+
+Quantiles of a normal number plus noise, by the law of the noise: what half of an interval's width is.
+
+===========================  ======================================================================================
+law                          the noise
+===========================  ======================================================================================
+``"gaussian"``               normal
+``"laplace"``                Laplace
+``"averaged-laplace-k"``     a sum of k independent Laplace numbers of one scale, k a whole number
+===========================  ======================================================================================
+
+The discrete forms that are drawn differ from these by less than one lattice step. A combination of two such numbers
+with different scales, as in the ratio of two totals, has lighter tails than one with the variance of both; it is read
+as one.
+
+A Laplace number is a normal one whose variance is an exponential number; a sum of k of them has as variance a gamma
+number Γ of shape k. So P(G + S > h) = E Φ̄(h/√(a² + b²Γ/k)) for a normal G of sd a and a sum S of sd b. Over log Γ
+the integrand falls off at both ends faster than any power, so the trapezoidal rule is right to the last digits.
+
+The tail of the sum of a normal and a Laplace number is known in closed form (Reed & Jorgensen 2004). With g = h/s,
+w = s/b, b the Laplace scale:
+
+    P(G + L > h) = Φ̄(g) + ½·e^(w²/2 − wg)·Φ(g − w) − ½·e^(w²/2 + wg)·Φ(−g − w).
+
+Both laws are log-concave, so the logarithm of the tail is a concave function of h: a Newton step on it from anywhere
+lands at or beyond the quantile, and all further ones come down to it from there. What is returned covers.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import as_float, format_argument
+from hedgerow.facts.validation import as_float, format_argument
+from hedgerow.mechanisms.laws import AVERAGED
 
 
 def parse_level(level: object) -> float:
@@ -91,3 +123,127 @@ def _rounded(number: float, places: int | None, way: str) -> float:
 
 def _finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
+
+
+Floats = NDArray[np.float64]
+# From z·(sd of the sum) three steps reach the last digit for every ratio of the two and every level tried (1e-6 to
+# 1 − 1e-13, 4,001 ratios); two more are to spare, and their number is fixed, so that cells do not depend on others.
+_NEWTON_STEPS = 5
+_NEGLIGIBLE = 1e-9
+_LAPLACE_OUTWARD = 1.0 + 1e-12
+_NODES = 300
+_POINTS = 257
+_OUTWARD = 1.0 + 1e-5  # lines between 257 points of a smooth curve are within 3e-6 of it
+
+
+def noise_quantile(level: float, sampling_sd: float, noise_sd: float) -> float:
+    """Return h with P(|G + L| ≤ h) ≥ level, G normal with sd `sampling_sd`, L Laplace with sd `noise_sd`.
+
+    >>> round(noise_quantile(0.95, 0.0, 2**0.5), 3)
+    2.996
+    >>> round(noise_quantile(0.95, 1.0, 1e-6), 3)
+    1.96
+    """
+    return float(noise_quantiles(level, np.array([sampling_sd]), np.array([noise_sd]))[0])
+
+
+def noise_quantiles(level: float, sampling_sd: Floats, noise_sd: Floats) -> Floats:
+    """Return `noise_quantile` of each pair of standard deviations; the two arrays broadcast.
+
+    >>> noise_quantiles(0.95, np.array([0.0, 1.0]), np.array([2**0.5, 0.0])).round(3).tolist()
+    [2.996, 1.96]
+    """
+    from hedgerow.special import ndtri
+
+    tail = (1.0 - level) / 2
+    normal = -float(ndtri(tail))
+    sampling, noise = np.broadcast_arrays(sampling_sd, noise_sd)
+    both = (sampling > _NEGLIGIBLE * noise) & (noise > _NEGLIGIBLE * sampling)
+    quantile = np.where(sampling > noise, sampling * normal, noise * (-np.log(2.0 * tail) / np.sqrt(2.0)))
+    if both.any():
+        quantile[both] = _newton(tail, normal, sampling[both], noise[both] / np.sqrt(2.0))
+    return np.asarray(quantile * _LAPLACE_OUTWARD)
+
+
+def _newton(tail: float, normal: float, sampling: Floats, scale: Floats) -> Floats:
+    h = normal * np.sqrt(sampling**2 + 2.0 * scale**2)
+    for _ in range(_NEWTON_STEPS):
+        beyond, density = laplace_tail(h, sampling, scale)
+        h = h + np.log(beyond / tail) * beyond / density
+    return h
+
+
+def laplace_tail(h: Floats, sampling: Floats, scale: Floats) -> tuple[Floats, Floats]:
+    """Return P(G + L > h) and the density at h ≥ 0. The scaled functions keep the digits where w is large."""
+    from hedgerow.special import erfcx, ndtr
+
+    g, w = h / sampling, sampling / scale
+    bell = 0.25 * np.exp(-0.5 * g**2)
+    root = np.sqrt(2.0)
+    near = g < w
+    gap = np.where(near, w - g, 0.0)
+    right = np.where(near, bell * erfcx(gap / root), 0.5 * np.exp(np.where(near, 0.0, w * (0.5 * w - g))) * ndtr(g - w))
+    left = bell * erfcx((w + g) / root)
+    return ndtr(-g) + right - left, (right + left) / scale
+
+
+def draws_of(noise_law: str) -> int | None:
+    """Return how many Laplace numbers make the noise; None where it is normal.
+
+    >>> draws_of("averaged-laplace-10"), draws_of("laplace"), draws_of("gaussian")
+    (10, 1, None)
+    """
+    if noise_law == "gaussian":
+        return None
+    return 1 if noise_law == "laplace" else int(noise_law.removeprefix(f"{AVERAGED}-"))
+
+
+def quantiles_of(noise_law: str, level: float, sampling_sd: Floats, noise_sd: Floats) -> Floats:
+    """Return h with P(|G + N| ≤ h) ≥ level, G normal of sd `sampling_sd` and N noise of sd `noise_sd`, cell by cell.
+
+    The two arrays broadcast.
+
+    >>> quantiles_of("averaged-laplace-10", 0.95, np.array([0.0, 1.0]), np.array([1.0, 0.0])).round(3).tolist()
+    [1.981, 1.96]
+    """
+    from hedgerow.special import ndtri
+
+    draws = draws_of(noise_law)
+    if draws == 1:
+        return noise_quantiles(level, sampling_sd, noise_sd)
+    sampling, noise = np.broadcast_arrays(np.asarray(sampling_sd, dtype=np.float64), noise_sd)
+    if draws is None:
+        return np.asarray(np.hypot(sampling, noise) * float(ndtri(0.5 + level / 2)))
+    angles, ratios = _curve(draws, level)
+    return np.asarray(np.hypot(sampling, noise) * np.interp(np.arctan2(noise, sampling), angles, ratios) * _OUTWARD)
+
+
+@lru_cache(maxsize=32)
+def _curve(draws: int, level: float) -> tuple[Floats, Floats]:
+    """Return angles from no noise to nothing else, and the quantile over the sd of the sum at each, by bisection."""
+    from hedgerow.special import ndtr
+
+    tail = (1.0 - level) / 2
+    share, weights = _mixing(draws)
+    angles = np.linspace(0.0, np.pi / 2, _POINTS)
+    spread = np.sqrt(np.cos(angles)[:, None] ** 2 + np.sin(angles)[:, None] ** 2 * share)
+    low, high = np.zeros(_POINTS), np.full(_POINTS, 2.0)
+    while (wide := ndtr(-high[:, None] / spread) @ weights > tail).any():
+        high[wide] *= 2.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        beyond = ndtr(-middle[:, None] / spread) @ weights > tail
+        low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
+    return angles, high
+
+
+def _mixing(draws: int) -> tuple[Floats, Floats]:
+    """Return nodes of Γ/k, Γ a gamma number of shape k, and their weights: at least 1 in all."""
+    from hedgerow.special import gammaln
+
+    below = 36.0 / draws + 9.0 / np.sqrt(draws)
+    above = np.log1p(40.0 / draws + 9.0 / np.sqrt(draws))
+    logs = np.linspace(-below, above, _NODES)
+    density = draws * (logs + np.log(draws)) - draws * np.exp(logs) - gammaln(draws)
+    weights = np.exp(density) * (logs[1] - logs[0])
+    return np.exp(logs), weights * (1.0 + 1e-9)

@@ -9,7 +9,7 @@
   the disk reports that it wrote what it did not write.
 * Writers take the lock before they read (``BEGIN IMMEDIATE``), so the budget that was checked is the one that is spent.
 * Locks are the file system's. On network file systems that do not keep them, use one machine.
-* Bytes that a checkpoint knows (`hedgerow.ledger.checkpoint`) were checked before, and are not checked again.
+* Bytes that a checkpoint knows (`hedgerow.ledger.chain`) were checked before, and are not checked again.
 * A connection belongs to one process. A fork waits until no transaction is open, and the child opens its own.
 """
 
@@ -29,8 +29,8 @@ from hedgerow.disk import sync_folder
 from hedgerow.errors import LedgerError
 from hedgerow.inputs import note_input
 from hedgerow.interrupts import held_back
-from hedgerow.ledger.checkpoint import Checkpoint, load
-from hedgerow.ledger.entry import Head, digest
+from hedgerow.ledger.chain import Checkpoint, load
+from hedgerow.ledger.ledger_entry import Head, digest
 
 APPLICATION_ID = 0x48474C44
 """``HGLD``: SQLite keeps it in bytes 68 to 71 of the file."""

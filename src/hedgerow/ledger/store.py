@@ -23,21 +23,25 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.ledger import request
 from hedgerow.ledger.chain import (
+    LEAST_LINKS,
     Chain,
+    Checkpoint,
     Header,
     Link,
     broken,
     check_head,
     check_totals,
+    composed,
     read_header,
     read_links,
+    record_of,
     reserve_body,
+    save,
     stored_result,
 )
-from hedgerow.ledger.checkpoint import LEAST_LINKS, Checkpoint, composed, record_of, save
-from hedgerow.ledger.entry import Entry, Head, Replay, digest, is_look
 from hedgerow.ledger.file import LedgerFile, new_file, taking_turns
 from hedgerow.ledger.guarantee import Noise, Price, Total, checked_guarantee, priced, with_one_more
+from hedgerow.ledger.ledger_entry import Head, LedgerEntry, Replay, digest, is_look
 from hedgerow.ledger.total import RunningTotal
 
 _TIMEOUT = 30.0
@@ -297,13 +301,13 @@ class Ledger:
             micro = with_one_more(self._totals.of(self._read(connection)), self._priced(certificate)).micro
             return float("inf") if micro is None else micro / 1e6
 
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[LedgerEntry, ...]:
         """Return all entries in order, each result checked against its seal (HG305)."""
         with self._file.transaction(write=False) as connection:
             chain = self._read(connection, whole=True)
             return tuple(_entries(connection, chain, chain.reserved))
 
-    def news(self, since: Mark | None = None) -> tuple[tuple[Entry, ...], Mark]:
+    def news(self, since: Mark | None = None) -> tuple[tuple[LedgerEntry, ...], Mark]:
         """Return the entries that were reserved or recorded since a mark, in order, and the next mark.
 
         For one who asks again and again. Where anybody else has written since, or the file was opened anew, all entries
@@ -541,7 +545,7 @@ def _check_seen(chain: Chain, head: Head) -> None:
         raise broken("Its links are not those that this process has seen.")
 
 
-def _entries(connection: sqlite3.Connection, chain: Chain, names: Collection[str]) -> Iterator[Entry]:
+def _entries(connection: sqlite3.Connection, chain: Chain, names: Collection[str]) -> Iterator[LedgerEntry]:
     return chain.entries(names, {name: stored_result(connection, chain, name) for name in names if name in chain.seals})
 
 

@@ -11,8 +11,8 @@ The total is the least of the upper bounds that apply to the list of mechanisms:
   first replaced by a dominating pair on the grid ("connect the dots").
 
 In the fold a discrete Gaussian of width W ≥ 32 counts as a continuous one of width √(W² − r²), r = 2: rounding at
-random turns the one into the other, whatever W > r is (see `hedgerow.accounting.terms`). That adds at most 0.2 % to
-its μ.
+random turns the one into the other, whatever W > r is (see `hedgerow.accounting.dominating_pairs`). That adds at most
+0.2 % to its μ.
 
 The total is a function of the list in its order, so it can be computed again from the file alone.
 
@@ -33,9 +33,9 @@ from functools import lru_cache
 import numpy as np
 
 from hedgerow.accounting.compose import compose, merged, pure_total
+from hedgerow.accounting.dominating_pairs import SMOOTHING, DominatingPair, GaussianPair, whole_grid
 from hedgerow.accounting.loss_grid import LossGrid
 from hedgerow.accounting.profile import GaussianProfile
-from hedgerow.accounting.terms import SMOOTHING, Gaussian, Term, whole_grid
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import round_up
@@ -82,7 +82,7 @@ class RunningTotal:
     _pure: float = 0.0
     _pure_micro: int = 0
     _squares: float = 0.0
-    _few: tuple[Term, ...] | None = ()
+    _few: tuple[DominatingPair, ...] | None = ()
     _wide_squares: float = 0.0
     _fold: LossGrid | None = field(default=None, repr=False)
 
@@ -130,12 +130,12 @@ class RunningTotal:
         # Ten times 0.1 is 1: prices are stated in whole millionths, and so they are added up.
         return min(_micro(self._pure), self._pure_micro) if math.isfinite(self._pure) else None
 
-    def _by_exact(self, terms: tuple[Term, ...]) -> int | None:
+    def _by_exact(self, terms: tuple[DominatingPair, ...]) -> int | None:
         if self._few is None or self.delta == 0.0:
             return None
         if self._count > 1:
             mu = math.sqrt(self._squares) * _ROUND_UP
-            terms = (*((Gaussian(mu),) if mu > 0 else ()), *self._few)
+            terms = (*((GaussianPair(mu),) if mu > 0 else ()), *self._few)
         epsilon = compose(terms).epsilon_upper(self.delta)
         return _micro(epsilon) if math.isfinite(epsilon) else None
 
@@ -148,7 +148,7 @@ class RunningTotal:
             return _micro(epsilon) if math.isfinite(epsilon) else None
         return least_micro(lambda epsilon: _delta_upper(fold, mu, epsilon), self.delta, start=start)
 
-    def _folded(self, terms: tuple[Term, ...]) -> LossGrid | None:
+    def _folded(self, terms: tuple[DominatingPair, ...]) -> LossGrid | None:
         fold, step = self._fold, 2.0 ** math.floor(math.log2(self.epsilon)) / _BINS_PER_EPSILON
         for term in terms:
             if self.delta > 0.0 and term.dominating_square(_WIDE) is None:
@@ -158,7 +158,7 @@ class RunningTotal:
 
 
 @lru_cache(maxsize=4096)
-def _terms(mechanism: Mechanism, relation: Relation) -> tuple[Term, ...]:
+def _terms(mechanism: Mechanism, relation: Relation) -> tuple[DominatingPair, ...]:
     return mechanism.terms(relation)
 
 
@@ -168,7 +168,7 @@ def _added(total: float, *parts: float) -> float:
     return total
 
 
-def _short(terms: tuple[Term, ...]) -> tuple[Term, ...] | None:
+def _short(terms: tuple[DominatingPair, ...]) -> tuple[DominatingPair, ...] | None:
     """Return the terms, equal noises in one; None where the list is short no longer."""
     few = merged(terms)
     often = sum(getattr(term, "times", 1) for term in few)

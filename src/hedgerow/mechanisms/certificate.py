@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from hedgerow.accounting.compose import profile_of
 from hedgerow.accounting.gaussian_dp import least_mu, why_no_mu
-from hedgerow.accounting.lower import GAP, Attained
+from hedgerow.accounting.lower_bounds import GAP, LowerBoundPairs
 from hedgerow.accounting.profile import Profile
 from hedgerow.errors import VerificationError
 from hedgerow.facts.relation import Relation
@@ -239,7 +239,7 @@ def further_bounds(
     terms = mechanism.terms(relation)
     if narrowed is None and len(parts_of(mechanism)) > 1:
         narrowed = "It was not shown that one pair of records is the worst for all parts."
-    no_mu, attained = why_no_mu(terms), Attained((), narrowed) if narrowed else mechanism.attained(relation)
+    no_mu, attained = why_no_mu(terms), LowerBoundPairs((), narrowed) if narrowed else mechanism.attained(relation)
     lower, upper = attained.epsilon_lower(delta), curve.epsilon_upper(delta)
     near = upper - lower <= GAP
     proven = f" The pairs that are known prove ε ≥ {round_down(lower, 3):.3f}." if attained.pairs else ""

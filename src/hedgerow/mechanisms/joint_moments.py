@@ -18,34 +18,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.accounting.averaged import gathered_curve
-from hedgerow.accounting.terms import ROUND_UP, SMOOTHED, Gaussian, Pure, Resampled, Term
+from hedgerow.accounting.dominating_pairs import (
+    ROUND_UP,
+    SMOOTHED,
+    DominatingPair,
+    GaussianPair,
+    KnownCurvePair,
+    PureDPPair,
+)
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.description import Floats, Neighbours, Quote, Record, Specimen, across_or_one_sided
-from hedgerow.mechanisms.joint.ball import ball_cost, largest_weights, worst_cosine
-from hedgerow.mechanisms.joint.numbers import (
+from hedgerow.mechanisms.interface import AuditRecord, Floats, Neighbours, Quote, Specimen, across_or_one_sided
+from hedgerow.mechanisms.joint_numbers import (
     STEPS,
     JointCoordinate,
     JointFeature,
     JointLayout,
+    JointNumber,
     JointNumbers,
     JointReading,
-    Number,
     PartitionBlock,
     check,
+    check_blocks,
+    check_coordinates,
     value_of,
 )
-from hedgerow.mechanisms.joint.units import same_cell, unit_cost
-from hedgerow.mechanisms.joint.weights import ByTwo, JointWeights, Of
+from hedgerow.mechanisms.joint_sensitivity import (
+    ByTwo,
+    JointWeights,
+    Of,
+    ball_cost,
+    largest_weights,
+    same_cell,
+    unit_cost,
+    worst_cosine,
+)
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Additive, AveragedLaplace, Law, require_draws
-from hedgerow.noise.lattice import LatticeNoise, lattice_noise, on_lattice, require_drawable
-from hedgerow.noise.source import NoiseSource
-from hedgerow.noise.table import AdditiveTable
-from hedgerow.resampling.grid_sums import GridSums, Monomial
-from hedgerow.resampling.histogram import Histogram
+from hedgerow.noise.lattice import AdditiveTable, LatticeNoise, NoiseSource, lattice_noise, on_lattice, require_drawable
+from hedgerow.resampling.counted_values import GridSums, Histogram, Monomial
 
-MOST_NUMBERS = 10_000
-MOST_IN_BLOCK = 3
 _MOST_BITS = 45  # of a width, in steps of its lattice: a sum of 2¹⁷ records then fits 62 bits
 # An audited record is a code of one digit a feature: missing, an end of its grid, or a place between.
 _BRUTE = 5  # up to so many features every pair of such records is compared
@@ -98,8 +109,8 @@ class JointMoments(Additive):
         require_draws(self.draws)
         alone = self.law == "gaussian" and self.draws == 1
         check(self.law == "laplace" or alone, "The noise of joint moments is Gaussian, or a sum of Laplace numbers.")
-        _check_coordinates(self)
-        _check_blocks(self)
+        check_coordinates(self.layout, self.coordinates, self.blocks)
+        check_blocks(self.layout, len(self.coordinates), self.blocks)
         require_drawable(*(number.noise.width for number in self._listed()))
 
     @property
@@ -129,7 +140,7 @@ class JointMoments(Additive):
         """What is released of each cell."""
         return JointNumbers(self.layout, self.coordinates, self.blocks)
 
-    def _listed(self) -> tuple[Number, ...]:
+    def _listed(self) -> tuple[JointNumber, ...]:
         return self.numbers.listed()
 
     def weights(self) -> JointWeights:
@@ -181,18 +192,18 @@ class JointMoments(Additive):
         """The law of the noise of every number."""
         return GAUSSIAN if self.law == "gaussian" else LAPLACE if self.draws == 1 else AveragedLaplace(self.draws)
 
-    def terms(self, relation: Relation) -> tuple[Term, ...]:
+    def terms(self, relation: Relation) -> tuple[DominatingPair, ...]:
         """Return the worst pair: a Gaussian one, or one of bounded loss; of averaged noise a curve below that bound.
 
         It is the curve of one number that makes the whole movement (`hedgerow.accounting.averaged`).
         """
         if self.law == "gaussian":
-            return (Gaussian(self.mu(relation) / SMOOTHED * ROUND_UP),)
+            return (GaussianPair(self.mu(relation) / SMOOTHED * ROUND_UP),)
         pure = self.pure(relation)
         if self.draws == 1:
-            return (Pure(pure),)
+            return (PureDPPair(pure),)
         steps = self._touched(relation) * sum(1.0 / number.noise.width for number in self._listed())
-        return (Resampled(gathered_curve(self.draws, pure, steps), pure),)
+        return (KnownCurvePair(gathered_curve(self.draws, pure, steps), pure),)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -243,7 +254,7 @@ class JointMoments(Additive):
         ends = _Ends(self)
         if relation is Relation.REPLACE_ONE:
             for name, (first, second) in ends.most_different().items():
-                pairs.append(Neighbours(name, Record(0, first), Record(0, second), self.layout.cells))
+                pairs.append(Neighbours(name, AuditRecord(0, first), AuditRecord(0, second), self.layout.cells))
         if relation is Relation.ADD_REMOVE or self.layout.presence == "private":
             across = relation is Relation.REPLACE_ONE and self.layout.cells > 1
             pairs += across_or_one_sided(ends.largest(), self.layout.cells, across=across)
@@ -300,7 +311,7 @@ class JointMoments(Additive):
             exact = exact.astype(np.int64)
         return self.noisy(np.tile(exact, (n, 1)), noise, cells=({},)).values.reshape(n, data.cells, -1)
 
-    def contribution(self, record: Record) -> tuple[Floats, Floats]:
+    def contribution(self, record: AuditRecord) -> tuple[Floats, Floats]:
         """Return what one record of an audit adds to its cell, and the widths of the noise there."""
         return self.record(_Ends(self).values(record.index)).astype(np.float64), self._widths()
 
@@ -561,37 +572,3 @@ class _Climb:
                         pair = tried[0][places[0]], tried[1][places[1]]
                         best, improved = float(costs.max()), True
         return pair
-
-
-def _check_coordinates(joint: JointMoments) -> None:
-    parts: tuple[JointCoordinate | PartitionBlock, ...] = (*joint.coordinates, *joint.blocks)
-    rounded = all(isinstance(part.coarse, int) and 0 <= part.coarse <= 60 for part in parts)
-    check(rounded, "Sums are rounded to multiples of 2⁰ to 2⁶⁰.")
-    named = [(coordinate.kind, coordinate.of, coordinate.present) for coordinate in joint.coordinates]
-    absent = joint.layout.missing
-    for kind, of, present in named:
-        ordered = list(of) == sorted(of) and all(0 <= i < len(joint.layout.features) for i in of)
-        if kind == "count":
-            fits = len(set(of)) == len(of) and absent.issuperset(of) and not present
-        else:
-            fits = kind == "sum" and 1 <= len(of) <= 2
-        fits = fits and (kind == "sum" or joint.layout.rows is None)
-        check(ordered and fits, "A coordinate counts records, or adds up one feature or the product of two, in order.")
-        others = list(present) == sorted(set(present)) and absent.issuperset(present) and not {*of} & {*present}
-        check(others, "A sum is restricted to records with other features, in order, each of which may be missing.")
-    check(bool(named or joint.blocks) and len(set(named)) == len(named), "Each coordinate is released once.")
-
-
-def _check_blocks(joint: JointMoments) -> None:
-    numbers = len(joint.coordinates)
-    for block in joint.blocks:
-        of = block.of
-        named = list(of) == sorted(set(of)) and all(0 <= i < len(joint.layout.features) for i in of)
-        fits = 1 <= len(of) == len(block.degrees) <= MOST_IN_BLOCK and set(block.degrees) <= {1, 2, 3, 4}
-        check(named and fits, "A block is of one to three features in order, each of degree 1 to 4.")
-        check(joint.layout.reach(of, block.degrees) < 2**84, "A block's polynomials fit 84 bits.")
-        numbers += math.prod(e + 1 + joint.layout.features[i].missing for i, e in zip(of, block.degrees, strict=True))
-    named_blocks = {(block.of, block.degrees) for block in joint.blocks}
-    check(joint.layout.rows is None or not joint.blocks, "Blocks are not of units of several rows.")
-    check(len(named_blocks) == len(joint.blocks), "Each block is released once.")  # its weight is kept by these
-    check(numbers <= MOST_NUMBERS, f"At most {MOST_NUMBERS:,} numbers of a cell are released.")

@@ -23,16 +23,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.accounting.averaged import SummedLaplace, SummedLaw, moved_curve, twice
-from hedgerow.accounting.exact_laws import DiscreteNormalPair, ExactLaw, LaplacePair, NormalPair
-from hedgerow.accounting.lower import Attained, ExactPair
-from hedgerow.accounting.terms import ROUND_UP, SMOOTHED, SMOOTHING, Discrete, DiscreteLaplace, Pure, Resampled, Term
-from hedgerow.accounting.terms import Gaussian as GaussianTerm
-from hedgerow.accounting.terms import Laplace as LaplaceTerm
+from hedgerow.accounting.dominating_pairs import (
+    ROUND_UP,
+    SMOOTHED,
+    SMOOTHING,
+    DiscreteGaussianPair,
+    DiscreteLaplacePair,
+    DominatingPair,
+    KnownCurvePair,
+    PureDPPair,
+)
+from hedgerow.accounting.dominating_pairs import ContinuousLaplacePair as LaplaceTerm
+from hedgerow.accounting.dominating_pairs import GaussianPair as GaussianTerm
+from hedgerow.accounting.lower_bounds import (
+    DiscreteNormalPair,
+    ExactLaw,
+    ExactPair,
+    LaplacePair,
+    LowerBoundPairs,
+    NormalPair,
+)
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.facts.given import as_int, format_argument
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.description import Floats, Neighbours, Record, Score, Single
-from hedgerow.noise.source import NoiseSource
+from hedgerow.facts.validation import as_int, format_argument
+from hedgerow.mechanisms.interface import AtomicMechanism, AuditRecord, Floats, Neighbours, Score
+from hedgerow.noise.lattice import NoiseSource
 
 Integers = NDArray[np.int64]
 MOST_DRAWS = 500
@@ -91,14 +106,14 @@ class Gaussian:
         """Return `size` numbers of the continuous law, for audits."""
         return source.generator().normal(0.0, width, size)
 
-    def count_term(self, width: float, times: int) -> Term:
+    def count_term(self, width: float, times: int) -> DominatingPair:
         """Return the term of `times` integers, each moved by 1."""
         # Wide noise is priced as continuous, at one part in 5,000 of the noise: its exact law would take seconds.
         if width >= _WIDE:
             return GaussianTerm(math.sqrt(times / (width**2 - SMOOTHING**2)) * ROUND_UP)
-        return Discrete(width, times)
+        return DiscreteGaussianPair(width, times)
 
-    def number_term(self, distance: float) -> Term:
+    def number_term(self, distance: float) -> DominatingPair:
         """Return the term of one number moved by `distance` widths."""
         return GaussianTerm(distance * ROUND_UP)
 
@@ -184,11 +199,11 @@ class Laplace:
             total += source.generator().laplace(0.0, width, size)
         return total
 
-    def count_term(self, width: float, times: int) -> Term:
+    def count_term(self, width: float, times: int) -> DominatingPair:
         """Return the term of `times` integers, each moved by 1."""
-        return DiscreteLaplace(width, times)
+        return DiscreteLaplacePair(width, times)
 
-    def number_term(self, distance: float) -> Term:
+    def number_term(self, distance: float) -> DominatingPair:
         """Return the term of one number moved by `distance` widths."""
         return LaplaceTerm(distance * ROUND_UP)
 
@@ -244,11 +259,11 @@ class AveragedLaplace(Laplace):
         """Return the least whole m with P(all |noise| ≤ m) ≥ 1 − γ."""
         return summed_half_width(self.number, width, cells=cells, gamma=gamma)
 
-    def count_term(self, width: float, times: int) -> Term:
+    def count_term(self, width: float, times: int) -> DominatingPair:
         """Return the term of one or two integers, each moved by 1: exact up to rounding."""
         return _averaged_count(self.number, width, times)
 
-    def number_term(self, distance: float) -> Term:
+    def number_term(self, distance: float) -> DominatingPair:
         """Return the term of one number moved by `distance` widths: exact up to rounding."""
         return moved_curve(SummedLaplace(self.number), distance, distance)
 
@@ -279,7 +294,7 @@ _UNREACHED = {
 }
 
 
-class Additive(Single):
+class Additive(AtomicMechanism):
     """A mechanism that adds noise of one law to the sums of what records contribute."""
 
     __slots__ = ()
@@ -300,11 +315,11 @@ class Additive(Single):
         """Return an upper bound on Σ |d|/w over all neighbours: ε of Laplace noise."""
         raise NotImplementedError
 
-    def terms(self, relation: Relation) -> tuple[Term, ...]:
+    def terms(self, relation: Relation) -> tuple[DominatingPair, ...]:
         """Return the worst pair of a vector: a Gaussian one, or one whose loss is bounded."""
         if self.noise_law.power == 2:
             return (GaussianTerm(self.mu(relation) / SMOOTHED * ROUND_UP),)
-        return (Pure(self.pure(relation) * ROUND_UP),)
+        return (PureDPPair(self.pure(relation) * ROUND_UP),)
 
     def excess(self, relation: Relation, difference: Floats) -> float:
         """Return √(Σ (d/w)²), or Σ |d|/w, over what was priced."""
@@ -321,21 +336,21 @@ class Additive(Single):
         """The law of the noise, by its name in a table."""
         return self.noise_law.name
 
-    def contribution(self, record: Record) -> tuple[Floats, Floats]:
+    def contribution(self, record: AuditRecord) -> tuple[Floats, Floats]:
         """Return what one record adds to its cell, and the widths of the noise there."""
         raise NotImplementedError
 
-    def change(self, record: Record) -> Score:
+    def change(self, record: AuditRecord) -> Score:
         """Return the change of the log-density of a cell through one record."""
         return self.noise_law.change(*self.contribution(record), whole=self.whole)
 
-    def attained(self, relation: Relation) -> Attained:
+    def attained(self, relation: Relation) -> LowerBoundPairs:
         """Return the laws of what an audit attacks: each coordinate moves by what one record adds, or two differ by."""
         try:
             pairs = self.worst_pairs(relation)
         except (ParameterError, UncertifiedError):
             return super().attained(relation)
-        return Attained(tuple(self._exact(pair) for pair in pairs), _UNREACHED[self.noise_law.power])
+        return LowerBoundPairs(tuple(self._exact(pair) for pair in pairs), _UNREACHED[self.noise_law.power])
 
     def _exact(self, pair: Neighbours) -> ExactPair:
         if pair.first is not None and pair.second is not None and pair.first.cell == pair.second.cell:
@@ -344,7 +359,7 @@ class Additive(Single):
         alone = [self._moved(one, *self.contribution(one)) for one in (pair.first, pair.second) if one is not None]
         return tuple(coordinate for part in alone for coordinate in part)
 
-    def _moved(self, record: Record, moved: Floats, widths: Floats) -> ExactPair:
+    def _moved(self, record: AuditRecord, moved: Floats, widths: Floats) -> ExactPair:
         bits = np.asarray(self.bits)
         scale = 2.0 ** (bits[record.cell] if bits.ndim > 1 else bits)
         steps = np.abs(moved) * scale
@@ -516,9 +531,9 @@ def require_accuracy(**numbers: float) -> None:
 
 
 @lru_cache(maxsize=256)
-def _averaged_count(draws: int, width: float, times: int) -> Term:
+def _averaged_count(draws: int, width: float, times: int) -> DominatingPair:
     one = moved_curve(SummedLaw(draws, width), 1.0, 1.0 / width)
-    return Resampled(twice(one.curve), 2.0 * one.largest) if times > 1 else one
+    return KnownCurvePair(twice(one.curve), 2.0 * one.largest) if times > 1 else one
 
 
 @lru_cache(maxsize=64)

@@ -29,11 +29,11 @@ behaviour is a new class. ``type`` is its name in JSON.
 `Composition`             several of these on the same records
 ========================  =======================================================================================
 
-To add a mechanism, write `mechanisms/<name>.py` with one frozen dataclass that extends `Single`: its parameters, its
-``type``, and the methods `terms` (its price), `specimens`, `worst_pairs`, `outputs` and `change` (its audit), beside
-the method that draws it. `kinds` finds it by its file; certificates, ledgers, calibration, the campaign of the audit
-and ``hedgerow verify`` then know it.
-With `price_name`, `of_noise_sd` and `priced_sd`, ``hedgerow price`` and ``audit`` do too.
+To add a mechanism, write `mechanisms/<name>.py` with one frozen dataclass that extends `AtomicMechanism`: its
+parameters, its ``type``, and the methods `terms` (its price), `specimens`, `worst_pairs`, `outputs` and `change` (its
+audit), beside the method that draws it. `kinds` finds it by its file; certificates, ledgers, calibration, the campaign
+of the audit and ``hedgerow verify`` then know it. With `price_name`, `of_noise_sd` and `priced_sd`, ``hedgerow price``
+and ``audit`` do too.
 """
 
 from __future__ import annotations
@@ -47,30 +47,36 @@ from pkgutil import walk_packages
 from typing import Any, Literal
 
 from hedgerow import mechanisms
-from hedgerow.accounting.exact_laws import ExactLaw
-from hedgerow.accounting.lower import Attained, ExactPair, epsilon_lower
-from hedgerow.accounting.terms import Term
+from hedgerow.accounting.dominating_pairs import DominatingPair
+from hedgerow.accounting.lower_bounds import ExactLaw, ExactPair, LowerBoundPairs, epsilon_lower
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.adaptive.histogram_rounds import HistogramRounds
-from hedgerow.mechanisms.adaptive.newton_steps import NewtonSteps
-from hedgerow.mechanisms.adaptive.sparse_vector import SparseVector
-from hedgerow.mechanisms.cell_totals import CellTotals
-from hedgerow.mechanisms.counts import AveragedLaplaceCounts, Counts, GaussianCounts, GeometricCounts
-from hedgerow.mechanisms.description import LATER, Mechanism, Neighbours, Record, Single, Specimen
+from hedgerow.mechanisms.bounded_resamples import BoundedResampled
+from hedgerow.mechanisms.bounded_totals import CellTotals
+from hedgerow.mechanisms.histograms import HistogramRounds, TreeCounts
+from hedgerow.mechanisms.interface import LATER, AtomicMechanism, AuditRecord, Mechanism, Neighbours, Specimen
 from hedgerow.mechanisms.joint_moments import JointMoments
-from hedgerow.mechanisms.moments import (
+from hedgerow.mechanisms.newton_steps import NewtonSteps
+from hedgerow.mechanisms.noisy_counts import (
+    AveragedLaplaceCounts,
+    AveragedLaplaceNoise,
+    Counts,
+    GaussianCounts,
+    GaussianNoise,
+    GeometricCounts,
+    LaplaceNoise,
+    NoisyNumber,
+    StableCategories,
+)
+from hedgerow.mechanisms.noisy_moments import (
     AveragedLaplaceMoments,
-    Moments,
     MomentsGaussian,
     MomentsGeometric,
     MomentsNoise,
+    NoisyMomentVector,
     Presence,
 )
-from hedgerow.mechanisms.number import AveragedLaplaceNoise, GaussianNoise, LaplaceNoise, Number
-from hedgerow.mechanisms.randomised_records import RandomisedRecords
-from hedgerow.mechanisms.resamples.bounded import BoundedResampled
-from hedgerow.mechanisms.resamples.resample import Resample, SmoothedResample
-from hedgerow.mechanisms.resamples.resampled import (
+from hedgerow.mechanisms.randomised_records import RandomisedRecords, Resample, SmoothedResample
+from hedgerow.mechanisms.resampled_sums import (
     ResampledCoordinate,
     ResampledGaussian,
     ResampledRows,
@@ -79,8 +85,7 @@ from hedgerow.mechanisms.resamples.resampled import (
     Shape,
     UnitShape,
 )
-from hedgerow.mechanisms.stable_categories import StableCategories
-from hedgerow.mechanisms.tree_counts import TreeCounts
+from hedgerow.mechanisms.sparse_vector import SparseVector
 from hedgerow.noise.lattice import LatticeNoise
 
 __all__ = [
@@ -99,16 +104,16 @@ __all__ = [
     "LaplaceNoise",
     "LatticeNoise",
     "Mechanism",
-    "Moments",
+    "NoisyMomentVector",
     "MomentsGaussian",
     "MomentsGeometric",
     "MomentsNoise",
     "Neighbours",
     "NewtonSteps",
-    "Number",
+    "NoisyNumber",
     "Presence",
     "RandomisedRecords",
-    "Record",
+    "AuditRecord",
     "ResampledRows",
     "ResampledSums",
     "Resample",
@@ -116,7 +121,7 @@ __all__ = [
     "ResampledGaussian",
     "ResampledUnits",
     "Shape",
-    "Single",
+    "AtomicMechanism",
     "SmoothedResample",
     "SparseVector",
     "StableCategories",
@@ -135,14 +140,14 @@ _TYPICAL_DELTA = 1e-6  # at which the pairs of a part are compared; any choice i
 class Composition(Mechanism):
     """Several mechanisms run on the same records, each with noise of its own."""
 
-    parts: tuple[Single, ...]
+    parts: tuple[AtomicMechanism, ...]
     type: Literal["composition"] = "composition"
 
-    def singles(self) -> tuple[Single, ...]:
+    def singles(self) -> tuple[AtomicMechanism, ...]:
         """Return the parts."""
         return self.parts
 
-    def terms(self, relation: Relation) -> tuple[Term, ...]:
+    def terms(self, relation: Relation) -> tuple[DominatingPair, ...]:
         """Return the terms of all parts."""
         return tuple(term for part in self.parts for term in part.terms(relation))
 
@@ -151,7 +156,7 @@ class Composition(Mechanism):
         known = [mu for mu in (part.nearly_mu(relation) for part in self.parts) if mu is not None]
         return math.hypot(*known) if len(known) == len(self.parts) else None
 
-    def attained(self, relation: Relation) -> Attained:
+    def attained(self, relation: Relation) -> LowerBoundPairs:
         """Return two records that are the worst for each part: possible where the parts read columns of their own.
 
         Noise that is symmetric costs the same in both orders, so they need not be told apart.
@@ -162,14 +167,16 @@ class Composition(Mechanism):
         for part in self.parts:
             found = part.attained(relation)
             if not part.symmetric or not found.pairs:
-                return Attained((), f"No pair of records is known to be the worst of a part, {part.type}.")
+                return LowerBoundPairs((), f"No pair of records is known to be the worst of a part, {part.type}.")
             worst: ExactPair = max(found.pairs, key=lambda pair: epsilon_lower(pair, _TYPICAL_DELTA))
             together += worst
-        return Attained((tuple(together),), "What is worst for each part need not be worst for all of them together.")
+        return LowerBoundPairs(
+            (tuple(together),), "What is worst for each part need not be worst for all of them together."
+        )
 
 
 @cache
-def kinds() -> dict[str, type[Single]]:
+def kinds() -> dict[str, type[AtomicMechanism]]:
     """Return every single mechanism by its ``type`` in JSON, from the files of this folder and of those in it.
 
     >>> kinds()["geometric"].__name__
@@ -178,7 +185,9 @@ def kinds() -> dict[str, type[Single]]:
     modules = [import_module(one.name) for one in walk_packages(mechanisms.__path__, f"{mechanisms.__name__}.")]
     found = [kind for module in modules for kind in vars(module).values() if isinstance(kind, type)]
     listed = [
-        kind for kind in found if issubclass(kind, Single) and "type" in getattr(kind, "__dataclass_fields__", ())
+        kind
+        for kind in found
+        if issubclass(kind, AtomicMechanism) and "type" in getattr(kind, "__dataclass_fields__", ())
     ]
     return {str(kind.__dataclass_fields__["type"].default): kind for kind in listed}
 
@@ -193,7 +202,7 @@ def specimens() -> tuple[Specimen, ...]:
 
 
 @cache
-def priced() -> dict[str, type[Single]]:
+def priced() -> dict[str, type[AtomicMechanism]]:
     """Return the mechanisms that ``hedgerow price`` and ``audit`` know by a name of their own.
 
     >>> ", ".join(priced())
@@ -202,7 +211,7 @@ def priced() -> dict[str, type[Single]]:
     return dict(sorted((kind.price_name, kind) for kind in kinds().values() if kind.price_name is not None))
 
 
-def parts_of(mechanism: Mechanism) -> tuple[Single, ...]:
+def parts_of(mechanism: Mechanism) -> tuple[AtomicMechanism, ...]:
     """Return the single mechanisms that a mechanism is made of: itself, or the parts of a composition.
 
     >>> parts_of(Composition((GeometricCounts(scale=1.0, cells=2),)))
@@ -236,11 +245,11 @@ def from_record(record: object) -> Mechanism:
     return Composition(tuple(_single(part) for part in record["parts"]))
 
 
-def _single(record: object) -> Single:
+def _single(record: object) -> AtomicMechanism:
     name = record.get("type") if isinstance(record, dict) else None
     if not isinstance(name, str) or name not in kinds():
         raise ValueError("no mechanism has this type")
-    mechanism: Single = _adapter(name).validate_python(record)
+    mechanism: AtomicMechanism = _adapter(name).validate_python(record)
     return mechanism
 
 

@@ -15,8 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.multicalibration.groups.groups import cuts, family_of, masks
-from hedgerow.multicalibration.hope import hoped_alpha, least_cell
+from hedgerow.multicalibration.declared_groups import cuts, family_of, masks
 from hedgerow.multicalibration.metrics import (
     brier_score,
     log_loss,
@@ -24,7 +23,8 @@ from hedgerow.multicalibration.metrics import (
     noise_floor,
     residuals_of,
 )
-from hedgerow.multicalibration.model.model_file import read_model, write_model
+from hedgerow.multicalibration.model_file import read_model, write_model
+from hedgerow.multicalibration.report import hoped_alpha, least_cell
 
 if TYPE_CHECKING:
     from hedgerow.multicalibration.estimator import Multicalibrator

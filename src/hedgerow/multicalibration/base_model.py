@@ -32,8 +32,8 @@ from sklearn.utils.validation import (
 
 from hedgerow.engines.cells import cells_of
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.multicalibration.groups.columns import RecordColumns
-from hedgerow.multicalibration.model.model import CONSENT, BaseOrigin
+from hedgerow.multicalibration.calibrated_model import CONSENT, BaseOrigin
+from hedgerow.multicalibration.family import RecordColumns
 from hedgerow.user_code import quietly
 
 Floats = NDArray[np.float64]

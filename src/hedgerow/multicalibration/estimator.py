@@ -37,11 +37,11 @@ from hedgerow.multicalibration.base_model import (
     origin_of,
     scores_of,
 )
-from hedgerow.multicalibration.fit import Fit, fit_model
-from hedgerow.multicalibration.groups.columns import Column, records_of
-from hedgerow.multicalibration.groups.groups import family_of
-from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Setting, mechanism_named
-from hedgerow.multicalibration.model.records import Records
+from hedgerow.multicalibration.calibrated_model import Records
+from hedgerow.multicalibration.calibration_fit import CalibrationFit, fit_model
+from hedgerow.multicalibration.calibration_mechanism import CalibrationMechanism, Setting, mechanism_named
+from hedgerow.multicalibration.declared_groups import family_of
+from hedgerow.multicalibration.family import Column, records_of
 from hedgerow.multicalibration.report import Report, report_of
 from hedgerow.release.spend import Account
 
@@ -114,7 +114,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         With ``predict_proba``. None: scores are precomputed, in the column `score_column` of X.
     groups : mapping, sequence or None
         ``{"race": [...], "age": cuts(30, 50)}``, ``masks("a", "b")``, predicates; see
-        `hedgerow.multicalibration.groups.groups`. Columns by name in frames, by position in arrays. None: everybody.
+        `hedgerow.multicalibration.declared_groups`. Columns by name in frames, by position in arrays. None: everybody.
     n_buckets : int
         k buckets of the score in which every group is calibrated and reported.
     alpha : float, optional
@@ -280,7 +280,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         classes = [_as_json(label) for label in self.classes_]
         score = self.score_column if self.estimator is None and isinstance(self.score_column, (str, int)) else None
         fitted = fit_model(
-            Fit(mechanism, setting, budget, classes, score, origin),
+            CalibrationFit(mechanism, setting, budget, classes, score, origin),
             nullcontext(),
             read,
             Account(None, self.ledger, self.request_id),

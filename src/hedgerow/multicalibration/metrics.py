@@ -24,11 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import DataError, ParameterError
-from hedgerow.facts.given import format_argument
-from hedgerow.multicalibration.groups.columns import as_flags, records_of
-from hedgerow.multicalibration.groups.groups import family_of
-from hedgerow.multicalibration.model.model import Residuals
-from hedgerow.multicalibration.model.records import score_bucket
+from hedgerow.facts.validation import format_argument
+from hedgerow.multicalibration.calibrated_model import Residuals, score_bucket
+from hedgerow.multicalibration.declared_groups import family_of
+from hedgerow.multicalibration.family import as_flags, records_of
 
 Kind = Literal["max", "group-weighted", "alpha"]
 Floats = NDArray[np.float64]

@@ -3,30 +3,47 @@
 For a private mechanism every number here is read from the released tables, at no further cost; nothing is computed from
 the records. Errors read from noisy tables are larger than the true ones because of the privacy noise. The noise floor
 beside them says by how much: it is their mean if every cell were calibrated.
+
+Which α one may hope for before a fit, from public facts alone: Theorems 1 and 2 of Fishman, Mugunthan and Tanzer.
+
+================  ====================================================================================================
+``"published"``   α² = 9 (ln q + ln(4/(αβ)))/(m ε), q questions: accuracy of NumericSparse with 1/α updates (Theorem 1)
+``"table"``       α = (bL + √(b²L² + 4 b² L p))/m, L = ln(2q/β): Bernstein's bound for p pairs of discrete Laplace noise
+================  ====================================================================================================
+
+With probability 1 − β = .95 over the privacy noise, all q = groups × buckets residual sums of cells with m records or
+more are known to α m. The labels' own scatter, about 1/√m, comes on top under both. The first is the theorem with the
+constants of its proof, for comparison: the mechanism that it is about is not private as printed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
+from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Scalar
-from hedgerow.facts.given import format_argument
-from hedgerow.multicalibration.mechanisms.mechanism import mechanism_class
+from hedgerow.facts.relation import Relation, parse_relation
+from hedgerow.facts.validation import format_argument
+from hedgerow.multicalibration.calibrated_model import BaseOrigin, CalibratedModel, Loss, Residuals, score_bucket
+from hedgerow.multicalibration.calibration_mechanism import Setting, check_parameter, mechanism_class
+from hedgerow.multicalibration.count_table import CountTable, counts_of
+from hedgerow.multicalibration.declared_groups import family_of
+from hedgerow.multicalibration.family import Family
 from hedgerow.multicalibration.metrics import alpha_of, error_of
-from hedgerow.multicalibration.model.model import BaseOrigin, Loss, Model, Residuals
-from hedgerow.release.publication.frame import build_frame
+from hedgerow.release.publication.shared import build_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from hedgerow.plots.reliability import ReliabilityCurve
+    from hedgerow.plots.curves import ReliabilityCurve
+
 
 _ELSEWHERE = "compute them on records that may be looked at, by multicalibration_error"
 _NUMBERS = (
@@ -231,8 +248,8 @@ class Report:
 
         Without `groups` the first six are drawn; with `ax` the first.
         """
+        from hedgerow.plots.curves import draw_reliability
         from hedgerow.plots.figure import shown_in_notebook
-        from hedgerow.plots.reliability import draw_reliability
 
         times = [when for when in ("before", "after") if self._residuals(when, label) is not None]
         chosen = list(self._known(times[0] if times else "after", label).groups[:6] if groups is None else groups)
@@ -264,7 +281,7 @@ class Report:
         return residuals
 
 
-def report_of(model: Model, alpha: float | None = None) -> Report:
+def report_of(model: CalibratedModel, alpha: float | None = None) -> Report:
     """Return the report of a model, and of its target where there was one."""
     labels = model.classes[1:] if len(model.classes) == 2 else model.classes
     # The first assumption on the certificate of a fit is about its base model.
@@ -351,7 +368,7 @@ def _spread(n: float, p: float, mean: float, residual_sd: float, count_sd: float
 
 
 def _curve(group: str, when: str, cells: Sequence[CellReading]) -> ReliabilityCurve:
-    from hedgerow.plots.reliability import ReliabilityCurve
+    from hedgerow.plots.curves import ReliabilityCurve
 
     shown = [cell for cell in cells if cell.reliable]
     return ReliabilityCurve(
@@ -367,3 +384,87 @@ def _curve(group: str, when: str, cells: Sequence[CellReading]) -> ReliabilityCu
 def short(number: float | None) -> str:
     """Return a number with three digits, "unknown" for None."""
     return "unknown" if number is None else f"{number:.3g}"
+
+
+Bound = Literal["table", "published"]
+_BETA = 0.05
+
+
+def hoped_alpha(
+    m: float, groups: object, *, epsilon: float, relation: object = "add-remove", n_buckets: int = 10,
+    bound: Bound = "table",
+) -> float:  # fmt: skip
+    """Return the α that privacy noise leaves possible in cells of m records, with probability .95; above 1: none.
+
+    Parameters
+    ----------
+    m : float
+        Records in the smallest group × bucket to be calibrated. Of n records, a group with the share γ has about γn/k
+        in each of its k buckets.
+    groups : mapping, sequence or None
+        As `Multicalibrator` takes them.
+    epsilon, relation, n_buckets
+        As `Multicalibrator` takes them.
+    bound : {"table", "published"}
+        See the module.
+
+    Raises
+    ------
+    ParameterError
+        HG165: m or `bound` is none of these.
+
+    Examples
+    --------
+    >>> groups = {"sex": ["f", "m"], "race": ["a", "b", "c"]}
+    >>> [round(hoped_alpha(1000, groups, epsilon=1.0, bound=bound), 3) for bound in ("table", "published")]
+    [0.089, 0.305]
+    """
+    family = family_of(groups)
+    check_parameter(m > 0, "A cell has some records.", m)
+    if bound == "published":
+        return _fixed_point(lambda alpha: math.sqrt(_published(alpha, family, n_buckets) / (m * epsilon)))
+    return _reach(family, epsilon, parse_relation(relation), n_buckets, bound) / m
+
+
+def least_cell(
+    alpha: float, groups: object, *, epsilon: float, relation: object = "add-remove", n_buckets: int = 10,
+    bound: Bound = "table",
+) -> float:  # fmt: skip
+    """Return the fewest records of a cell for which one may hope for α (Theorem 2); arguments as `hoped_alpha`.
+
+    >>> groups = {"sex": ["f", "m"], "race": ["a", "b", "c"]}
+    >>> [round(least_cell(0.1, groups, epsilon=1.0, bound=bound)) for bound in ("table", "published")]
+    [889, 10325]
+    """
+    family = family_of(groups)
+    check_parameter(0.0 < alpha <= 1.0, "`alpha` lies in (0, 1].", alpha)
+    if bound == "published":
+        return _published(alpha, family, n_buckets) / (alpha**2 * epsilon)
+    return _reach(family, epsilon, parse_relation(relation), n_buckets, bound) / alpha
+
+
+def _questions(family: Family, n_buckets: int) -> int:
+    return len(family.groups) * n_buckets
+
+
+def _published(alpha: float, family: Family, n_buckets: int) -> float:
+    return 9.0 * (math.log(_questions(family, n_buckets)) + math.log(4.0 / (min(alpha, 1.0) * _BETA)))
+
+
+def _fixed_point(step: Callable[[float], float]) -> float:
+    alpha = 1.0
+    for _ in range(60):
+        alpha = step(alpha)
+    return alpha
+
+
+def _reach(family: Family, epsilon: float, relation: Relation, n_buckets: int, bound: str) -> float:
+    """Return the bound on the noise of every residual sum that the table gives."""
+    check_parameter(bound == "table", '`bound` is "table" or "published".', bound)
+    mechanism = CountTable()
+    setting = Setting(family, relation, None, n_buckets)
+    counts, _ = counts_of(mechanism.describe(setting, Budget(epsilon, 0.0)))
+    in_bucket = np.bincount(score_bucket(mechanism.score_bins(family).centres, n_buckets)).max()
+    pairs, b = family.atoms * int(in_bucket), counts.scale
+    tail = math.log(2.0 * _questions(family, n_buckets) / _BETA)
+    return b * tail + math.sqrt((b * tail) ** 2 + 4.0 * b**2 * tail * pairs)

@@ -3,19 +3,26 @@
 All noise is an integer. A coordinate with noise of width w (in units of the data's own integers) lives on a lattice of
 2^bits steps to a unit, the coarsest on which the width is at least `FINE` steps, and the width is rounded UP to a whole
 number of steps. Two things follow: the rounding costs less than one part in a million of the noise, and the discrete
-Gaussian is priced as a continuous one whose width is smaller by two parts in 10¹² (see ``accounting/terms.py``).
+Gaussian is priced as a continuous one whose width is smaller by two parts in 10¹² (see
+``accounting/dominating_pairs.py``).
+
+Where noise comes from: one protocol with a secure implementation and, in `hedgerow.testing`, a seeded stand-in.
+
+The released additive table: the one primitive that means, tables, test sets and multicalibration read.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import format_argument
+from hedgerow.facts.validation import format_argument
 
 FINE = 2**20
 MIN_LATTICE_STEPS = 1000
@@ -111,3 +118,64 @@ def on_lattice(sums: NDArray[np.int64], noise: NDArray[np.int64], bits: int) -> 
         exact = [(int(s) << bits) + int(z) for s, z in zip(sums.ravel(), noise.ravel(), strict=True)]
         return np.array([total / (1 << bits) for total in exact], dtype=np.float64).reshape(sums.shape)
     return np.asarray(((sums << bits) + noise) / 2.0**bits, dtype=np.float64)
+
+
+class NoiseSource(Protocol):
+    """Draws integers of two laws; `secure` says whether a release may use it."""
+
+    @property
+    def secure(self) -> bool:
+        """Whether a release may use this source: its numbers are cryptographically random."""
+        ...
+
+    def discrete_gaussian(self, width: float, size: int) -> NDArray[np.int64]:
+        """Return `size` independent integers, P(Z = z) ∝ exp(−z²/2 width²)."""
+        ...
+
+    def two_sided_geometric(self, scale: float, size: int) -> NDArray[np.int64]:
+        """Return `size` independent integers, P(Z = z) ∝ exp(−|z|/scale)."""
+        ...
+
+    def generator(self) -> np.random.Generator:
+        """Return a generator for resampling weights."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AdditiveTable:
+    """Noisy sums: cells × features, or cells × features × replicates. All that is computed from it is post-processing.
+
+    Attributes
+    ----------
+    cells : sequence of mapping
+        {column: category} of each row; ``({},)`` for an ungrouped release.
+    features : tuple of str
+        What was added up, by name.
+    values : float array, (cells, features) or (cells, features, replicates)
+        The noisy sums, each an integer multiple of its lattice step.
+    noise_sd : float array, (features,) or (cells, features)
+        Standard deviation of the noise on each feature, the same in every replicate; and in every cell, unless it is
+        given cell by cell.
+    noise_law : str
+        ``"gaussian"``, ``"laplace"`` or ``"averaged-laplace-k"``: the shape that intervals assume (drawn: its discrete
+        form).
+    """
+
+    cells: Sequence[Mapping[str, Any]]
+    features: tuple[str, ...]
+    values: NDArray[np.float64]
+    noise_sd: NDArray[np.float64]
+    noise_law: str
+
+    def column(self, feature: str) -> NDArray[np.float64]:
+        """Return one feature's noisy sums, cell by cell (and replicate by replicate)."""
+        return np.asarray(self.values[:, self.features.index(feature)], dtype=np.float64)
+
+    def sd(self, feature: str) -> float:
+        """Return the standard deviation of one feature's noise, where it is the same in every cell."""
+        return float(self.noise_sd[self.features.index(feature)])
+
+    def sds(self, feature: str) -> NDArray[np.float64]:
+        """Return the standard deviation of one feature's noise, cell by cell."""
+        spread = self.noise_sd[..., self.features.index(feature)]
+        return np.asarray(np.broadcast_to(spread, len(self.values)), dtype=np.float64)

@@ -153,7 +153,7 @@ def card_of_expected(title: str, lines: Sequence[ExpectedLine], *, level: float,
     >>> card_of_expected("", [ExpectedLine("x", (None, None, 1.0), None)], level=0.95).count("<tr>")
     2
     """
-    from hedgerow.plots.error_bars import ErrorBar, draw_error_bars
+    from hedgerow.plots.bars import ErrorBar, draw_error_bars
 
     known = [one for one in lines if one.half_width is not None]
     bars = [

@@ -15,16 +15,14 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import VerificationError
 from hedgerow.facts.printed import Lines, decimals
-from hedgerow.inference.hypothesis import pvalue_of
 from hedgerow.inference.interval import Interval, parse_level
-from hedgerow.inference.region import LevelTest, ScoreRegion
+from hedgerow.inference.region import LevelTest, ScoreRegion, pvalue_of
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import Mechanism
 from hedgerow.regression.contrasts import ContrastTest, ContrastTests, hypotheses, unfit
-from hedgerow.regression.record import Declared, written
-from hedgerow.regression.terms import Regressor
-from hedgerow.release.publication.frame import build_frame
-from hedgerow.release.publication.result import REPLAYED, SIMULATED
+from hedgerow.regression.features import Declared, written
+from hedgerow.regression.formula import Regressor
+from hedgerow.release.publication.shared import REPLAYED, SIMULATED, build_frame
 from hedgerow.release.publication.text import aligned
 from hedgerow.release.receipt import Receivable
 from hedgerow.release.record.kind import READING
@@ -32,7 +30,7 @@ from hedgerow.release.record.kind import READING
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from hedgerow.plots.error_bars import ErrorBar
+    from hedgerow.plots.bars import ErrorBar
     from hedgerow.plots.notebook import Line
 
 Floats = NDArray[np.float64]
@@ -73,7 +71,7 @@ class CoefficientFit(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class About(Generic[ModelT, MechanismT]):
+class FitContext(Generic[ModelT, MechanismT]):
     """What was asked of what: public, and the same for all cells of a release.
 
     Attributes
@@ -88,7 +86,7 @@ class About(Generic[ModelT, MechanismT]):
         source, relation, unit, target, n, missing, where, date.
     remarks : tuple of str
     request : mapping or None
-        What was asked for, as `hedgerow.regression.record.request_record` writes it; None of a record of an earlier
+        What was asked for, as `hedgerow.regression.features.request_record` writes it; None of a record of an earlier
         version.
     """
 
@@ -112,7 +110,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
 
     how: ClassVar[str]
     """How the coefficients were released, in sentences."""
-    about: About[ModelT, MechanismT]
+    about: FitContext[ModelT, MechanismT]
     released: Floats
     regressors: tuple[Regressor, ...]
     certificate: Certificate | None
@@ -346,7 +344,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
 
     def error_bars(self, level: float = 0.95) -> list[ErrorBar]:
         """Return the coefficients as bars to be drawn, each in a panel of its own, since their units differ."""
-        from hedgerow.plots.error_bars import ErrorBar
+        from hedgerow.plots.bars import ErrorBar
 
         cell = ", ".join(f"{column}={value}" for column, value in self.cell.items()) or "all"
         return [
@@ -359,7 +357,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
 
         Without `ax` each coefficient has a panel of its own, since their units differ.
         """
-        from hedgerow.plots.error_bars import draw_error_bars
+        from hedgerow.plots.bars import draw_error_bars
         from hedgerow.plots.figure import shown_in_notebook
 
         with shown_in_notebook():

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import format_argument
 from hedgerow.facts.printed import Lines
+from hedgerow.facts.validation import format_argument
 from hedgerow.release.publication.text import aligned
 
 Floats = NDArray[np.float64]

@@ -1,12 +1,25 @@
 """Formulas as statisticians write them, ``income ~ age + C(sex)``, read by formulaic: its only door.
 
 Only the structure of a formula is taken from formulaic, never a value: it sees no data.
+
+Terms of a linear model: what is asked for, as products of powers of columns and of levels of categories.
+
+A category has treatment coding, its first declared value being the reference, where the term without it is in the model
+too (for a category alone: where there is an intercept); else a regressor for every level, as patsy and formulaic code.
 """
 
 from __future__ import annotations
 
+import ast
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import check_text, format_argument
+from hedgerow.facts.columns import Scalar
+from hedgerow.facts.validation import check_text, format_argument
 
 _MOST_CHARACTERS = 2_000
 
@@ -58,3 +71,221 @@ def unfit_formula(text: object, finding: str) -> ParameterError:
         remedy='For example "income ~ age + educ + C(sex)" or "y ~ a * b + I(a ** 2) - 1".',
         shell="See: hedgerow ols --help.",
     )
+
+
+INTERCEPT = "Intercept"
+MOST_REGRESSORS = 60
+MOST_POWER = 4
+Levels = tuple[tuple[str, Scalar], ...]
+Powers = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Monomial:
+    """A product of columns to whole powers, for records with certain categories: 0 for all others.
+
+    >>> Monomial((("sex", 1),), (("age", 1),)) * Monomial((), (("age", 1),))
+    Monomial(levels=(('sex', 1),), powers=(('age', 2),))
+    >>> Monomial((("sex", 1),), ()) * Monomial((("sex", 0),), ()) is None
+    True
+    """
+
+    levels: Levels = ()
+    powers: Powers = ()
+
+    def __mul__(self, other: Monomial) -> Monomial | None:
+        """Return the product; None where no record has both categories, so that it is 0."""
+        levels = dict(self.levels)
+        for column, value in other.levels:
+            if levels.setdefault(column, value) != value:
+                return None
+        powers = dict(self.powers)
+        for column, power in other.powers:
+            powers[column] = powers.get(column, 0) + power
+        return Monomial(tuple(sorted(levels.items(), key=lambda one: one[0])), tuple(sorted(powers.items())))
+
+    @property
+    def degree(self) -> int:
+        """The sum of the powers of numeric columns."""
+        return sum(power for _, power in self.powers)
+
+
+@dataclass(frozen=True, slots=True)
+class Regressor:
+    """A column of the design matrix, by its name."""
+
+    name: str
+    monomial: Monomial
+
+
+@dataclass(frozen=True, slots=True)
+class FormulaTerms:
+    """The terms of a formula, categories not yet declared.
+
+    A factor is (column, power), power 0 for a category; the factors of a term stand in the order of the formula.
+    """
+
+    response: str
+    terms: tuple[tuple[tuple[str, int], ...], ...]
+    intercept: bool
+
+    @classmethod
+    def parsed(cls, formula: object, regressors: object = None, *, intercept: object = True) -> FormulaTerms:
+        """Return the terms of a formula; or of a response and a list of terms, for which formulaic is not needed.
+
+        Raises
+        ------
+        ParameterError
+            HG190, HG191: no such formula.
+
+        Examples
+        --------
+        >>> Terms.parsed("y", ["a", "I(a ** 2)", "a:C(s)"]).terms
+        ((('a', 1),), (('a', 2),), (('a', 1), ('s', 0)))
+        """
+        if not isinstance(formula, str) or not formula.strip():
+            raise unfit_formula(formula, "there is no text")
+        if regressors is None:
+            response, named, constant = parts_of_formula(formula)
+            if intercept is False:
+                raise unfit_formula(formula, '"- 1" says that there is no intercept, and not `intercept`')
+        else:
+            if not isinstance(regressors, Sequence) or isinstance(regressors, str) or "~" in formula:
+                raise unfit_formula(formula, "a list of regressors stands beside the name of a column alone")
+            if not all(isinstance(one, str) for one in regressors):
+                raise unfit_formula(formula, "a regressor of the list is no text")
+            response, constant = formula.strip(), bool(intercept)
+            named = [one.split(":") for one in regressors]
+        each = [_term(factors, formula) for factors in named]
+        terms = tuple({frozenset(one): one for one in reversed(each)}.values())[::-1]
+        if not terms and not constant:
+            raise unfit_formula(formula, "there is no term")
+        if any((response, power) in term for term in terms for power in range(MOST_POWER + 1)):
+            raise unfit_formula(formula, "the response is a regressor too")
+        return cls(response, terms, constant)
+
+    def record(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        terms = [[list(factor) for factor in term] for term in self.terms]
+        return {"response": self.response, "terms": terms, "intercept": self.intercept}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> FormulaTerms:
+        """Return the terms of their record; what is none raises LookupError, TypeError or ValueError."""
+        terms = tuple(tuple((str(column), int(power)) for column, power in term) for term in record["terms"])
+        return cls(str(record["response"]), terms, bool(record["intercept"]))
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The columns that are categories, each once."""
+        return tuple(dict.fromkeys(column for term in self.terms for column, power in term if not power))
+
+    @property
+    def numeric(self) -> tuple[str, ...]:
+        """The columns that are numbers, each once, the response last."""
+        found = dict.fromkeys(column for term in self.terms for column, power in term if power)
+        return (*(column for column in found if column != self.response), self.response)
+
+    def regressors(self, categories: Mapping[str, Sequence[Scalar]]) -> tuple[Regressor, ...]:
+        """Return the regressors, given the declared values of categories (HG192 where they are too many).
+
+        >>> named = Terms.parsed("y", ["a", "C(s)", "a:C(s)"]).regressors({"s": [0, 1, 2]})
+        >>> [one.name for one in named]
+        ['Intercept', 'a', 'C(s)[T.1]', 'C(s)[T.2]', 'a:C(s)[T.1]', 'a:C(s)[T.2]']
+        """
+        spanned = {frozenset[tuple[str, int]]()} if self.intercept else set()
+        found = [Regressor(INTERCEPT, Monomial())] if self.intercept else []
+        for term in self.terms:
+            whole, choices = frozenset(term), []
+            for column, power in term:
+                if power:
+                    choices.append([(_named(column, power), Monomial((), ((column, power),)))])
+                    continue
+                rest = whole - {(column, power)}
+                values, mark = (categories[column][1:], "T.") if rest in spanned else (categories[column], "")
+                spanned.add(rest)
+                choices.append([(f"C({column})[{mark}{value}]", Monomial(((column, value),), ())) for value in values])
+            spanned.add(whole)
+            for chosen in product(*choices):
+                whole_product = Monomial()
+                for _, one in chosen:
+                    whole_product = whole_product * one or Monomial()
+                found.append(Regressor(":".join(name for name, _ in chosen), whole_product))
+        if len(found) > MOST_REGRESSORS:
+            raise ParameterError(
+                "HG192",
+                rule=f"A regression has at most {MOST_REGRESSORS} regressors.",
+                finding=f"This one has {len(found)}.",
+                remedy="Take fewer terms, or categories with fewer values.",
+            )
+        return tuple(found)
+
+
+def _named(column: str, power: int) -> str:
+    return column if power == 1 else f"I({column} ** {power})"
+
+
+def _term(factors: Sequence[str], formula: str) -> tuple[tuple[str, int], ...]:
+    found: dict[str, int] = {}
+    for text in factors:
+        for column, power in _factor(text.strip(), formula).items():
+            if column in found and not (power and found[column]):
+                raise unfit_formula(formula, f"{format_argument(column)} is a number and a category in one term")
+            found[column] = found.get(column, 0) + power
+    if sum(found.values()) > MOST_POWER:
+        raise unfit_formula(formula, f"a product has more than {MOST_POWER} numeric factors")
+    return tuple(found.items())
+
+
+def _factor(text: str, formula: str) -> dict[str, int]:
+    """Return {column: power} of a factor, power 0 for a category."""
+    inner = text[2:-1].strip() if text.endswith(")") and text[:2] in ("C(", "I(") else text
+    if text.startswith("C(") and inner != text:
+        return {_column(inner, formula): 0}
+    if text.startswith("I(") and inner != text:
+        try:
+            return _powers(ast.parse(inner, mode="eval").body, formula)
+        except SyntaxError:
+            raise unfit_formula(formula, f"{format_argument(text)} is no product of powers of columns") from None
+    return {_column(text, formula): 1}
+
+
+def _column(text: str, formula: str) -> str:
+    name = text.strip("`")
+    if not name or (name == text and any(sign in name for sign in "()[]{}+*/^|~,;")):
+        raise unfit_formula(formula, f"{format_argument(text)} is no column")
+    return name
+
+
+def _powers(node: ast.expr, formula: str) -> dict[str, int]:
+    if isinstance(node, ast.Name):
+        return {node.id: 1}
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        found = _powers(node.left, formula)
+        for column, power in _powers(node.right, formula).items():
+            found[column] = found.get(column, 0) + power
+        return found
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and isinstance(node.right, ast.Constant):
+        exponent = node.right.value
+        if isinstance(exponent, int) and not isinstance(exponent, bool) and 1 <= exponent <= MOST_POWER:
+            return {column: power * exponent for column, power in _powers(node.left, formula).items()}
+    raise unfit_formula(formula, f"I(…) holds something else than products and powers up to {MOST_POWER} of columns")
+
+
+def expanded(monomial: Monomial, axes: Mapping[str, tuple[float, float]]) -> dict[Monomial, float]:
+    """Return a product of columns x = c + h·u as a polynomial in the scaled columns u; ``axes``: (c, h) by column.
+
+    >>> expanded(Monomial((), (("x", 2),)), {"x": (1.0, 3.0)})[Monomial((), (("x", 1),))]
+    6.0
+    """
+    found = {Monomial(monomial.levels, ()): 1.0}
+    for column, power in monomial.powers:
+        centre, half = axes[column]
+        terms: dict[Monomial, float] = {}
+        for before, factor in found.items():
+            for k in range(power + 1):
+                one = before if not k else Monomial(before.levels, (*before.powers, (column, k)))
+                size = math.comb(power, k) * centre ** (power - k) * half**k
+                terms[one] = terms.get(one, 0.0) + factor * size
+        found = terms
+    return {Monomial(one.levels, tuple(sorted(one.powers))): factor for one, factor in found.items() if factor}

@@ -14,33 +14,30 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Missing
-from hedgerow.facts.given import format_argument
 from hedgerow.facts.printed import Lines, number
-from hedgerow.inference.cells import HIDDEN
+from hedgerow.facts.validation import format_argument
+from hedgerow.inference.estimates_of_cells import HIDDEN
 from hedgerow.mechanisms.certificate import Certificate, record_of
-from hedgerow.mechanisms.joint.numbers import JointReading
 from hedgerow.mechanisms.joint_moments import JointMoments
+from hedgerow.mechanisms.joint_numbers import JointReading
 from hedgerow.mechanisms.mechanism import parts_of
-from hedgerow.regression.choice import noise_parts
 from hedgerow.regression.coefficients import (
-    About,
     Coefficients,
+    FitContext,
     card_of_fits,
     finite,
     reading_back,
     record_of_fits,
 )
 from hedgerow.regression.contrasts import unfit
-from hedgerow.regression.features import Model
-from hedgerow.regression.moments import REMARK, Fit, Moments
-from hedgerow.regression.record import model_of_record, model_record, written
-from hedgerow.regression.robust.numbers import CLASSICAL, SecondNumbers, second_of
-from hedgerow.regression.robust.sandwich import RobustFit
+from hedgerow.regression.features import LinearFeatures, model_of_record, model_record, written
+from hedgerow.regression.formula import INTERCEPT, FormulaTerms
+from hedgerow.regression.least_squares import REMARK, LeastSquaresFit, RegressionMoments, noise_parts
+from hedgerow.regression.sandwich import CLASSICAL, RobustFit, SandwichRelease, second_of
 from hedgerow.regression.shares import BITS_IN_ALL, WEIGHTS
-from hedgerow.regression.terms import INTERCEPT, Terms
-from hedgerow.release.publication.frame import build_frame
+from hedgerow.release.publication.shared import build_frame
 from hedgerow.release.receipt import Receipt
-from hedgerow.resampling.grid_sums import Monomial
+from hedgerow.resampling.counted_values import Monomial
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,7 +58,7 @@ _HOW = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Regression(Coefficients[Model, JointMoments]):
+class Regression(Coefficients[LinearFeatures, JointMoments]):
     """The least-squares fit of one cell, read from noisy moments; submodels and contrasts come at no further price.
 
     Guarantee   (ε, δ)-differential privacy of everything in it, priced by ``certificate``: all that the methods do is
@@ -85,10 +82,10 @@ class Regression(Coefficients[Model, JointMoments]):
 
     how: ClassVar[str] = _HOW
 
-    second: SecondNumbers | None = None
+    second: SandwichRelease | None = None
 
     @cached_property
-    def fit(self) -> Fit:
+    def fit(self) -> LeastSquaresFit:
         """The algebra behind it."""
         model = self.about.model
         constant = INTERCEPT in self.names or any(
@@ -98,11 +95,11 @@ class Regression(Coefficients[Model, JointMoments]):
             )
             for column, values in model.categories.items()
         )
-        fit = Fit(self.moments, model.rows(self.regressors), model.target, constant)
+        fit = LeastSquaresFit(self.moments, model.rows(self.regressors), model.target, constant)
         return fit if self.second is None else self.second.robust_fit(fit, model)
 
     @cached_property
-    def moments(self) -> Moments:
+    def moments(self) -> RegressionMoments:
         """The noisy second moments."""
         about = self.about
         reading = self._reading(about.model.moments())
@@ -110,7 +107,7 @@ class Regression(Coefficients[Model, JointMoments]):
         n = max(float(told[0]), 1.0)
         parts = noise_parts(about.model, reading.mixing, n)
         law = about.mechanism.noise_law.name
-        return Moments(float(told[0]), told[about.model.table] / n, parts, law, about.census)
+        return RegressionMoments(float(told[0]), told[about.model.table] / n, parts, law, about.census)
 
     @property
     def public(self) -> bool:
@@ -203,7 +200,7 @@ class Regression(Coefficients[Model, JointMoments]):
             HG193: the released numbers do not tell it.
         """
         model = self.about.model
-        terms = Terms.parsed(formula, regressors, intercept=intercept)
+        terms = FormulaTerms.parsed(formula, regressors, intercept=intercept)
         if terms.response == model.response and set(terms.categories) <= set(model.categories):
             found = terms.regressors(model.categories)
             known = {one.monomial for one in model.regressors} | set(model.features)
@@ -272,7 +269,7 @@ class RegressionByCell(Sequence[Regression]):
 
     def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
         """Draw the coefficients of all cells, those of one name in one panel; see `Regression.plot`."""
-        from hedgerow.plots.error_bars import draw_error_bars
+        from hedgerow.plots.bars import draw_error_bars
         from hedgerow.plots.figure import shown_in_notebook
 
         fits = [one.error_bars(level) for one in self.fits]
@@ -345,7 +342,7 @@ def regressions_from_record(record: Mapping[str, Any] | str) -> tuple[Regression
         if mechanism.layout.shares != (WEIGHTS if weighted else None):
             raise ValueError
         formula, asked = str(found["regression"]["formula"]), found["request"] if "reading" in found else None
-        about = About(model, formula, mechanism, facts["n"], facts, tuple(notes), asked)
+        about = FitContext(model, formula, mechanism, facts["n"], facts, tuple(notes), asked)
         read = partial(second_of, kind=robust, parts=parts, model=model, weighted=weighted)
         seconds = [None if robust is None else read(one["second_step"]) for one in found["fits"]]
         if len(parts) != 1 + (robust is not None):

@@ -11,8 +11,7 @@ import numpy as np
 
 from hedgerow.accounting.calibrate import least_noise
 from hedgerow.clock import today
-from hedgerow.engines.source import ColumnSource, Source
-from hedgerow.engines.together import sums_together
+from hedgerow.engines.source import ColumnSource, Source, sums_together
 from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget, warn_about_delta
 from hedgerow.facts.columns import CellLabels
@@ -22,11 +21,19 @@ from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law
 from hedgerow.mechanisms.mechanism import Mechanism
-from hedgerow.noise.source import NoiseSource
-from hedgerow.noise.table import AdditiveTable
-from hedgerow.regression.choice import TYPICAL, TYPICAL_WEIGHT, guessed_records, noise_parts
-from hedgerow.regression.coefficients import About
-from hedgerow.regression.design import (
+from hedgerow.noise.lattice import AdditiveTable, NoiseSource
+from hedgerow.regression.coefficients import FitContext
+from hedgerow.regression.features import request_record, written
+from hedgerow.regression.formula import FormulaTerms
+from hedgerow.regression.least_squares import (
+    TYPICAL,
+    TYPICAL_WEIGHT,
+    LeastSquaresFit,
+    RegressionMoments,
+    guessed_records,
+    noise_parts,
+)
+from hedgerow.regression.linear_model import (
     ExpectedCoefficient,
     LinearModel,
     RegressionDesign,
@@ -36,21 +43,17 @@ from hedgerow.regression.design import (
     require_rows,
     resolved_model,
 )
-from hedgerow.regression.moments import Fit, Moments
-from hedgerow.regression.record import request_record, written
 from hedgerow.regression.regression import Regression, RegressionByCell, regressions_from_record
-from hedgerow.regression.robust.numbers import SecondNumbers, residual_query
-from hedgerow.regression.robust.second_step import choose_second, parse_robust
+from hedgerow.regression.sandwich import SandwichRelease, choose_second, parse_robust, residual_query
 from hedgerow.regression.shares import BITS_IN_ALL, shares_exact, shares_query
-from hedgerow.regression.terms import Terms
 from hedgerow.release.designs.chooser import choose
 from hedgerow.release.designs.design import PlannedStatistic, PublicFacts, check_midpoint
 from hedgerow.release.designs.guess import parse_guesses
 from hedgerow.release.execute import Answer, certificate_of, check_unchanged, draw_tables, read_histograms
 from hedgerow.release.opened import OpenedSource
+from hedgerow.release.options import Resolver
 from hedgerow.release.plan import Plan
 from hedgerow.release.request import Context, parse_request
-from hedgerow.release.resolve import Resolver
 from hedgerow.release.spend import spend
 
 _LAWS: dict[str, tuple[Law, ...]] = {"auto": (), "laplace": (LAPLACE,), "gaussian": (GAUSSIAN,)}
@@ -136,10 +139,10 @@ class PlannedRegression:
         mixing = mechanism.reading(model.moments(), n=size if public else None).mixing
         second = records.T @ records / len(records)
         noise = noise_parts(model, mixing, heavy)
-        moments = Moments(size, second, noise, mechanism.noise_law.name, self.facts.census)
-        fit = Fit(moments, model.rows(model.regressors), model.target)
+        moments = RegressionMoments(size, second, noise, mechanism.noise_law.name, self.facts.census)
+        fit = LeastSquaresFit(moments, model.rows(model.regressors), model.target)
         # The guessed moments are the truth: nothing of σ̂² is the noise's.
-        plain = Fit(replace(moments, noise=np.zeros((1, *second.shape))), fit.rows, fit.response)
+        plain = LeastSquaresFit(replace(moments, noise=np.zeros((1, *second.shape))), fit.rows, fit.response)
         errors = np.sqrt(np.diag(plain.sampling_covariance)), np.sqrt(np.diag(fit.noise_covariance))
         return tuple(
             ExpectedCoefficient(one.name, float(sampling), float(noise), fit.noise_ratio)
@@ -201,7 +204,7 @@ def plan_regression(
     Parameters
     ----------
     formula, regressors
-        As `Terms.parsed`.
+        As `FormulaTerms.parsed`.
     protection, facts, n
         Whom the guarantee protects, what is declared, and the public number of records.
     **options
@@ -214,7 +217,7 @@ def plan_regression(
         `release.plan.planned`.
     """
     require_rows(protection)
-    terms = Terms.parsed(formula, regressors, intercept=options.pop("intercept", True))
+    terms = FormulaTerms.parsed(formula, regressors, intercept=options.pop("intercept", True))
     guess = options.pop("guess", None)
     declared = facts or Facts()
     asked = resolved_model(terms, str(formula), Resolver(declared), options)
@@ -317,7 +320,7 @@ def read_regression(
 ) -> Made:
     """Return the fit of each cell; without a certificate it is marked simulated. Post-processing."""
     design, facts, asked = plan.design, plan.facts, plan.plan.request
-    about = About(
+    about = FitContext(
         design.model,
         design.statistic.formula,
         plan.first,
@@ -364,6 +367,6 @@ def with_robust_errors(plan: PlannedRegression, made: Made, source: Source, nois
     exact = np.stack([found[cell] for cell, found in enumerate(each)])
     drawn = mechanism.noisy(exact, noise, cells=CellLabels(design.by)).values
     return tuple(
-        replace(one, second=SecondNumbers(step.kind, mechanism, clip, numbers, design.weight is not None))
+        replace(one, second=SandwichRelease(step.kind, mechanism, clip, numbers, design.weight is not None))
         for one, (_, clip), numbers in zip(made, asked, drawn, strict=True)
     )

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from hedgerow.engines.query import ClippedSquare, SumsQuery, Value, WeightOnGrid
 from hedgerow.facts.columns import Category, Missing
-from hedgerow.facts.weights import STEPS, Weights
+from hedgerow.facts.relation import STEPS, Weights
 from hedgerow.mechanisms.joint_moments import JointMoments
-from hedgerow.resampling.grid_sums import GridSums, Monomial
+from hedgerow.resampling.counted_values import GridSums, Monomial
 
 BITS_IN_ALL = 31
 """Of a product of columns: the square of two such, times a share of 18 bits, fits 84."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import as_float, format_argument, kind_of, plain
+from hedgerow.facts.validation import as_float, format_argument, kind_of, plain
 from hedgerow.inference.estimate import PUBLIC, Estimate
 from hedgerow.inference.joint.arithmetic import JointValue
 from hedgerow.inference.joint.totals import JointTotals

@@ -6,9 +6,13 @@
     operand     a number; log(…), exp(…) or sqrt(…) of an expression; a term
     term        [r1.] statistic [( columns [| column=value, …] )]
 
-A term names an estimate (`hedgerow.inference.terms`); ``r1.`` is the first of several releases. A name or a value with
-other characters than letters, digits, points, hyphens and underscores stands in quotation marks. Nothing else parses,
-and nothing is evaluated but these operations.
+A term names an estimate (`hedgerow.inference.operators`); ``r1.`` is the first of several releases. A name or a value
+with other characters than letters, digits, points, hyphens and underscores stands in quotation marks. Nothing else
+parses, and nothing is evaluated but these operations.
+
+The covariance of all estimates of a release, where it is known; and numbers of the `uncertainties` package.
+
+One estimate of a release, by its statistic, its columns and its cell.
 """
 
 from __future__ import annotations
@@ -20,14 +24,202 @@ from dataclasses import dataclass, field, replace
 from operator import add, mul, sub, truediv
 from typing import Any, NoReturn, Protocol, TypeVar, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hedgerow.errors import ParameterError
 from hedgerow.facts.expression import Computation
-from hedgerow.facts.given import kind_of
-from hedgerow.inference.estimate import Estimate
-from hedgerow.inference.joint.arithmetic import JointValue
+from hedgerow.facts.validation import kind_of
+from hedgerow.inference.estimate import PUBLIC, Estimate
+from hedgerow.inference.joint.arithmetic import JointValue, covariance_of
 from hedgerow.inference.joint.totals import JointTotals
-from hedgerow.inference.terms import QUOTED, unquoted
-from hedgerow.release.find import found
+from hedgerow.inference.operators import QUOTED, term_text, unquoted
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Covariances:
+    """The covariance matrix of estimates, in its two parts.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        What stands in each row and column, as terms of expressions: ``mean(age | sex=0)``.
+    sampling, noise : float array
+        The part that comes from sampling, and that of the noise, replicates included: NaN where it is not known, as
+        between statistics that were not read from the same joint moments. A diagonal holds squared errors.
+    """
+
+    labels: tuple[str, ...]
+    sampling: Floats
+    noise: Floats
+
+    @property
+    def total(self) -> Floats:
+        """The covariance of the estimates: sampling and noise."""
+        return np.asarray(self.sampling + self.noise)
+
+    @property
+    def known(self) -> bool:
+        """Whether every covariance is known."""
+        return bool(np.isfinite(self.total).all())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data; null where a covariance is not known."""
+        parts = {"sampling": self.sampling, "noise": self.noise, "total": self.total}
+        return {
+            "labels": list(self.labels),
+            **{name: [[_number(one) for one in row] for row in part.tolist()] for name, part in parts.items()},
+            "known": self.known,
+        }
+
+    def __repr__(self) -> str:
+        unknown = int(np.isnan(np.triu(self.total, 1)).sum())
+        rest = f", {unknown:,} of its pairs not known" if unknown else ""
+        return f"<Covariances of {len(self.labels):,} estimates{rest}>"
+
+
+def covariances(estimates: Sequence[Estimate]) -> Covariances:
+    """Return the covariance matrix of estimates, sampling and noise apart; NaN where it is not known.
+
+    Estimates that were read from the same joint moments have known covariances, those of one public number are 0, and
+    between others only the diagonal is known: squared errors, where an estimate has them. So it is between the cells of
+    units of several rows, each of which may have rows in several cells.
+
+    Examples
+    --------
+    >>> import hedgerow as hg, pyarrow
+    >>> survey = hg.open(pyarrow.table({"x": [1.0, 5.0] * 500, "y": [2.0, 8.0] * 500}), relation="replace-one")
+    >>> bounds = {"x": (0, 10), "y": (0, 10)}
+    >>> release = survey.release([hg.ratio("x", "y", bounds=bounds), hg.covariance("x", "y", bounds=bounds)], epsilon=1)
+    >>> found = release.covariance()
+    >>> found.labels, found.total.shape, found.known
+    (('ratio(x, y)', 'covariance(x, y)'), (2, 2), True)
+    """
+    size = len(estimates)
+    sampling, noise = np.full((2, size, size), math.nan)
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for place, one in enumerate(estimates):
+        if one.method == PUBLIC:
+            for part in (sampling, noise):
+                part[place, :] = part[:, place] = 0.0
+        elif isinstance(one.joint, JointValue) and len(one.joint.releases) == 1:
+            groups.setdefault(one.joint.drawn_with, []).append(place)
+    for places in groups.values():
+        values = [one.joint for one in (estimates[place] for place in places) if isinstance(one.joint, JointValue)]
+        for whole, part in zip((sampling, noise), covariance_of(values), strict=True):
+            whole[np.ix_(places, places)] = part
+    for place, one in enumerate(estimates):
+        # An estimate that is not reliable has no errors, and its covariances mean nothing.
+        if one.sampling_error is None or one.privacy_error is None or one.bootstrap_error is None:
+            for part in (sampling, noise):
+                part[place, :] = part[:, place] = math.nan
+            continue
+        sampling[place, place] = one.sampling_error**2
+        noise[place, place] = one.privacy_error**2 + one.bootstrap_error**2
+    return Covariances(tuple(one.term() for one in estimates), sampling, noise)
+
+
+def correlated_numbers(estimates: Sequence[Estimate]) -> list[Any]:
+    """Return estimates as numbers of the `uncertainties` package, with their standard errors and correlations.
+
+    That package propagates errors by tangents; its results have a standard error and no interval.
+
+    Raises
+    ------
+    ImportError
+        Where the package is not installed: ``pip install hedgerow[uncertainties]``.
+    ParameterError
+        HG130: a covariance is not known.
+    """
+    from uncertainties import correlated_values
+
+    found = covariances(estimates)
+    if not found.known:
+        row, column = np.argwhere(np.isnan(found.total))[0]
+        pair = " and ".join(dict.fromkeys((found.labels[row], found.labels[column])))
+        raise ParameterError(
+            "HG130",
+            rule="Numbers with correlations need every covariance.",
+            finding=f"That of {pair} is not known.",
+            remedy="Name some of the estimates whose covariances are known, or release all of them in one call with "
+            'estimator="moments".',
+        )
+    return list(correlated_values([one.estimate for one in estimates], found.total))
+
+
+def _number(one: float) -> float | None:
+    return one if math.isfinite(one) else None
+
+
+_MOST_LISTED = 12
+
+
+def found(
+    estimates: Sequence[Estimate], name: str, about: Sequence[tuple[str, ...]], cell: Mapping[str, object]
+) -> Estimate:
+    """Return the one estimate of this name, these columns and this cell.
+
+    Parameters
+    ----------
+    estimates : sequence of Estimate
+        Among which it is looked for.
+    name : str
+        Of the statistic.
+    about : sequence of tuple of str
+        Its columns as texts, a column and a value, or a number: what stands in the brackets of a term. None of them:
+        whatever they are.
+    cell : mapping
+        {column: category}, all columns of the cell; categories are compared by what they print as, or by their labels.
+
+    Raises
+    ------
+    ParameterError
+        HG137: there is none, or several.
+    """
+    where = _texts(cell)
+    named = [
+        one
+        for one in estimates
+        if one.asked_as[0] == name and (not about or _text(about) in (_text(one.asked_as[1]), one.column))
+    ]
+    fitting = [one for one in named if _texts(one.cell) == where]
+    fitting = fitting or [one for one in named if _is_called(one, where)]
+    if len(fitting) == 1:
+        return fitting[0]
+    wanted = term_text(name, about, cell)
+    kind = "Several are" if fitting else "There is no"
+    raise ParameterError(
+        "HG137",
+        rule="An estimate of a release is named by its statistic, its columns and its whole cell.",
+        finding=f"{kind} {wanted}.",
+        remedy=f"There {_listed(fitting or named or estimates)}.",
+    )
+
+
+def _is_called(one: Estimate, where: Mapping[str, str]) -> bool:
+    """Whether each column of its cell has this category, or a category of this label."""
+    values, labels = _texts(one.cell), _texts(one.labels)
+    return values.keys() == where.keys() and all(
+        text in (values[column], labels.get(column)) for column, text in where.items()
+    )
+
+
+def _texts(cell: Mapping[str, object]) -> dict[str, str]:
+    return {column: str(value) for column, value in cell.items()}
+
+
+def _text(about: Sequence[tuple[str, ...]]) -> str:
+    return ", ".join("=".join(one) for one in about)
+
+
+def _listed(estimates: Sequence[Estimate]) -> str:
+    terms = list(dict.fromkeys(one.term() for one in estimates))
+    beyond = f", and {len(terms) - _MOST_LISTED:,} more" if len(terms) > _MOST_LISTED else ""
+    verb = "is" if len(terms) == 1 else "are"
+    return f"{verb} " + ("; ".join(terms[:_MOST_LISTED]) + beyond if terms else "none")
+
 
 _LONGEST, _DEEPEST = 2000, 40
 _SPACE = re.compile(r"\s*")
@@ -63,7 +255,7 @@ def ask(text: str, releases: Sequence[Sequence[Estimate]], *, independent: bool 
     """
     if not isinstance(text, str):
         raise _unreadable("", 0, f"Found {kind_of(text)}.")
-    value = _Reader(text, tuple(releases), independent).whole()
+    value = _ExpressionReader(text, tuple(releases), independent).whole()
     if value.is_computed:
         return replace(value, statistic=" ".join(text.split()))
     return value
@@ -90,7 +282,7 @@ def _held(held: Sequence[Estimate], name: str, about: Sequence[tuple[str, ...]],
 
 
 @dataclass
-class _Reader(Computation[Value]):
+class _ExpressionReader(Computation[Value]):
     """Reads an expression from left to right and computes on the way."""
 
     text: str

@@ -18,11 +18,11 @@ import numpy as np
 from hedgerow.errors import ParameterError
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.region import ScoreRegion
-from hedgerow.inference.score import Quadratic, ScoreArrays
+from hedgerow.inference.score_test import Quadratic, QuadraticTest
 from hedgerow.keywords import takes
 from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.mechanism import Composition, parts_of
-from hedgerow.release.record.joint import moved
+from hedgerow.release.record.asked_and_drawn import moved
 from hedgerow.release.result import Release
 
 
@@ -46,7 +46,7 @@ def pooled(estimates: Sequence[Estimate]) -> Estimate:
     )
     first = usable[0]
     low, high = first.region.possible
-    test = ScoreArrays(
+    test = QuadraticTest(
         np.array([value]),
         sampling=Quadratic(sampling**2),
         noise=Quadratic(privacy**2 + bootstrap**2),

@@ -12,16 +12,14 @@ import numpy as np
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid
-from hedgerow.facts.given import format_argument
 from hedgerow.facts.relation import Target
-from hedgerow.inference.distribution.distribution import Distribution
-from hedgerow.inference.distribution.simulated import Band, band
+from hedgerow.facts.validation import format_argument
+from hedgerow.inference.distribution.noisy_distribution import Band, Distribution, band
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import parse_level
 from hedgerow.inference.region import ScoreRegion
 from hedgerow.mechanisms.mechanism import Mechanism
-from hedgerow.release.designs.design import NOT_RELIABLE, PublicFacts
-from hedgerow.release.designs.distribution import (
+from hedgerow.release.designs.column_distribution import (
     DistributionStatistic,
     DistributionTest,
     TableReading,
@@ -29,6 +27,7 @@ from hedgerow.release.designs.distribution import (
     is_clear,
     reading_of,
 )
+from hedgerow.release.designs.design import NOT_RELIABLE, PublicFacts
 from hedgerow.statistics.distribution.cdf import Cdf, cdf
 from hedgerow.statistics.distribution.gini import Gini, gini
 from hedgerow.statistics.distribution.histogram import Bin, histogram
@@ -136,7 +135,7 @@ class ColumnDistribution:
         ParameterError
             HG110 for the level; HG112: another kind, ends that do not rise, a Lorenz curve of values below 0.
         """
-        from hedgerow.plots.distribution_curve import (
+        from hedgerow.plots.curves import (
             DrawnCurve,
             DrawnNumbers,
             draw_distribution,

@@ -11,23 +11,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hedgerow.engines.query import Query, SumsQuery
-from hedgerow.engines.source import Source, count_units
+from hedgerow.engines.source import Source, count_units, sums_together
 from hedgerow.engines.streamed import Rows, Streams
-from hedgerow.engines.together import sums_together
 from hedgerow.errors import SpentError
-from hedgerow.inference.cells import Estimates
-from hedgerow.inference.counts import exact_count
 from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.estimates_of_cells import Estimates
+from hedgerow.inference.means_and_counts import exact_count
 from hedgerow.inference.region import ScoreRegion
 from hedgerow.mechanisms.certificate import Certificate, certify
-from hedgerow.mechanisms.mechanism import Single
-from hedgerow.noise.source import NoiseSource
-from hedgerow.noise.table import AdditiveTable
+from hedgerow.mechanisms.mechanism import AtomicMechanism
+from hedgerow.noise.lattice import AdditiveTable, NoiseSource
 from hedgerow.release.designs.design import PUBLIC_COUNT, Design, PublicFacts
 from hedgerow.release.plan import Plan
 from hedgerow.release.spend import whatever_fails_is_spent
-from hedgerow.resampling.grid_sums import GridSums
-from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.counted_values import GridSums, Histogram
 
 Answer = Histogram | GridSums | Rows
 
@@ -98,7 +95,7 @@ def read_histograms(plan: Plan, source: Source) -> dict[Query | SumsQuery, Answe
 def draw_tables(plan: Plan, answers: Mapping[Any, Answer], noise: NoiseSource) -> list[AdditiveTable | None]:
     """Draw fresh noise for every release, once where statistics share one; None where the answer is public."""
 
-    def draw(design: Design[Any, Any], mechanism: Single) -> AdditiveTable:
+    def draw(design: Design[Any, Any], mechanism: AtomicMechanism) -> AdditiveTable:
         answer = answers[design.query]
         table: AdditiveTable = design.table(answer, mechanism, noise)
         if isinstance(answer, Rows):

@@ -2,16 +2,26 @@
 
 `method` was one keyword for three choices. It is now `estimator` and `noise` in a release and `sensitivity` in a table;
 the old name still works, with a `DeprecationWarning`. In records and JSON the key stays ``method``.
+
+Completes a call from the facts: bounds and step, categories, missing policy.
+
+Arguments of a call override the facts. The certificate names every fact that is used without a source, and every fact
+that the call overrides.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict
 
-from hedgerow.errors import ParameterError
-from hedgerow.facts.columns import Bands, Scalar
+from hedgerow.errors import FactsError, ParameterError
+from hedgerow.facts.columns import Bands, Category, Grid, Missing, Scalar, Selection, checked_column
+from hedgerow.facts.declared import Facts
+from hedgerow.facts.expression import DerivedColumn
+from hedgerow.facts.relation import Weights
+from hedgerow.statistics.statistic import NeedsBounds, Statistic, StatisticRequest
 
 By = Mapping[str, Sequence[Scalar] | Mapping[Scalar, str] | Bands | None] | Sequence[str]
 REPLICATED = ("bootstrap", "bounded-bootstrap")
@@ -163,3 +173,190 @@ def _both(name: str, rule: str) -> ParameterError:
     return ParameterError(
         "HG186", rule=rule, finding=f"Found `method` and `{name}`.", remedy=f"Leave out `method`, and keep `{name}`."
     )
+
+
+Values = Iterable[Scalar] | Mapping[Scalar, str] | Bands
+
+
+@dataclass(frozen=True, slots=True)
+class Resolver:
+    """Resolves the parts of a request against the facts, and notes what the certificate must say.
+
+    Attributes
+    ----------
+    facts : Facts
+        Empty ones where a call has none.
+    notes : list of str
+        The sentences so far, each once.
+    """
+
+    facts: Facts = field(default_factory=Facts)
+    notes: list[str] = field(default_factory=list)
+
+    def statistic(self, asked: StatisticRequest) -> Statistic:
+        """Return the statistic with its bounds.
+
+        Raises
+        ------
+        ForbiddenError
+            HG704: the facts leave it out.
+        ParameterError
+            HG104: neither call nor facts have bounds.
+        """
+        self.facts.allow([asked.kind])
+        if isinstance(asked, NeedsBounds):
+            return asked.build([(self.facts.computed(column), self._grid(asked, column)) for column in asked.columns])
+        asked = asked.renamed(self.facts.computed)
+        for column, grid in asked.grids:
+            self.compare(column, grid)
+        return asked
+
+    def selection(self, where: object) -> Selection:
+        """Return the records that a condition selects; columns that the facts compute are computed (HG131)."""
+        found = Selection.of(where)
+        return found.renamed(self.facts.computed)
+
+    def weights(self, given: object) -> Weights:
+        """Return the weights of a call; a column that the facts compute is computed (HG134)."""
+        found = Weights.declared(given)
+        return found.renamed(self.facts.computed(found.column))
+
+    def groups(self, by: object, other: bool | None) -> tuple[Category, ...] | None:
+        """Return the categories of each group; None where `by` is no list of names and no mapping.
+
+        Raises
+        ------
+        ParameterError
+            HG111: a column whose categories are declared neither by the call nor by the facts.
+        """
+        listed = declared_groups(by)
+        return None if listed is None else tuple(self._category(column, values, other) for column, values in listed)
+
+    def policy(self, statistic: Statistic, given: Missing | None) -> Missing:
+        """Return what a missing value of a statistic's columns counts as: by the call, the facts, else ``drop``.
+
+        Raises
+        ------
+        FactsError
+            HG705: the columns of one statistic have different policies.
+        """
+        columns = statistic.columns
+        declared = {column: self.facts.column(column).missing for column in columns}
+        if given is not None:
+            for column, fact in declared.items():
+                if fact is not None and fact is not given:
+                    self._note(f"missing policy of column {column}: {given} in this call, not {fact} as in the facts")
+            return given
+        found = {fact or Missing.DROP for fact in declared.values()}
+        if len(found) > 1:
+            raise FactsError(
+                "HG705",
+                rule="The columns of one statistic have one missing policy.",
+                finding=f"The facts give different ones to {' and '.join(repr(column) for column in columns)}.",
+                remedy='Say which in the call, e.g. missing="drop".',
+            )
+        for column, fact in declared.items():
+            if fact is not None:
+                self.sourced("missing policy", column)
+        return found.pop() if found else Missing.DROP
+
+    def _grid(self, asked: NeedsBounds, column: str) -> Grid:
+        fact = self.facts.column(column)
+        if isinstance(column, DerivedColumn) and column.bounds is not None:
+            # Declared with the column, in this call.
+            step = column.step if asked.step is None else asked.step
+            grid = Grid.from_bounds(column, column.bounds, step)
+            return grid if step is not None or asked.steps is None else replace(grid, steps=asked.steps)
+        grid = self.grid(column, asked.in_python, asked.in_shell(column))
+        if asked.step is not None:
+            grid = Grid.from_bounds(column, fact.bounds, asked.step)
+            if fact.step is not None:
+                self.compare(column, grid)
+            return grid
+        if asked.steps is not None and grid.steps > 2 * asked.steps:
+            # A quantile reads every grid value as a cell of its own: with a much finer step the noise would hide it.
+            return replace(Grid.from_bounds(column, fact.bounds), steps=asked.steps)
+        return grid
+
+    def grid(self, column: str, in_python: str, in_shell: str) -> Grid:
+        """Return the grid that the facts declare; HG104, with how a call writes bounds, where they declare none."""
+        fact = self.facts.column(column)
+        if fact.bounds is None:
+            raise ParameterError(
+                "HG104",
+                rule="A numeric statistic needs declared bounds, or one person could move it without limit.",
+                finding=f"Column {column!r} has none, neither in the call nor in a facts file.",
+                remedy=f"Give them from the codebook: {in_python}.",
+                shell=f"Give them from the codebook: {in_shell}.",
+                facts_help=True,
+            )
+        self.sourced("bounds", column)
+        return Grid.from_bounds(column, fact.bounds, fact.step)
+
+    def compare(self, column: str, grid: Grid) -> None:
+        """Note how bounds of the call differ from those of the facts."""
+        fact = self.facts.column(column)
+        if fact.bounds is None:
+            return
+        declared = Grid.from_bounds(column, fact.bounds, fact.step)
+        low, high = declared.as_bounds()
+        if grid.as_bounds() != (low, high):
+            own = "[{:.15g}, {:.15g}]".format(*grid.as_bounds())
+            self._note(f"bounds of column {column}: {own} in this call, not [{low:.15g}, {high:.15g}] as in the facts")
+        else:
+            self.sourced("bounds", column)
+
+    def _category(self, column: str, values: Values | None, other: bool | None) -> Category:
+        fact = self.facts.column(column)
+        if values is None:
+            if fact.groups is None:
+                raise ParameterError(
+                    "HG111",
+                    rule="Categories of a group are declared, never read off the data.",
+                    finding=f"Column {column!r} has none, neither in the call nor in a facts file.",
+                    remedy=f'List them, e.g. by={{"{column}": [0, 1]}}.',
+                    facts_help=True,
+                )
+            self.sourced("categories", column)
+            name = self.facts.computed(column)
+            return Category.declared(name, fact.groups, other=fact.other if other is None else other)
+        made = Category.declared(self.facts.computed(column), values, other=bool(other))
+        if fact.groups is not None:
+            declared = Category.declared(column, fact.groups, other=fact.other)
+            if (made.values, made.other, made.edges) != (declared.values, declared.other, declared.edges):
+                self._note(f"categories of column {column}: those of this call, not those of the facts")
+            else:
+                self.sourced("categories", column)
+        return made
+
+    def sourced(self, what: str, column: str) -> None:
+        """Note that a fact that is used has no source."""
+        if column in self.facts.columns and not self.facts.column(column).source:
+            self._note(f"{what} of column {column}: no source given")
+
+    def _note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+
+def declared_groups(by: object) -> list[tuple[str, Values | None]] | None:
+    """Return (column, categories) of each group, None for categories that the facts must give.
+
+    >>> declared_groups(["sex", "region"]), declared_groups({"sex": [0, 1]})
+    ([('sex', None), ('region', None)], [('sex', [0, 1])])
+    """
+    if isinstance(by, dict) or hasattr(by, "items"):
+        return list(by.items())
+    if isinstance(by, str):
+        return [(by, None)]
+    if isinstance(by, Sequence) and by:
+        names = [checked_column(name) for name in by]
+        if len(set(names)) < len(names):
+            raise ParameterError(
+                "HG111",
+                rule="Each column is named once in `by`.",
+                finding="One is named twice.",
+                remedy='For example by=["sex", "region"].',
+            )
+        return [(name, None) for name in names]
+    return None

@@ -9,21 +9,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from hedgerow.accounting.calibrate import Calibrated, least_noise, surely_over
 from hedgerow.engines.query import Query, SumsQuery
-from hedgerow.engines.source import ColumnSource, units_query
-from hedgerow.engines.together import as_sent
+from hedgerow.engines.source import ColumnSource, as_sent, units_query
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import CellLabels, Missing
 from hedgerow.facts.declared import Facts, Protection
 from hedgerow.facts.relation import Relation, UnitLimit
-from hedgerow.mechanisms.mechanism import Composition, Mechanism, Single
-from hedgerow.noise.table import AdditiveTable
-from hedgerow.release.designs.choice import (
-    choose_design,
-    counts_join,
-    distribution_designs,
-    joint_designs,
-    laws_of_counts,
-)
+from hedgerow.mechanisms.mechanism import AtomicMechanism, Composition, Mechanism
+from hedgerow.noise.lattice import AdditiveTable
 from hedgerow.release.designs.design import (
     END_PAIR,
     LEFT_OUT,
@@ -34,6 +26,13 @@ from hedgerow.release.designs.design import (
     PublicFacts,
     declared_complete,
     only_where,
+)
+from hedgerow.release.designs.design_of_statistic import (
+    choose_design,
+    counts_join,
+    distribution_designs,
+    joint_designs,
+    laws_of_counts,
 )
 from hedgerow.release.options import PlanOptions
 from hedgerow.release.request import Context, Request, parse_request
@@ -193,7 +192,9 @@ class Plan:
         """The designs of what is not public, one for each statistic."""
         return [item.design for item in self.items if item.design is not None]
 
-    def each_drawn(self, make: Callable[[Design[Any, Any], Single], AdditiveTable]) -> list[AdditiveTable | None]:
+    def each_drawn(
+        self, make: Callable[[Design[Any, Any], AtomicMechanism], AdditiveTable]
+    ) -> list[AdditiveTable | None]:
         """Return a table for each statistic, made once for all that is drawn as a whole; None where it is public."""
         made: dict[int, AdditiveTable] = {}
         tables: list[AdditiveTable | None] = []
@@ -347,7 +348,7 @@ def _precision(plan: Plan) -> float:
 
 def _parts(
     request: Request, facts: PublicFacts, law: NoiseLaw, joint: Mapping[int, Design[Any, Any]]
-) -> tuple[list[Design[Any, Any] | None], Callable[[float], dict[int, Single]]]:
+) -> tuple[list[Design[Any, Any] | None], Callable[[float], dict[int, AtomicMechanism]]]:
     """Return the design of each statistic, and the mechanisms by what draws them at a precision in all."""
     each = zip(request.statistics, request.shares, request.policies, strict=True)
     designs: list[Design[Any, Any] | None] = [
@@ -364,7 +365,7 @@ def _parts(
             released[id(design.drawn)] = first, before + share
     total = sum(share for _, share in released.values())
 
-    def build_parts(precision: float) -> dict[int, Single]:
+    def build_parts(precision: float) -> dict[int, AtomicMechanism]:
         # μ² is what adds up, so a share of the precision is a share of μ².
         return {
             name: design.mechanism(precision * (share / total) ** 0.5) for name, (design, share) in released.items()
@@ -415,7 +416,7 @@ def planned(
     Examples
     --------
     >>> from hedgerow.facts.declared import protection_of
-    >>> from hedgerow.statistics.count import count
+    >>> from hedgerow.statistics.mean import count
     >>> planned(count(), protection_of(None, relation="add-remove"), None, n=None, epsilon=1.0)
     <Plan of 1 statistic of 1 cell, ε ≤ 0.9997 at δ = 1e-06, add-remove>
     """

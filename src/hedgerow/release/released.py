@@ -9,8 +9,7 @@ from typing import Any
 from hedgerow.clock import today
 from hedgerow.engines.source import ColumnSource
 from hedgerow.mechanisms.certificate import Certificate
-from hedgerow.noise.source import NoiseSource
-from hedgerow.noise.table import AdditiveTable
+from hedgerow.noise.lattice import AdditiveTable, NoiseSource
 from hedgerow.release.execute import run_reserved
 from hedgerow.release.opened import OpenedSource
 from hedgerow.release.plan import Plan

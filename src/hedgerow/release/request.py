@@ -13,10 +13,10 @@ from hedgerow.facts.budget import DEFAULT_DELTA, Budget, Mu, Rho
 from hedgerow.facts.columns import Category, Missing, Scalar, Selection, parse_missing
 from hedgerow.facts.declared import Facts
 from hedgerow.facts.expression import DerivedColumn
-from hedgerow.facts.given import as_float, as_int, format_argument, kind_of
-from hedgerow.facts.weights import Weights, unfit_weights
-from hedgerow.inference.bootstrap.intervals import INTERVALS
-from hedgerow.keywords import Call, noting_calls, takes
+from hedgerow.facts.relation import Weights, unfit_weights
+from hedgerow.facts.validation import as_float, as_int, format_argument, kind_of
+from hedgerow.inference.bootstrap.replicate_intervals import INTERVALS
+from hedgerow.keywords import StatisticCall, noting_calls, takes
 from hedgerow.mechanisms.laws import LAWS, N_DRAWS, parse_draws
 from hedgerow.release.options import (
     AVERAGED_LAPLACE,
@@ -24,11 +24,11 @@ from hedgerow.release.options import (
     PLAIN,
     REPLICATED,
     PlanOptions,
+    Resolver,
     with_estimator,
 )
-from hedgerow.release.resolve import Resolver
 from hedgerow.statistics.registry import entries
-from hedgerow.statistics.statistic import Asked, AskedFor, NeedsBounds, Statistic
+from hedgerow.statistics.statistic import AskedFor, NeedsBounds, Statistic, StatisticRequest
 
 MOST_RESAMPLES = 10_000
 # A cell is a line of the result: with more the result would not fit into memory, after the price was paid.
@@ -370,7 +370,7 @@ def _bootstrap_only(name: str) -> ParameterError:
     )
 
 
-def _statistics(statistics: object) -> tuple[tuple[Asked, ...], tuple[int, ...]]:
+def _statistics(statistics: object) -> tuple[tuple[StatisticRequest, ...], tuple[int, ...]]:
     """Return all statistics, and how many each entry of a call is: several quantiles of a column are one."""
     kinds = (Statistic, NeedsBounds)
     single = isinstance(statistics, kinds)
@@ -479,7 +479,7 @@ class Requested:
     name: str
     statistics: tuple[AskedFor, ...]
     options: Mapping[str, Any]
-    calls: tuple[Call, ...] = field(default=(), compare=False, repr=False)
+    calls: tuple[StatisticCall, ...] = field(default=(), compare=False, repr=False)
 
 
 def requested(facts: Facts) -> tuple[Requested, ...]:

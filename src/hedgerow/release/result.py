@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 from hedgerow.errors import ParameterError, VerificationError
 from hedgerow.facts.printed import plural
 from hedgerow.facts.relation import Relation, Target
-from hedgerow.inference.cells import Estimates
 from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.estimates_of_cells import Estimates
 from hedgerow.inference.interval import parse_level
 from hedgerow.inference.region import RecordedRegion, Region
 from hedgerow.mechanisms.certificate import Certificate, record_of
-from hedgerow.noise.table import AdditiveTable
-from hedgerow.release.ask import ask
-from hedgerow.release.covariances import Covariances, correlated_numbers, covariances
+from hedgerow.noise.lattice import AdditiveTable
+from hedgerow.release.ask import Covariances, ask, correlated_numbers, covariances, found
+from hedgerow.release.designs.column_distribution import TableReading, reading_behind
 from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.designs.distribution import TableReading, reading_behind
 from hedgerow.release.distributions import (
     ColumnDistribution,
     distribution_of,
@@ -31,19 +30,23 @@ from hedgerow.release.distributions import (
     statistic_of,
 )
 from hedgerow.release.execute import read_estimates
-from hedgerow.release.find import found
 from hedgerow.release.plan import Plan
-from hedgerow.release.publication.result import REPLAYED, SIMULATED, Result, hidden_cells
+from hedgerow.release.publication.shared import REPLAYED, SIMULATED, Result, hidden_cells
 from hedgerow.release.publication.write_file import write_lines
-from hedgerow.release.record.asked_and_drawn import kept_records, noisy_record, request_record
-from hedgerow.release.record.joint import Facts, joint_values
+from hedgerow.release.record.asked_and_drawn import (
+    RecordedFacts,
+    joint_values,
+    kept_records,
+    noisy_record,
+    request_record,
+)
 from hedgerow.release.record.kind import READING
 from hedgerow.statistics.statistic import Statistic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from hedgerow.plots.error_bars import ErrorBar
+    from hedgerow.plots.bars import ErrorBar
 
 
 _NUMBERS = ("estimate", "standard_error", "sampling_error", "bootstrap_error", "privacy_error")
@@ -77,7 +80,7 @@ class Release(Result):
     pooled, joined : tuple of Release
         The releases that it pools, as `hedgerow.combine` does, or whose estimates it puts one after the other.
 
-    The fields of `hedgerow.release.publication.result.Result` (source, relation, unit, target, n, missing, …) come with
+    The fields of `hedgerow.release.publication.shared.Result` (source, relation, unit, target, n, missing, …) come with
     it, by name.
     """
 
@@ -380,7 +383,7 @@ class Release(Result):
         Without `ax` every statistic has a panel of its own in a new figure: that of the axes returned. With `ax` all
         are drawn there, on one scale. A notebook shows the new figure; elsewhere it is yours to show or to save.
         """
-        from hedgerow.plots.error_bars import draw_error_bars
+        from hedgerow.plots.bars import draw_error_bars
         from hedgerow.plots.figure import shown_in_notebook
 
         with shown_in_notebook():
@@ -470,7 +473,7 @@ def release_from_record(text: str, *, backend: str | None = None) -> Release:
         about = record["release"]
         certificate = Certificate.from_dict(record["certificate"])
         joint = tuple(record.get("joint", ()))
-        about_joint = Facts(about["n"], about["target"] == str(Target.FILE))
+        about_joint = RecordedFacts(about["n"], about["target"] == str(Target.FILE))
         values = joint_values(joint, certificate.mechanism, about_joint)
         estimates = tuple(
             recorded_estimate(entry, values.get(place)) for place, entry in enumerate(record["estimates"])

@@ -8,17 +8,16 @@ from dataclasses import replace
 from typing import Any
 
 from hedgerow.facts.relation import Target
-from hedgerow.inference.cells import Estimates
 from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.estimates_of_cells import Estimates
 from hedgerow.mechanisms.certificate import Certificate
-from hedgerow.noise.table import AdditiveTable
+from hedgerow.noise.lattice import AdditiveTable
 from hedgerow.release.combine import combine, joined
 from hedgerow.release.designs.design import covers
 from hedgerow.release.execute import public_count
 from hedgerow.release.plan import Plan
 from hedgerow.release.receipt import receipts
-from hedgerow.release.record.asked_and_drawn import plan_of, request_of, tables_of
-from hedgerow.release.record.joint import Facts, joint_values
+from hedgerow.release.record.asked_and_drawn import RecordedFacts, joint_values, plan_of, request_of, tables_of
 from hedgerow.release.record.kind import Record, RecordKind, Rewritten
 from hedgerow.release.result import Release, recorded_estimate, release_from_record
 
@@ -89,7 +88,7 @@ def _estimates(
 ) -> Iterator[Sequence[Estimate]]:
     """Yield the estimates of each statistic: read from its table, or copied where its code is not on record."""
     about = record["release"]
-    facts = Facts(about["n"], about["target"] == str(Target.FILE))
+    facts = RecordedFacts(about["n"], about["target"] == str(Target.FILE))
     known = joint_values(record.get("joint", ()), certificate.mechanism, facts)
     for (places, item), table in zip(plan.places(), tables, strict=True):
         if item.design is None or table is None:

@@ -22,16 +22,16 @@ from hedgerow.accounting.compose import profile_of
 from hedgerow.errors import BudgetExceeded, HedgerowWarning, LedgerError, SpentError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.declared import Facts
-from hedgerow.facts.given import check_texts
+from hedgerow.facts.validation import check_texts
 from hedgerow.interrupts import held_back, price_is_spent
 from hedgerow.ledger.bootstrap_statement import BootstrapStatement
-from hedgerow.ledger.entry import Head, Replay, fingerprint_of
 from hedgerow.ledger.guarantee import Price
+from hedgerow.ledger.ledger_entry import Head, Replay, fingerprint_of
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.certificate import Certificate, round_up
 from hedgerow.mechanisms.mechanism import Composition, parts_of
+from hedgerow.noise.lattice import NoiseSource
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.noise.source import NoiseSource
 from hedgerow.release.plan import Plan
 from hedgerow.release.receipt import Receipt, not_on_record
 

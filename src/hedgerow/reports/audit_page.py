@@ -9,11 +9,9 @@ import numpy as np
 
 from hedgerow.accounting.compose import profile_of
 from hedgerow.audit.campaign import Campaign
-from hedgerow.audit.exact import exact_delta_lower
-from hedgerow.audit.mutants import Caught
-from hedgerow.audit.verdict import Verdict
-from hedgerow.reports.document import Document, Figure, Items, Pairs, Paragraph, RowGroup, Section, Table
-from hedgerow.reports.html import render
+from hedgerow.audit.faults import FaultResult
+from hedgerow.audit.verdict import Verdict, exact_delta_lower
+from hedgerow.reports.document import Document, Figure, Items, Pairs, Paragraph, RowGroup, Section, TableBlock, render
 
 _POINTS = 120
 _HEAD = ("mechanism", "relation", "noise", "δ", "ε at most", "ε at least", "gap", "confidence", "runs", "passes")
@@ -23,7 +21,7 @@ _MEANING = (
 )
 
 
-def verdict_page(verdict: Verdict, caught: Sequence[Caught]) -> str:
+def verdict_page(verdict: Verdict, caught: Sequence[FaultResult]) -> str:
     """Return the page of one mechanism's audit, with the mutants that show what the audit can see.
 
     >>> from hedgerow.audit.verdict import audit_mechanism
@@ -104,7 +102,7 @@ def _delta_lower(verdict: Verdict, epsilon: float) -> float:
     return max(found, exact_delta_lower(verdict.mechanism, verdict.relation, epsilon) or 0.0)
 
 
-def _mutants(caught: Sequence[Caught]) -> tuple[Section, ...]:
+def _mutants(caught: Sequence[FaultResult]) -> tuple[Section, ...]:
     if not caught:
         return ()
     listed = tuple(
@@ -120,7 +118,7 @@ def _mutants(caught: Sequence[Caught]) -> tuple[Section, ...]:
     return (Section("mutants", "Mutants", (said, *_mutant_picture(caught), Pairs(listed))),)
 
 
-def _mutant_picture(caught: Sequence[Caught]) -> tuple[Figure, ...]:
+def _mutant_picture(caught: Sequence[FaultResult]) -> tuple[Figure, ...]:
     from hedgerow.plots.figure import as_svg
     from hedgerow.plots.privacy import PrivacyBound, draw_privacy_bounds
 
@@ -157,7 +155,7 @@ def _row(name: str, verdict: Verdict) -> tuple[str, ...]:
 
 def _mechanisms(picture: Figure, rows: Sequence[tuple[str, ...]]) -> Section:
     caption = "δ, claimed and certified ε, and what lies between."
-    table = Table(caption, _HEAD, (RowGroup(tuple(rows)),), numeric=True, stacked=True)
+    table = TableBlock(caption, _HEAD, (RowGroup(tuple(rows)),), numeric=True, stacked=True)
     return Section("mechanisms", "Mechanisms", (picture, table))
 
 

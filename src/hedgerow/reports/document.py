@@ -1,10 +1,23 @@
-"""A document as a tree of blocks: pure data, which a renderer turns into a page. Every text is plain, never markup."""
+"""A document as a tree of blocks: pure data, which a renderer turns into a page. Every text is plain, never markup.
+
+A document as one HTML file that fetches and runs nothing: styles and pictures inside, the record as JSON.
+
+What is escaped where: texts by jinja2's autoescape, after characters that steer a reader (controls, directions) were
+replaced; texts in a picture by its XML writer; the record as JSON in ASCII without ``<``, ``>`` and ``&``, so that no
+text in it can end the element it stands in.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
+from xml.etree import ElementTree
+
+from markupsafe import Markup
+
+from hedgerow.facts.printed import json_for_script, page_templates, printable
 
 
 class Shown(str):
@@ -56,7 +69,7 @@ class Pairs:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class ReaderQuestions:
     """A reader's questions, each with an answer of a few sentences."""
 
     kind: ClassVar[str] = "answers"
@@ -72,7 +85,7 @@ class RowGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TableBlock:
     """A table with a caption and a heading over each column.
 
     Attributes
@@ -106,7 +119,7 @@ class Figure:
     caption: str
 
 
-Block = Paragraph | Items | Pairs | Answers | Table | Figure
+Block = Paragraph | Items | Pairs | ReaderQuestions | TableBlock | Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,3 +141,95 @@ class Document:
     sections: tuple[Section, ...]
     foot: str = ""
     record: Mapping[str, Any] = field(default_factory=dict)
+
+
+_DROPPED = {"metadata", "style", "script", "title"}
+# The colours of plots/, as the page's own: it has them for light and for dark.
+_COLOURS = {
+    "#ffffff": "paper",
+    "#1a1a1a": "ink",
+    "#6b6b6b": "quiet",
+    "#b8b8b8": "axis",
+    "#e4e4e4": "rule",
+    "#9ecae1": "interval",
+    "#0072b2": "accent",
+    "#b2182b": "alarm",
+}
+_COLOUR = re.compile(r"(fill|stroke): (#[0-9a-f]{6})")
+_FONT = re.compile(r"'DejaVu Sans'(, sans-serif)?")
+_REFERENCE = re.compile(r"url\(#([^)]*)\)")
+
+
+def inline_svg(svg: str, *, alt: str, name: str) -> Markup:
+    """Return an SVG element for an HTML page: named in words, in the page's colours and font, no name twice.
+
+    Parameters
+    ----------
+    svg : str
+        As matplotlib writes it; made by us, its texts escaped by its writer.
+    alt : str
+        What the picture shows, for whoever does not see it.
+    name : str
+        Stands before every id, since two pictures of a page may use the same.
+
+    Examples
+    --------
+    >>> inline_svg('<svg xmlns="http://www.w3.org/2000/svg" width="9pt"><g id="a"/></svg>', alt="Nothing.", name="p")
+    Markup('<svg role="img" aria-label="Nothing."><g id="p-a" /></svg>')
+    """
+    root = ElementTree.fromstring(svg)
+    _keep_known(root)
+    for element in root.iter():
+        # Without namespaces: HTML has its own rules for an svg element, and needs none.
+        element.tag = element.tag.rpartition("}")[2]
+        kept = {key.rpartition("}")[2]: value for key, value in element.attrib.items()}
+        element.attrib.clear()
+        element.attrib.update({key: _rewritten(key, value, name) for key, value in kept.items()})
+    for key in ("width", "height", "version"):
+        root.attrib.pop(key, None)
+    root.attrib |= {"role": "img", "aria-label": alt}
+    # Written by an XML writer, which escapes texts and attributes.
+    return Markup(ElementTree.tostring(root, encoding="unicode"))
+
+
+def _keep_known(parent: ElementTree.Element) -> None:
+    for child in list(parent):
+        if child.tag.rpartition("}")[2] in _DROPPED:
+            parent.remove(child)
+        else:
+            _keep_known(child)
+
+
+def _rewritten(key: str, value: str, name: str) -> str:
+    if key == "id":
+        return f"{name}-{value}"
+    if key == "href":
+        return f"#{name}-{value.removeprefix('#')}"
+    value = _REFERENCE.sub(rf"url(#{name}-\1)", value)
+    if key == "style":
+        value = _COLOUR.sub(
+            lambda found: f"{found[1]}: var(--{_COLOURS[found[2]]}, {found[2]})" if found[2] in _COLOURS else found[0],
+            value,
+        )
+        value = _FONT.sub("system-ui, sans-serif", value)
+    return value
+
+
+def render(document: Document) -> str:
+    """Return the page as text, to be written as UTF-8.
+
+    >>> page = render(Document("a < b", "", (), ()))
+    >>> "<h1>a &lt; b</h1>" in page, "http:" in page
+    (True, False)
+    """
+    pictures = {
+        figure.svg: inline_svg(figure.svg, alt=printable(figure.alt), name=f"picture-{place}")
+        for place, figure in enumerate(_figures(document))
+    }
+    page = page_templates("hedgerow.reports").get_template("page.html")
+    return str(page.render(document=document, pictures=pictures, record=json_for_script(document.record))) + "\n"
+
+
+def _figures(document: Document) -> list[Figure]:
+    blocks = [*document.opening, *(block for section in document.sections for block in section.blocks)]
+    return [block for block in blocks if isinstance(block, Figure)]

@@ -37,7 +37,7 @@ _ONE_ROW = "No person has more than one row: whoever has several is protected fo
 
 
 @dataclass(frozen=True, slots=True)
-class Protection:
+class ProtectionText:
     """A certificate in words.
 
     Attributes
@@ -70,7 +70,7 @@ class Protection:
     hits_upper: tuple[tuple[float, float], ...]
 
 
-def protection_of(certificate: Certificate, curve: Profile) -> Protection:
+def protection_of(certificate: Certificate, curve: Profile) -> ProtectionText:
     """Return a certificate in words, given its curve (`Certificate.reprice`).
 
     >>> from hedgerow.mechanisms.certificate import certify
@@ -87,7 +87,7 @@ def protection_of(certificate: Certificate, curve: Profile) -> Protection:
     differ = f"say different things in {one}" if replaced else f"differ by {one}, there in the one and not in the other"
     asked = f"wonders which of two things {one} says" if replaced else f"wonders whether {one} is in the data"
     success = attack_success_upper(curve)
-    return Protection(
+    return ProtectionText(
         who=f"{unit}: " + ("what it says." if replaced else "what it says, and whether it is there at all."),
         against=_OPPONENT[0].upper() + _OPPONENT[1:] + ".",
         promise=_promise(certificate, differ),

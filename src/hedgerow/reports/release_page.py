@@ -22,19 +22,19 @@ from hedgerow.release.publication.write_file import write_lines
 from hedgerow.release.result import Release
 from hedgerow.reports.document import (
     PRICE,
-    Answers,
     Block,
     Document,
     Figure,
     Items,
     Pairs,
     Paragraph,
+    ReaderQuestions,
     RowGroup,
     Section,
     Shown,
-    Table,
+    TableBlock,
 )
-from hedgerow.reports.protection import EXACT_NOISE, Protection, protection_of
+from hedgerow.reports.protection import EXACT_NOISE, ProtectionText, protection_of
 from hedgerow.statistics.distribution.gini import Gini
 from hedgerow.statistics.distribution.histogram import Bin
 from hedgerow.statistics.distribution.lorenz import Lorenz
@@ -122,7 +122,7 @@ def report_html(
     ledger_head: str | None = None,
 ) -> str:
     """Return the page that `write_report` writes."""
-    from hedgerow.reports.html import render
+    from hedgerow.reports.document import render
 
     return render(release_document(release, level=level, facts=facts, ledger_head=ledger_head))
 
@@ -156,9 +156,9 @@ def release_document(
     )
 
 
-def _opening(release: Release, level: float, told: Protection | None) -> tuple[Block, ...]:
+def _opening(release: Release, level: float, told: ProtectionText | None) -> tuple[Block, ...]:
     protected = (told.who, told.attack, price_line(told)) if told is not None else (_SIMULATED,)
-    answers = Answers(
+    answers = ReaderQuestions(
         (
             ("How sure is it?", how_sure(release, level)),
             ("What was protected?", protected),
@@ -167,7 +167,7 @@ def _opening(release: Release, level: float, told: Protection | None) -> tuple[B
     return (answers,) if told is not None else (Paragraph(_SIMULATED, "warning"), answers)
 
 
-def price_line(told: Protection) -> Shown:
+def price_line(told: ProtectionText) -> Shown:
     """Return the price in a line, with its fields."""
     return Shown.of(f"Price: {told.price}.", *PRICE)
 
@@ -195,7 +195,7 @@ def _distributions(release: Release, level: float) -> tuple[Section, ...]:
         )
         for one in every[:_LISTED]
     }
-    table = Table(
+    table = TableBlock(
         caption=f"Quantiles with {percent(level)} intervals, each by itself: at most this share of the records lies "
         "below. All is read from the same counts as the estimates above, and costs nothing more.",
         head=("share", *estimate_head(level, resampled=False)[1:]),
@@ -249,7 +249,7 @@ def _asked(release: Release, level: float) -> tuple[Section, ...]:
         for at, (text, answer) in enumerate(release.answers.items())
     )
     notes = tuple(dict.fromkeys(answer.note for answer in answers if answer.note))
-    table = Table(
+    table = TableBlock(
         caption="Expressions of the estimates above. The errors are those of the whole expression, with the "
         "correlations of its terms.",
         head=("expression", *estimate_head(level, resampled=resampled)[1:]),
@@ -271,16 +271,16 @@ def certified_page(
     record: Mapping[str, Any],
 ) -> str:
     """Return the page of a product that has one answer: the answer, who was protected, and the record."""
-    from hedgerow.reports.html import render
+    from hedgerow.reports.document import render
 
     curve = certificate.reprice()
     told = protection_of(certificate, curve)
-    opening = Answers((("What was protected?", (told.who, told.attack, price_line(told))),))
+    opening = ReaderQuestions((("What was protected?", (told.who, told.attack, price_line(told))),))
     protected, checked = protected_section(certificate, curve, told), record_section({}, certificate, ledger_head)
     return render(Document(title, lead, (opening,), (answer, protected, checked), record=record))
 
 
-def protected_section(certificate: Certificate | None, curve: Profile | None, told: Protection | None) -> Section:
+def protected_section(certificate: Certificate | None, curve: Profile | None, told: ProtectionText | None) -> Section:
     """Return who is protected against what; without a certificate, that nobody is."""
     title = "Who is protected against what"
     if certificate is None or curve is None or told is None:
@@ -300,7 +300,7 @@ def protected_section(certificate: Certificate | None, curve: Profile | None, to
                     *(("Also", line) for line in told.bounds),
                 )
             ),
-            Table(
+            TableBlock(
                 caption="An attacker who accuses: how often it can be right, for how often it is wrong. A guess "
                 "without the release is as often right as wrong.",
                 head=("wrong accusations", "right ones, at most"),
@@ -417,7 +417,7 @@ def _added(estimate: Estimate) -> float | None:
     return error / sampling - 1.0
 
 
-def estimates_table(release: Release, level: float) -> Table:
+def estimates_table(release: Release, level: float) -> TableBlock:
     """Return a row for each estimate: cell, estimate, errors and their parts, interval, reliability.
 
     Each row is rounded to two digits of its own standard error; a column for resampling is there where it is used.
@@ -427,7 +427,7 @@ def estimates_table(release: Release, level: float) -> Table:
     for at, estimate in enumerate(release):
         row = _row(estimate, level, resampled=resampled, place=f"estimates.{at}")
         groups.setdefault(named(estimate), []).append(row)
-    return Table(
+    return TableBlock(
         caption=f"Estimates with standard errors and {percent(level)} intervals. A standard error is the root of the "
         "sum of the squares of its parts.",
         head=estimate_head(level, resampled=resampled),
@@ -448,7 +448,7 @@ def estimates_figures(release: Release, level: float) -> tuple[Figure, ...]:
 
     Each has a scale of its own, and each fits a printed page by itself.
     """
-    from hedgerow.plots.error_bars import ErrorBar, draw_error_bars
+    from hedgerow.plots.bars import ErrorBar, draw_error_bars
     from hedgerow.plots.figure import as_svg
 
     panels: dict[str, list[ErrorBar]] = {}
@@ -527,7 +527,7 @@ def declared_facts(release: Release, facts: Facts | None) -> Section:
         "What was declared",
         (
             Paragraph("None of this was read off private values. Bounds stand with the intervals above too."),
-            Table(
+            TableBlock(
                 caption="Public facts, and where each comes from.",
                 head=("fact", "value", "source"),
                 groups=(RowGroup(tuple(rows)),),

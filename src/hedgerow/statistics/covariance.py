@@ -1,4 +1,7 @@
-"""The covariance of two clamped columns, divisor N − 1."""
+"""The covariance of two clamped columns, divisor N − 1.
+
+The correlation of two clamped columns.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,23 @@ from typing import TYPE_CHECKING, ClassVar, overload
 
 from hedgerow.keywords import takes
 from hedgerow.statistics.entry import Field, asked_of_pair, entry_of_pair
-from hedgerow.statistics.statistic import COUNT, Feature, NamedGrid, NeedsBounds, Places, Powers, Smooth, Totals
+from hedgerow.statistics.statistic import (
+    COUNT,
+    Feature,
+    NamedGrid,
+    NeedsBounds,
+    Places,
+    Powers,
+    SmoothStatistic,
+    Totals,
+)
 
 if TYPE_CHECKING:
-    from hedgerow.inference.joint.functions import SmoothFunction
+    from hedgerow.inference.joint.functions import FunctionOfTotals
     from hedgerow.statistics.statistic import Columns, Floats
 
 
-class Covariance(Smooth):
+class Covariance(SmoothStatistic):
     """The covariance of two clamped columns."""
 
     __slots__ = ()
@@ -34,11 +46,11 @@ class Covariance(Smooth):
         """u, v and u·v."""
         return _POWERS
 
-    def of_moments(self, places: Places) -> SmoothFunction:
+    def of_moments(self, places: Places) -> FunctionOfTotals:
         """Return E xy − E x·E y, without the bias of the product."""
         from hedgerow.inference.joint import functions
 
-        return functions.Covariance(self.axis(0, places), self.axis(1, places), places[1, 1])
+        return functions.CovarianceOfTotals(self.axis(0, places), self.axis(1, places), places[1, 1])
 
 
 _POWERS = ((1, 0), (0, 1), (1, 1))
@@ -121,3 +133,63 @@ class _Covariance:
 
 SECOND = ("second", Field("text", "The second column of a covariance or a correlation."))
 ENTRY = entry_of_pair(covariance, 10, "A covariance of two columns, clamped to LO and HI.", SECOND)
+
+
+class CorrelationOfTotals(SmoothStatistic):
+    """Pearson's correlation of two clamped columns."""
+
+    __slots__ = ()
+    kind: ClassVar[str] = "correlation"
+
+    @classmethod
+    def of(cls, grids: Sequence[NamedGrid]) -> CorrelationOfTotals:
+        """Return the correlation of two columns on their grids."""
+        return cls(cls.kind, tuple(grids), features_of(grids, _OF_CORRELATION), _Correlation(), -1.0, 1.0)
+
+    @property
+    def powers(self) -> Powers:
+        """u, v, u·v, u² and v²."""
+        return _OF_CORRELATION
+
+    def of_moments(self, places: Places) -> FunctionOfTotals:
+        """Return the covariance over the root of both variances."""
+        from hedgerow.inference.joint.functions import CorrelationOfTotals, CovarianceOfTotals
+
+        x, y = self.axis(0, places), self.axis(1, places)
+        parts = (
+            CovarianceOfTotals(x, y, places[1, 1]),
+            CovarianceOfTotals(x, x, places[2, 0]),
+            CovarianceOfTotals(y, y, places[0, 2]),
+        )
+        return CorrelationOfTotals(*parts)
+
+
+_OF_CORRELATION = ((1, 0), (0, 1), (1, 1), (2, 0), (0, 2))
+
+
+@overload
+def correlation(first: str, second: str, *, bounds: None = None) -> NeedsBounds: ...
+@overload
+def correlation(first: str, second: str, *, bounds: Mapping[str, tuple[float, ...]]) -> CorrelationOfTotals: ...
+@takes()
+def correlation(
+    first: str, second: str, *, bounds: Mapping[str, tuple[float, ...]] | None = None
+) -> CorrelationOfTotals | NeedsBounds:
+    """Ask for the correlation of two clamped columns, with bounds as in `ratio`.
+
+    >>> correlation("age", "income", bounds={"age": (0, 100), "income": (0, 10)}).high
+    1.0
+    """
+    return asked_of_pair("correlation", (first, second), bounds, CorrelationOfTotals.of, second="second")
+
+
+@dataclass(frozen=True, slots=True)
+class _Correlation:
+    # A function with a name, and not a closure: what asked for it can be pickled and compared.
+    def __call__(self, totals: Totals) -> float:
+        first, second, both, square, other = map(name_of, _OF_CORRELATION)
+        x, y = covariance_of_totals(totals, first, first, square), covariance_of_totals(totals, second, second, other)
+        return covariance_of_totals(totals, first, second, both) / math.sqrt(x * y) if x > 0.0 < y else math.nan
+
+
+ENTRY_OF_CORRELATION = entry_of_pair(correlation, 11, "A correlation of two columns, clamped to LO and HI.", SECOND)

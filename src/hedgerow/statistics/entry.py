@@ -17,13 +17,13 @@ from typing import Any, Literal, TypeVar
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid, Scalar, checked_column
 from hedgerow.facts.expression import DerivedColumn
-from hedgerow.facts.given import format_argument
-from hedgerow.statistics.statistic import Asked, AskedFor, NamedGrid, NeedsBounds, Smooth, Statistic
+from hedgerow.facts.validation import format_argument
+from hedgerow.statistics.statistic import AskedFor, NamedGrid, NeedsBounds, SmoothStatistic, Statistic, StatisticRequest
 
 Number = int | float
 ON_GRID = "COL[:LO:HI[:STEP]]"
 Bounds = Mapping[str, tuple[float, ...]] | None
-S = TypeVar("S", bound=Smooth)
+S = TypeVar("S", bound=SmoothStatistic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ GRID = {"bounds": BOUNDS, "step": STEP}
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class StatisticEntry:
     """How the rest of hedgerow finds a statistic.
 
     Attributes
@@ -84,7 +84,7 @@ class Entry:
     in_files: bool = True
     metavar: str = ""
     about: str = ""
-    parse: Callable[[str], Sequence[Asked]] | None = None
+    parse: Callable[[str], Sequence[StatisticRequest]] | None = None
 
     @property
     def kind(self) -> str:
@@ -103,14 +103,14 @@ class Entry:
         return self.ask(*by_position, **named)
 
 
-def entry_on_grid(ask: Callable[..., Asked], place: int, about: str) -> Entry:
+def entry_on_grid(ask: Callable[..., StatisticRequest], place: int, about: str) -> StatisticEntry:
     """Return the entry of a statistic of one column between bounds."""
 
-    def parse(text: str) -> list[Asked]:
+    def parse(text: str) -> list[StatisticRequest]:
         column, bounds, step = parse_on_grid(entry.option, text)
         return [ask(column, bounds=bounds, step=step)]
 
-    entry = Entry(ask, place, {"column": COLUMN}, GRID, metavar=ON_GRID, about=about, parse=parse)
+    entry = StatisticEntry(ask, place, {"column": COLUMN}, GRID, metavar=ON_GRID, about=about, parse=parse)
     return entry
 
 
@@ -263,10 +263,12 @@ def asked_of_pair(
     return build([grid_of(column, bounds[column]) for column in checked])
 
 
-def entry_of_pair(ask: Callable[..., Asked], place: int, about: str, second: tuple[str, Field]) -> Entry:
+def entry_of_pair(
+    ask: Callable[..., StatisticRequest], place: int, about: str, second: tuple[str, Field]
+) -> StatisticEntry:
     """Return the entry of a statistic of two columns, written ``COL[:LO:HI[:STEP]]/COL[:LO:HI[:STEP]]``."""
 
-    def parse(text: str) -> list[Asked]:
+    def parse(text: str) -> list[StatisticRequest]:
         sides = text.split("/")
         parsed = [parse_on_grid(entry.option, side) for side in sides] if len(sides) == 2 and all(sides) else []
         given = {column: bounds if step is None else (*bounds, step) for column, bounds, step in parsed if bounds}
@@ -276,5 +278,5 @@ def entry_of_pair(ask: Callable[..., Asked], place: int, about: str, second: tup
         return [ask(parsed[0][0], parsed[1][0], bounds=given or None)]
 
     needs = {"column": COLUMN, second[0]: second[1]}
-    entry = Entry(ask, place, needs, metavar=f"{ON_GRID}/{ON_GRID}", about=about, parse=parse)
+    entry = StatisticEntry(ask, place, needs, metavar=f"{ON_GRID}/{ON_GRID}", about=about, parse=parse)
     return entry

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid, Scalar, checked_column
-from hedgerow.facts.given import format_argument, plain
+from hedgerow.facts.validation import format_argument, plain
 from hedgerow.keywords import takes
-from hedgerow.statistics.entry import COLUMN, Entry, Field, parse_value, unwritten
-from hedgerow.statistics.statistic import Asked, Family, Places, Powers, Statistic
+from hedgerow.statistics.entry import COLUMN, Field, StatisticEntry, parse_value, unwritten
+from hedgerow.statistics.statistic import Family, Places, Powers, Statistic, StatisticRequest
 
 if TYPE_CHECKING:
     from hedgerow.engines.query import Indicator
-    from hedgerow.inference.joint.functions import SmoothFunction
+    from hedgerow.inference.joint.functions import FunctionOfTotals
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,11 @@ class Proportion(Statistic):
         """Whether a record has the value."""
         return ((1,),)
 
-    def of_moments(self, places: Places) -> SmoothFunction:
+    def of_moments(self, places: Places) -> FunctionOfTotals:
         """Return the mean of 1 where a record has the value, else 0, as a function of totals."""
-        from hedgerow.inference.joint.functions import Axis, Mean
+        from hedgerow.inference.joint.functions import MeanOfTotals, ScaledMean
 
-        return Mean(Axis(places[(1,)], 0.5, 0.5, places.get((), 0)))
+        return MeanOfTotals(ScaledMean(places[(1,)], 0.5, 0.5, places.get((), 0)))
 
     def possible(self, records: float) -> float | None:
         """Return 1: a share lies between 0 and 1."""
@@ -104,12 +104,12 @@ def split_proportion(text: str) -> tuple[str, Scalar]:
     return column, parse_value(value)
 
 
-def _parse(text: str) -> list[Asked]:
+def _parse(text: str) -> list[StatisticRequest]:
     column, value = split_proportion(text)
     return [proportion(column, value=value)]
 
 
-ENTRY = Entry(
+ENTRY = StatisticEntry(
     proportion,
     3,
     {"column": COLUMN, "value": Field("value", "The value of a proportion.")},

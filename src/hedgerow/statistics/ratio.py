@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, ClassVar, overload
 
 from hedgerow.keywords import takes
 from hedgerow.statistics.entry import Field, asked_of_pair, entry_of_pair
-from hedgerow.statistics.statistic import Feature, NamedGrid, NeedsBounds, Places, Powers, Smooth, Totals
+from hedgerow.statistics.statistic import Feature, NamedGrid, NeedsBounds, Places, Powers, SmoothStatistic, Totals
 
 if TYPE_CHECKING:
-    from hedgerow.inference.joint.functions import SmoothFunction
+    from hedgerow.inference.joint.functions import FunctionOfTotals
 
 
-class Ratio(Smooth):
+class Ratio(SmoothStatistic):
     """Σ numerator / Σ denominator."""
 
     __slots__ = ()
@@ -32,11 +32,11 @@ class Ratio(Smooth):
         """Both columns."""
         return (1, 0), (0, 1)
 
-    def of_moments(self, places: Places) -> SmoothFunction:
+    def of_moments(self, places: Places) -> FunctionOfTotals:
         """Return Σx / Σy as a function of totals."""
         from hedgerow.inference.joint import functions
 
-        return functions.Ratio(self.axis(0, places), self.axis(1, places))
+        return functions.RatioOfTotals(self.axis(0, places), self.axis(1, places))
 
 
 @overload

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from hedgerow import statistics
-from hedgerow.statistics.entry import Entry
+from hedgerow.statistics.entry import StatisticEntry
 from hedgerow.statistics.statistic import Statistic
 
 
@@ -21,7 +21,7 @@ def _modules() -> tuple[ModuleType, ...]:
 
 
 @cache
-def entries() -> dict[str, Entry]:
+def entries() -> dict[str, StatisticEntry]:
     """Return the entry of each statistic by its name, in the order of lists.
 
     >>> list(entries())[:4]
@@ -31,7 +31,7 @@ def entries() -> dict[str, Entry]:
         one
         for module in _modules()
         for one in vars(module).values()
-        if isinstance(one, Entry) and one.ask.__module__ == module.__name__
+        if isinstance(one, StatisticEntry) and one.ask.__module__ == module.__name__
     ]
     return {one.kind: one for one in sorted(listed, key=lambda one: (one.place, one.kind))}
 

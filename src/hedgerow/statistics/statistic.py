@@ -1,7 +1,7 @@
 """What every statistic is: features of a record, a function of their totals, limits, and the words that name it.
 
-To add one, write ``statistics/<name>.py`` with a subclass of `Statistic` (most often of `Smooth`), a function of the
-same name that users call, and an `ENTRY` that says how facts files and the command line ask for it
+To add one, write ``statistics/<name>.py`` with a subclass of `Statistic` (most often of `SmoothStatistic`), a function
+of the same name that users call, and an `ENTRY` that says how facts files and the command line ask for it
 (`hedgerow.statistics.entry`). The registry finds it by its file; the function is exported in ``hedgerow/__init__.py``.
 """
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.engines.query import Indicator, JointGrid, ValueOnGrid
-    from hedgerow.inference.distribution.distribution import Distribution, Read
-    from hedgerow.inference.joint.functions import Axis, SmoothFunction
+    from hedgerow.inference.distribution.noisy_distribution import Distribution, Read
+    from hedgerow.inference.joint.functions import FunctionOfTotals, ScaledMean
 
     Floats = NDArray[np.float64]
     Columns = Mapping[str, Floats]
@@ -119,18 +119,18 @@ class Statistic:
         """
         return ()
 
-    def of_moments(self, places: Places) -> SmoothFunction:
+    def of_moments(self, places: Places) -> FunctionOfTotals:
         """Return it as a function of the totals (N, Σ of each feature), given the place of each feature's total."""
         raise NotImplementedError
 
-    def axis(self, column: int, places: Places) -> Axis:
+    def axis(self, column: int, places: Places) -> ScaledMean:
         """Return how the mean of a column of `grids` is read from totals."""
-        from hedgerow.inference.joint.functions import Axis
+        from hedgerow.inference.joint.functions import ScaledMean
 
         grid = self.grids[column][1]
         alone = tuple(int(one == column) for one in range(len(self.grids)))
         # () is the place of the number of records that have its columns, where it is not that of all records.
-        return Axis(places[alone], grid.centre, grid.half_range, places.get((), 0))
+        return ScaledMean(places[alone], grid.centre, grid.half_range, places.get((), 0))
 
     def read(self, distribution: Distribution, level: float) -> Read:
         """Return it with its interval, read from the distribution of its column."""
@@ -284,7 +284,7 @@ class Feature:
 
 
 @dataclass(frozen=True, slots=True)
-class Smooth(Statistic):
+class SmoothStatistic(Statistic):
     """A smooth function of the totals of bounded features.
 
     What is released is a table of sums of bounded features, so whatever the function is, the price depends on the
@@ -463,6 +463,6 @@ def _in_shell(given: str) -> str:
 
 
 # What a call may hold: a statistic, or one that waits for bounds from the facts.
-Asked = Statistic | NeedsBounds
+StatisticRequest = Statistic | NeedsBounds
 # One entry of a call: a statistic, or several that are read together.
-AskedFor = Asked | Sequence[Asked]
+AskedFor = StatisticRequest | Sequence[StatisticRequest]

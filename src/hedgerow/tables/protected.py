@@ -13,20 +13,19 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Scalar
-from hedgerow.inference.cells import Columns, finite
 from hedgerow.inference.estimate import Estimate
-from hedgerow.inference.interval import parse_level
-from hedgerow.inference.noise_law import quantiles_of
+from hedgerow.inference.estimates_of_cells import Columns, finite
+from hedgerow.inference.interval import parse_level, quantiles_of
 from hedgerow.mechanisms.laws import gaussian_half_width
-from hedgerow.mechanisms.mechanism import Single
-from hedgerow.release.bootstrap_dp.reach import GUARANTEES
-from hedgerow.release.cells.cells import TableCells
+from hedgerow.mechanisms.mechanism import AtomicMechanism
+from hedgerow.release.bootstrap_dp.bootstrap_plan import GUARANTEES
 from hedgerow.release.cells.margins import ConsistentTable, ReleasedMargin, add_up, consistent_table
 from hedgerow.release.cells.shape import Hierarchy, TableShape
+from hedgerow.release.cells.table_cells import TableCells
 from hedgerow.release.designs.design import MIDPOINT
 from hedgerow.release.publication.formats.json import parts_of
 from hedgerow.release.publication.publication import Publication
-from hedgerow.release.publication.result import REPLAYED, SIMULATED, Result
+from hedgerow.release.publication.shared import REPLAYED, SIMULATED, Result
 from hedgerow.release.publication.write_file import write_lines
 from hedgerow.release.record.kind import READING
 
@@ -125,7 +124,7 @@ class ProtectedTable(Result):
     steps : tuple of dict
         How the numbers that are shown were made of those that were drawn, step by step, as plain JSON data.
 
-    The fields of `hedgerow.release.publication.result.Result` (certificate, source, relation, unit, target, n, missing,
+    The fields of `hedgerow.release.publication.shared.Result` (certificate, source, relation, unit, target, n, missing,
     …) come with it, by name.
     """
 
@@ -136,7 +135,7 @@ class ProtectedTable(Result):
     remarks: tuple[str, ...] = ()
     unit_value: float = 1.0
     known_total: float | None = None
-    mechanism: Single | None = None
+    mechanism: AtomicMechanism | None = None
     drawn: TableCells | None = None
     request: Mapping[str, Any] = field(default_factory=dict)
     noisy: tuple[Mapping[str, Any], ...] = ()
@@ -301,7 +300,7 @@ class ProtectedTable(Result):
 
     def letters(self) -> NDArray[np.str_]:
         """Return a reliability letter for each cell, by its coefficient of variation; see `release.cells.letters`."""
-        from hedgerow.release.cells.letters import reliability_letters
+        from hedgerow.release.cells.printed_numbers import reliability_letters
 
         return reliability_letters(self.cells)
 
@@ -323,13 +322,13 @@ class ProtectedTable(Result):
 
         What cells below zero lacked is shared by the others in fractions, so `rounded` comes after it.
         """
-        from hedgerow.release.cells.adjusted import non_negative
+        from hedgerow.release.cells.printed_numbers import non_negative
 
         return self._showing(non_negative(self.table), {"step": "nonnegative"})
 
     def rounded(self, base: float = 1.0) -> ProtectedTable:
         """Return the table with every cell a multiple of `base` (HG164), totals the sums of those shown."""
-        from hedgerow.release.cells.adjusted import whole_numbers
+        from hedgerow.release.cells.printed_numbers import whole_numbers
 
         return self._showing(whole_numbers(self.table, base=base), {"step": "rounded", "base": base})
 

@@ -22,19 +22,28 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget, positive_number
-from hedgerow.mechanisms.description import Mechanism
-from hedgerow.multicalibration.mechanisms.mechanism import (
+from hedgerow.mechanisms.interface import Mechanism
+from hedgerow.multicalibration.calibrated_model import (
+    HIGH,
+    LOW,
+    STEPS,
+    Patch,
+    Patches,
+    Records,
+    Residuals,
+    bucket_of,
+    from_grid,
+)
+from hedgerow.multicalibration.calibration_mechanism import (
     PUBLISHED_ALPHA,
     CalibrationMechanism,
-    Fitted,
+    FittedCalibration,
     Setting,
     check_parameter,
 )
-from hedgerow.multicalibration.model.model import Patch, Patches, Residuals
-from hedgerow.multicalibration.model.records import HIGH, LOW, STEPS, Records, bucket_of, from_grid
-from hedgerow.noise.source import NoiseSource
+from hedgerow.noise.lattice import NoiseSource
 from hedgerow.resampling.replicates import multinomial_weights
-from hedgerow.tables.bootstrap_dp.table_sensitivity import CellExtremes
+from hedgerow.tables.table_sensitivity import CellExtremes
 
 Integers = NDArray[np.int64]
 
@@ -291,7 +300,7 @@ class NoPrivacy(CalibrationMechanism[None]):
         """Return None: nothing here is private."""
         return
 
-    def run(self, setting: Setting, described: object, records: Records, noise: NoiseSource) -> Fitted:
+    def run(self, setting: Setting, described: object, records: Records, noise: NoiseSource) -> FittedCalibration:
         """Run Algorithm 1 to its end."""
         members = [np.flatnonzero(inside[records.pattern]) for inside in records.membership.T]
         current = records.score.copy()
@@ -303,7 +312,7 @@ class NoPrivacy(CalibrationMechanism[None]):
             if len(patches) == before:
                 break
         model = Patches(setting.n_buckets, tuple(patches), self.low, self.high)
-        return Fitted(
+        return FittedCalibration(
             model,
             exact_residuals(records, records.score, setting),
             exact_residuals(records, np.clip(current, round(self.low * STEPS), round(self.high * STEPS)), setting),

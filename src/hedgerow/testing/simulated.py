@@ -20,14 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.engines.query import Query, SumsQuery
-from hedgerow.inference.cells import Estimates
+from hedgerow.inference.estimates_of_cells import Estimates
 from hedgerow.mechanisms.mechanism import Mechanism
-from hedgerow.noise.source import NoiseSource
+from hedgerow.noise.lattice import NoiseSource
 from hedgerow.release.execute import Answer, draw_tables, read_estimates, read_histograms
 from hedgerow.release.plan import Plan
 from hedgerow.release.result import Release
-from hedgerow.resampling.grid_sums import GridSums
-from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.counted_values import GridSums, Histogram
 from hedgerow.statistics.statistic import Statistic
 from hedgerow.survey import Survey
 

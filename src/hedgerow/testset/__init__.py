@@ -6,9 +6,9 @@ best score before by more than both errors explain. See ``docs/methods/testset.m
 """
 
 from hedgerow.testset.mechanisms.choose import MECHANISMS, Compared, compare
-from hedgerow.testset.mechanisms.mechanism import Conditions
+from hedgerow.testset.mechanisms.look_mechanism import Conditions
 from hedgerow.testset.metric import Metric, accuracy, brier, from_function, log_loss, zero_one
-from hedgerow.testset.score import Score
+from hedgerow.testset.scores import Score
 from hedgerow.testset.server.client import TestSetClient
 from hedgerow.testset.testset import TestSet
 

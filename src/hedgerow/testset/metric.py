@@ -31,9 +31,9 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid
-from hedgerow.facts.given import as_float, format_argument
+from hedgerow.facts.validation import as_float, format_argument
 from hedgerow.keywords import takes
-from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.counted_values import Histogram
 from hedgerow.testset.entries import Entries, entries_of
 from hedgerow.user_code import one_by_one, quietly
 

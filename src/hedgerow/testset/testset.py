@@ -20,20 +20,23 @@ from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.keywords import takes
 from hedgerow.ledger.request import checked_text
 from hedgerow.mechanisms.certificate import Certificate
-from hedgerow.mechanisms.mechanism import Single
+from hedgerow.mechanisms.mechanism import AtomicMechanism
+from hedgerow.noise.lattice import NoiseSource
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.noise.source import NoiseSource
 from hedgerow.release.spend import Account, spend
-from hedgerow.resampling.histogram import Histogram
-from hedgerow.testset.distinct import best_of, describe_difference
+from hedgerow.resampling.counted_values import Histogram
 from hedgerow.testset.file_columns import FileColumns
-from hedgerow.testset.from_file import ArraySource, FileSource, FileTerms, SentEntries, Source
-from hedgerow.testset.looks import Looks, LooksInMemory, Past
+from hedgerow.testset.label_sources import ArraySource, FileSource, FileTerms, LabelSource, SentEntries
+from hedgerow.testset.looks import EarlierLooks, LookOptions, Looks, LooksInMemory, TestSetTerms, opened_looks
 from hedgerow.testset.mechanisms.choose import Compared, compare
-from hedgerow.testset.mechanisms.mechanism import Conditions, Drawn, Question, checked_options
+from hedgerow.testset.mechanisms.look_mechanism import Conditions, DrawnLook, Question, checked_options
 from hedgerow.testset.mechanisms.thresholdout import checked_training
 from hedgerow.testset.metric import Metric, check_function, losses_of, parse_metric
-from hedgerow.testset.paired import (
+from hedgerow.testset.parts.look import Parts, PartsAsked, group_of, require_parts, score_by_parts
+from hedgerow.testset.parts.measures import parse_measures
+from hedgerow.testset.parts.squares import Squares
+from hedgerow.testset.predictions import checked_labels, checked_length, labels_of
+from hedgerow.testset.scored import (
     count_differing,
     difference_score,
     differences_of,
@@ -41,12 +44,7 @@ from hedgerow.testset.paired import (
     refuse_models,
     require_paired,
 )
-from hedgerow.testset.parts.look import Parts, PartsAsked, group_of, require_parts, score_by_parts
-from hedgerow.testset.parts.measures import parse_measures
-from hedgerow.testset.parts.squares import Squares
-from hedgerow.testset.predictions import checked_labels, checked_length, labels_of
-from hedgerow.testset.score import Score, score_from_record
-from hedgerow.testset.settings import LookOptions, Terms, opened_looks
+from hedgerow.testset.scores import Score, best_of, describe_difference, score_from_record
 
 Rows = NDArray[np.int64] | None
 
@@ -137,7 +135,7 @@ class TestSet:
     name : str, optional
         What the custodian calls this test set, public: a ledger is not opened under another name.
     thinning, threshold, n_answers
-        Of single mechanisms, see `hedgerow.testset.mechanisms.mechanism.Options`.
+        Of single mechanisms, see `hedgerow.testset.mechanisms.look_mechanism.Options`.
 
     Attributes
     ----------
@@ -180,7 +178,7 @@ class TestSet:
             check_function(metric.function, metric.needs, declared)
         checked_length(X_test, len(labels))
         n = len(labels) if relation is Relation.REPLACE_ONE else None
-        terms = Terms(
+        terms = TestSetTerms(
             conditions=Conditions(relation, Budget(epsilon, given["delta"]), n_looks, n, metric.grid),
             metric=metric,
             options=checked_options(given["thinning"], given["threshold"], given["n_answers"]),
@@ -232,13 +230,13 @@ class TestSet:
         return cls.of(FileSource.open(ledger))
 
     @classmethod
-    def of(cls, source: Source) -> Self:
+    def of(cls, source: LabelSource) -> Self:
         """Return the test set of a source."""
         made = cls.__new__(cls)
         made._begin(source)
         return made
 
-    def _begin(self, source: Source) -> None:
+    def _begin(self, source: LabelSource) -> None:
         self._source, self.settings, self._looks = source, source.settings, source.looks
         self._noise: NoiseSource = SecureNoise()
 
@@ -359,7 +357,7 @@ class TestSet:
         request = {"training": training, **self._digests(request_id, predictions=sent), **model}
         reading, (sent,) = self._source.held(labels, sent)
 
-        def take(now: Past, name: str, opened: Any) -> Score:
+        def take(now: EarlierLooks, name: str, opened: Any) -> Score:
             truth, predictions = self._source.records(opened, sent)
             losses = partial(losses_of, self._source.measured, truth, predictions)
             drawn, earlier = self._draw(losses, now, name, training), now.ids.index(name)
@@ -395,7 +393,7 @@ class TestSet:
         asked = PartsAsked(measures, positive, parts)
         described = asked.mechanism(self.settings)
 
-        def take(now: Past, name: str, opened: Any) -> Score:
+        def take(now: EarlierLooks, name: str, opened: Any) -> Score:
             sums = parts.draw(described, asked.outcome(*self._source.records(opened, sent)), self._noise)
             return score_by_parts(asked.look(self.settings, now.ids.index(name)), described, sums)
 
@@ -408,7 +406,7 @@ class TestSet:
         """Take one look at the difference of two models' scores, first minus second, from predictions of both.
 
         It is priced as one look. Records for which the predictions are equal add exactly 0, so where two models agree
-        on most records the difference errs much less than that of two scores. See `hedgerow.testset.paired`.
+        on most records the difference errs much less than that of two scores. See `hedgerow.testset.scored`.
 
         Parameters
         ----------
@@ -444,7 +442,7 @@ class TestSet:
         reading, (one, other) = self._source.held(labels, *sent)
         differing = count_differing(one.predictions, other.predictions)
 
-        def take(now: Past, name: str, opened: Any) -> Score:
+        def take(now: EarlierLooks, name: str, opened: Any) -> Score:
             pairs = [self._source.records(opened, each) for each in (one, other)]
             found = differences_of(self._source.measured, pairs[0][0], pairs[0][1], pairs[1][1])
             return difference_score(
@@ -460,11 +458,11 @@ class TestSet:
 
     def _take_look(
         self,
-        take: Callable[[Past, str, Any], Score],
+        take: Callable[[EarlierLooks, str, Any], Score],
         request: Mapping[str, Any],
         request_id: str | None,
         reading: AbstractContextManager[Any],
-        described: Single | None = None,
+        described: AtomicMechanism | None = None,
     ) -> Score:
         """Take one look, or answer from the record of the same request under the same id.
 
@@ -513,7 +511,9 @@ class TestSet:
             asked = {"a look": settings.metric.name, **request}
             return spend(_LookProduct(price, asked, reading, scored), Account(None, looks, name))
 
-    def _draw(self, read: Callable[[Rows], Histogram], now: Past, name: str, training: float | None = None) -> Drawn:
+    def _draw(
+        self, read: Callable[[Rows], Histogram], now: EarlierLooks, name: str, training: float | None = None
+    ) -> DrawnLook:
         mechanism, secret = self.settings.mechanism, self._looks.secret
         rows = mechanism.rows(secret.key, now.ids.index(name))
         question = Question(read(rows), training, secret.threshold_noise, now.answered(but=name))

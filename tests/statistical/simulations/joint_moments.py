@@ -21,13 +21,20 @@ from hedgerow.engines.query import ValueOnGrid
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Category, Grid, Missing
 from hedgerow.facts.relation import Relation, Target
-from hedgerow.inference.joint.arithmetic import Expression, Operation, Term
+from hedgerow.inference.joint.arithmetic import EstimateTerm, Expression, JointOperation
 from hedgerow.inference.joint.estimates import JointEstimates, estimate
-from hedgerow.inference.joint.functions import Axis, Deviation, Mean, SmoothFunction, gradient, value_of
+from hedgerow.inference.joint.functions import (
+    DeviationOfTotals,
+    FunctionOfTotals,
+    MeanOfTotals,
+    ScaledMean,
+    gradient,
+    value_of,
+)
 from hedgerow.inference.joint.totals import JointTotals, SideBySide
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE
 from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.designs.joint import JointDesign, joint_release
+from hedgerow.release.designs.joint_release import JointDesign, joint_release
 
 Floats = NDArray[np.float64]
 Power = tuple[int, int]
@@ -58,12 +65,12 @@ class Population:
     """Two columns scaled to [−1, 1], with the midpoint and the half-range of each, and a group of 0 or 1."""
 
     scaled: Floats
-    axes: tuple[Axis, Axis]
+    axes: tuple[ScaledMean, ScaledMean]
     group: Floats
 
     @classmethod
     def of(cls, first: Floats, second: Floats, group: Floats, *bounds: tuple[float, float]) -> Population:
-        axes = [Axis(i, (low + high) / 2, (high - low) / 2) for i, (low, high) in enumerate(bounds, 1)]
+        axes = [ScaledMean(i, (low + high) / 2, (high - low) / 2) for i, (low, high) in enumerate(bounds, 1)]
         scaled = [
             (np.clip(np.asarray(x, float), *limits) - axis.centre) / axis.half
             for x, limits, axis in zip((first, second), bounds, axes, strict=True)
@@ -127,13 +134,13 @@ class Plan:
         return f"{self.name.split()[0]}, {'blocks' if 'block' in self.name else 'sums'}"
 
     @property
-    def function(self) -> SmoothFunction:
+    def function(self) -> FunctionOfTotals:
         """The first function that was asked for, or the difference of the first and the second, or of two cells."""
         first, *others = self.design.functions
         if not others and not self.design.by:
             return first
         size, other = 1 + len(self.design.asked.features), (0, 1) if self.design.by else (0, 0)
-        node = Operation("-", Term(first, (0, 0)), Term(others[0] if others else first, other))
+        node = JointOperation("-", EstimateTerm(first, (0, 0)), EstimateTerm(others[0] if others else first, other))
         return Expression(node, {(0, cell): slice(cell * size, (cell + 1) * size) for cell in range(1 + other[1])})
 
     @property
@@ -162,7 +169,7 @@ def make_plan(statistic: str, name: str, n: int, epsilon: float, noise: str = "p
         columns = [("x", x)] if statistic == "groups" else [("x", x), ("y", y)]
         values = tuple(ValueOnGrid(column, Grid.from_bounds(column, bounds)) for column, bounds in columns)
         by = (Category("group", (0, 1)),) if statistic == "groups" else ()
-        means = tuple(Mean(axis) for axis, _ in zip(population(name).axes, columns, strict=False))
+        means = tuple(MeanOfTotals(axis) for axis, _ in zip(population(name).axes, columns, strict=False))
         design = JointDesign(values, means, by, facts, Missing.DECLARED_COMPLETE)
         choice = design.choice(budget, laws=laws)
     else:
@@ -223,7 +230,7 @@ class Simulation:
     """The runs of a setting: cells without and with noise, and the truth with its totals."""
 
     setting: Setting
-    function: SmoothFunction
+    function: FunctionOfTotals
     plan: Plan
     exact: SideBySide
     noisy: SideBySide
@@ -337,7 +344,7 @@ def known_width(made: Simulation) -> float:
         read.tangent, skew=none, skew_unsure=none, spread_noise=none, spread_shared=none, freedom=none + np.inf
     )
     exact = read.exact
-    if isinstance(made.function, Deviation):
+    if isinstance(made.function, DeviationOfTotals):
         squared = exact.squared  # type: ignore[union-attr]
         exact = replace(exact, squared=replace(squared, tangent=replace(tangent, slopes=squared.tangent.slopes)))
     low, high = replace(read, tangent=tangent, exact=exact).accepted(0.95)

@@ -19,15 +19,14 @@ from numpy.typing import NDArray
 import hedgerow as hg
 from hedgerow.engines.query import Query, SumsQuery
 from hedgerow.facts.relation import Relation, Target
-from hedgerow.inference.cells import Cells
+from hedgerow.inference.estimates_of_cells import Cells
 from hedgerow.inference.region import ReplicateRegion
-from hedgerow.inference.score import Quadratic
+from hedgerow.inference.score_test import Quadratic
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.execute import draw_tables
 from hedgerow.release.plan import Plan, make_plan
 from hedgerow.release.request import parse_request
-from hedgerow.resampling.grid_sums import GridSums
-from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.counted_values import GridSums, Histogram
 from hedgerow.testing.simulated import SimulatedNoise, grid_sums
 
 Z = 1.959963984540054

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 import hedgerow as hg
 from hedgerow.facts.relation import Relation, Target
-from hedgerow.inference.score import ScoreArrays
+from hedgerow.inference.score_test import QuadraticTest
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.designs.joint_statistic import JointStatistic
 from hedgerow.release.plan import make_plan
 from hedgerow.release.request import parse_request
-from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.counted_values import Histogram
 from hedgerow.testing.simulated import SimulatedNoise, grid_sums
 
 Floats = NDArray[np.float64]
@@ -90,12 +90,14 @@ class Result:
         return self.covered / self.runs
 
 
-def plain(basis: ScoreArrays) -> ScoreArrays:
+def plain(basis: QuadraticTest) -> QuadraticTest:
     """Return the same numbers, read as if the values were not skewed."""
     return replace(basis, skew=0.0, skew_unsure=0.0)
 
 
-def simulate(setting: Setting, runs: int, read: Callable[[ScoreArrays], ScoreArrays] = lambda basis: basis) -> Result:
+def simulate(
+    setting: Setting, runs: int, read: Callable[[QuadraticTest], QuadraticTest] = lambda basis: basis
+) -> Result:
     """Return how many of the intervals cover, and their mean width."""
     rng = np.random.default_rng([SEED, setting.n, int(setting.epsilon)])
     probability = laws()[setting.law]

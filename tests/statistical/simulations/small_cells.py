@@ -25,12 +25,10 @@ from hedgerow.release.plan import planned
 from hedgerow.release.publication.formats.csv import csv_text
 from hedgerow.release.publication.formats.xlsx import xlsx_bytes
 from hedgerow.release.request import Context
-from hedgerow.resampling.grid_sums import GridSums
-from hedgerow.resampling.histogram import Histogram
-from hedgerow.tables.dp.choice import Choice, choose
-from hedgerow.tables.dp.choice_by_cell import choose_by_cell
-from hedgerow.tables.dp.release_table import read_table
+from hedgerow.resampling.counted_values import GridSums, Histogram
 from hedgerow.tables.protected import ProtectedTable
+from hedgerow.tables.release_table import read_table
+from hedgerow.tables.table_options import TableChoice, choose, choose_by_cell
 from hedgerow.testing.simulated import SimulatedNoise, grid_sums
 
 BY = {"side": ["l", "r"], "size": ["s", "m", "b"]}
@@ -94,7 +92,7 @@ class Small:
         return SIZES * (self.laws * np.minimum(VALUE, self.tops[:, None])).sum(axis=1)
 
     @cached_property
-    def choice(self) -> Choice:
+    def choice(self) -> TableChoice:
         counted = "count" in self.kind
         asked = hg.count() if counted else hg.sum("v", bounds=(0, TOP), step=1)
         unit = UnitLimit("id", ROWS) if self.kind.startswith("units") else "row"
@@ -111,7 +109,7 @@ class Small:
             options["n_resamples"] = 50  # what was chosen where n is private
         if self.earlier and self.kind == "sum":
             about = {"context": Context(about_zero=True), "noise": "laplace" if self.noise == "auto" else self.noise}
-            return Choice(planned(asked, told, None, **options | about), "whole-table", "")
+            return TableChoice(planned(asked, told, None, **options | about), "whole-table", "")
         return choose(asked, told, None, **options, noise=self.noise)
 
     def draw(self, rng: np.random.Generator) -> Histogram:

@@ -14,8 +14,8 @@ import hedgerow as hg
 from hedgerow.facts.declared import Protection
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.release.execute import draw_tables
-from hedgerow.resampling.histogram import Histogram
-from hedgerow.tables.dp.choice import choose
+from hedgerow.resampling.counted_values import Histogram
+from hedgerow.tables.table_options import choose
 from hedgerow.testing.simulated import SimulatedNoise
 
 N = 2000

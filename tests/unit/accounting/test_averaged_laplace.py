@@ -12,8 +12,8 @@ from scipy.signal import fftconvolve
 
 from hedgerow.accounting.averaged import SummedLaplace, SummedLaw, gathered_curve, moved_curve
 from hedgerow.accounting.compose import compose, profile_of
+from hedgerow.accounting.dominating_pairs import KnownCurvePair
 from hedgerow.accounting.profile import GaussianProfile
-from hedgerow.accounting.terms import Resampled
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.total import RunningTotal
@@ -29,7 +29,7 @@ from hedgerow.mechanisms.mechanism import (
     LatticeNoise,
     MomentsNoise,
 )
-from hedgerow.mechanisms.moments import MomentsLayout, boxes
+from hedgerow.mechanisms.noisy_moments import MomentsLayout, boxes
 
 NEAR, FAR = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 CASES = [(1, 1.0), (2, 0.3), (3, 4.0), (10, 0.5), (10, 3.0), (40, 1.0)]
@@ -242,7 +242,7 @@ def test_certificates_price_themselves_and_ledgers_add_them_up() -> None:
 def test_composition_is_that_of_curves() -> None:
     (one,) = AveragedLaplaceCounts(2.0, 4, 1).terms(NEAR)
     (twice,) = AveragedLaplaceCounts(2.0, 4, 2).terms(FAR)
-    composed = compose([Resampled(one.curve, one.largest)] * 2)
+    composed = compose([KnownCurvePair(one.curve, one.largest)] * 2)
     assert composed.epsilon_upper(1e-5) == pytest.approx(twice.curve.epsilon_upper(1e-5), rel=3e-3)
     assert composed.epsilon_upper(0.0) == pytest.approx(twice.largest, rel=1e-9)
 

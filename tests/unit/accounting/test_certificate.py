@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from hedgerow.accounting.calibrate import TOLERANCE, least_noise
 from hedgerow.accounting.compose import profile_of
-from hedgerow.accounting.lower import GAP
+from hedgerow.accounting.lower_bounds import GAP
 from hedgerow.accounting.profile import GaussianProfile, attack_success_upper
 from hedgerow.errors import UncertifiedError, VerificationError
 from hedgerow.facts.budget import Budget

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hedgerow.accounting.resampled import (
+from hedgerow.accounting.poisson_mixtures import (
     SCANNED_COUNT_WEIGHT,
     SCANNED_NOISE,
     SCANNED_RATE,
+    ResampledLaw,
     require_scanned,
 )
-from hedgerow.accounting.resampled_law import ResampledLaw
 from hedgerow.errors import UncertifiedError
 
 Array = NDArray[np.float64]

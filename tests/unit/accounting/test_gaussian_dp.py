@@ -14,19 +14,27 @@ from scipy import stats
 from hedgerow.accounting.averaged import SummedLaplace, moved_curve
 from hedgerow.accounting.calibrate import gaussian_mu_at
 from hedgerow.accounting.compose import compose
+from hedgerow.accounting.dominating_pairs import (
+    ContinuousLaplacePair,
+    DiscreteGaussianPair,
+    DiscreteLaplacePair,
+    DominatingPair,
+    FullDisclosurePair,
+    GaussianPair,
+    PureDPPair,
+)
 from hedgerow.accounting.gaussian_dp import least_mu, why_no_mu
 from hedgerow.accounting.profile import GaussianProfile
-from hedgerow.accounting.terms import Discrete, DiscreteLaplace, Gaussian, Laplace, Pure, Revealed, Term
-from hedgerow.cli.verbs.explain import load_registry
+from hedgerow.cli.verbs.learning import load_registry
 
 AVERAGED = moved_curve(SummedLaplace(10), 2.0, 2.0)
 
 
-def mu_of(terms: list[Term]) -> float:
+def mu_of(terms: list[DominatingPair]) -> float:
     return least_mu(terms, compose(terms))
 
 
-def most_exceeded(terms: list[Term], mu: float) -> float:
+def most_exceeded(terms: list[DominatingPair], mu: float) -> float:
     """The largest δ(ε) over that of a Gaussian of this μ."""
     curve, gaussian = compose(terms), GaussianProfile(mu)
     places = np.linspace(0.0, min(curve.epsilon_upper(1e-10), 60.0), 400)[:-1].tolist()
@@ -51,34 +59,34 @@ def test_a_pure_price_has_the_closed_form_of_randomised_response(epsilon: float)
     """G_μ passes through the kink (1/(1 + e^ε), 1/(1 + e^ε)) of the trade-off function of randomised response."""
     kink = 1.0 / (1.0 + math.exp(epsilon))
     truth = stats.norm.isf(kink) - stats.norm.ppf(kink)
-    assert mu_of([Pure(epsilon)]) == pytest.approx(truth, rel=1e-7)
-    assert stats.norm.cdf(stats.norm.isf(kink) - mu_of([Pure(epsilon)])) <= kink * (1 + 1e-9)
+    assert mu_of([PureDPPair(epsilon)]) == pytest.approx(truth, rel=1e-7)
+    assert stats.norm.cdf(stats.norm.isf(kink) - mu_of([PureDPPair(epsilon)])) <= kink * (1 + 1e-9)
 
 
 def test_a_price_beyond_every_float_has_a_mu() -> None:
-    assert mu_of([Pure(700.0)]) == pytest.approx(2.0 * math.sqrt(2.0 * 700.0), rel=0.01)
+    assert mu_of([PureDPPair(700.0)]) == pytest.approx(2.0 * math.sqrt(2.0 * 700.0), rel=0.01)
 
 
 @pytest.mark.parametrize(
     "terms",
     [
-        [Pure(1.0)],
-        [DiscreteLaplace(2.0, 1)],
-        [DiscreteLaplace(2.0, 2)],
-        [Laplace(1.0)],
-        [Laplace(0.2)] * 20,
+        [PureDPPair(1.0)],
+        [DiscreteLaplacePair(2.0, 1)],
+        [DiscreteLaplacePair(2.0, 2)],
+        [ContinuousLaplacePair(1.0)],
+        [ContinuousLaplacePair(0.2)] * 20,
         [AVERAGED],
-        [AVERAGED, Pure(0.3), DiscreteLaplace(9.0, 2)],
-        [Gaussian(0.5), DiscreteLaplace(2.0, 2)],
-        [Gaussian(0.1), Laplace(1.0)],
-        [Gaussian(2.0), Laplace(0.1)],
-        [Discrete(4.3, 1)],
-        [Discrete(0.7, 1)],
-        [Discrete(4.3, 2), Laplace(1.0)],
+        [AVERAGED, PureDPPair(0.3), DiscreteLaplacePair(9.0, 2)],
+        [GaussianPair(0.5), DiscreteLaplacePair(2.0, 2)],
+        [GaussianPair(0.1), ContinuousLaplacePair(1.0)],
+        [GaussianPair(2.0), ContinuousLaplacePair(0.1)],
+        [DiscreteGaussianPair(4.3, 1)],
+        [DiscreteGaussianPair(0.7, 1)],
+        [DiscreteGaussianPair(4.3, 2), ContinuousLaplacePair(1.0)],
     ],
     ids=lambda terms: ", ".join(type(term).__name__ for term in terms[:3]),
 )
-def test_mu_is_the_least_that_holds(terms: list[Term]) -> None:
+def test_mu_is_the_least_that_holds(terms: list[DominatingPair]) -> None:
     mu = mu_of(terms)
     assert most_exceeded(terms, mu) <= 1.0 + 1e-9
     # Sabotage: half a per cent less is seen.
@@ -89,16 +97,16 @@ def test_mu_is_the_least_that_holds(terms: list[Term]) -> None:
 @given(
     st.lists(
         st.one_of(
-            st.builds(Gaussian, st.floats(0.05, 2.0)),
-            st.builds(Discrete, st.floats(0.6, 30.0), st.integers(1, 2)),
-            st.builds(DiscreteLaplace, st.floats(0.5, 30.0), st.integers(1, 3)),
-            st.builds(Laplace, st.floats(0.05, 1.5)),
+            st.builds(GaussianPair, st.floats(0.05, 2.0)),
+            st.builds(DiscreteGaussianPair, st.floats(0.6, 30.0), st.integers(1, 2)),
+            st.builds(DiscreteLaplacePair, st.floats(0.5, 30.0), st.integers(1, 3)),
+            st.builds(ContinuousLaplacePair, st.floats(0.05, 1.5)),
         ),
         min_size=1,
         max_size=4,
     )
 )
-def test_no_composition_exceeds_its_mu(terms: list[Term]) -> None:
+def test_no_composition_exceeds_its_mu(terms: list[DominatingPair]) -> None:
     mu = mu_of(terms)
     assert most_exceeded(terms, mu) <= 1.0 + 1e-6
     assert mu <= math.sqrt(sum(mu_of([term]) ** 2 for term in terms)) * (1.0 + 1e-3)
@@ -111,11 +119,11 @@ def test_discrete_gaussian_noise_needs_no_less_by_enumeration(sd: float) -> None
     tail = np.cumsum((mass / mass.sum())[::-1])[::-1]
     kept = (z <= 25 * sd) & (z >= 1)
     needed = stats.norm.isf(tail[kept]) - stats.norm.isf(np.roll(tail, 1)[kept])
-    found = mu_of([Discrete(sd, 1)])
+    found = mu_of([DiscreteGaussianPair(sd, 1)])
     assert needed.max() <= found <= max(needed.max(), 1.0 / sd) * 1.002
 
 
 def test_what_has_no_mu_says_why() -> None:
-    assert why_no_mu([Pure(1.0)]) is None
-    assert why_no_mu([Gaussian(1.0), Revealed(1e-3)]) is not None
-    assert mu_of([Revealed(1e-3)]) == math.inf
+    assert why_no_mu([PureDPPair(1.0)]) is None
+    assert why_no_mu([GaussianPair(1.0), FullDisclosurePair(1e-3)]) is not None
+    assert mu_of([FullDisclosurePair(1e-3)]) == math.inf

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from hedgerow.accounting.loss_fold import composed_curve
 from hedgerow.accounting.loss_grid import LOSS_CAP, Curve, LossGrid, Outcomes, highest, joined
-from hedgerow.accounting.resampled import Pair, PairKind, release_curve
+from hedgerow.accounting.poisson_mixtures import MixturePair, PairKind, release_curve
 
 Array = NDArray[np.float64]
 
@@ -109,7 +109,7 @@ def test_the_highest_of_curves_is_above_each() -> None:
 
 
 def test_an_exported_curve_is_a_law_above_it_and_hardly_more() -> None:
-    pairs = [Pair(PairKind.SAME_CELL, 4.0, 0.5), Pair(PairKind.ONE_SIDED, 3.0, 0.5)]
+    pairs = [MixturePair(PairKind.SAME_CELL, 4.0, 0.5), MixturePair(PairKind.ONE_SIDED, 3.0, 0.5)]
     curve = release_curve(pairs, n_resamples=10)
     grid = curve.loss_grid(step=0.01)
     assert grid.mass.min() >= 0.0
@@ -121,7 +121,7 @@ def test_an_exported_curve_is_a_law_above_it_and_hardly_more() -> None:
 
 
 def test_composing_exports_costs_at_least_composing_replicates() -> None:
-    pair = Pair(PairKind.SAME_CELL, 6.0, 0.5)
+    pair = MixturePair(PairKind.SAME_CELL, 6.0, 0.5)
     grid = release_curve([pair], n_resamples=5).loss_grid(step=0.002)
     twice = Curve(grid.step, composed_curve([(grid, 2)]))
     direct = release_curve([pair], n_resamples=10)

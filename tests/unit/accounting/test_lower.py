@@ -13,11 +13,25 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from hedgerow.accounting.compose import compose, profile_of
-from hedgerow.accounting.exact_laws import DiscreteNormalPair, ExactLaw, LaplacePair, NormalPair, OutcomePair
-from hedgerow.accounting.lower import GAP, Attained, epsilon_lower
+from hedgerow.accounting.dominating_pairs import (
+    ContinuousLaplacePair,
+    DiscreteGaussianPair,
+    DiscreteLaplacePair,
+    DominatingPair,
+    GaussianPair,
+)
+from hedgerow.accounting.lower_bounds import (
+    GAP,
+    DiscreteNormalPair,
+    ExactLaw,
+    LaplacePair,
+    LowerBoundPairs,
+    NormalPair,
+    OutcomePair,
+    epsilon_lower,
+)
+from hedgerow.accounting.poisson_mixtures import MixturePair, PairKind, ResampledPair
 from hedgerow.accounting.profile import bisect
-from hedgerow.accounting.resampled import Pair, PairKind, ResampledPair
-from hedgerow.accounting.terms import Discrete, DiscreteLaplace, Gaussian, Laplace, Term
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.laws import Additive
@@ -100,29 +114,29 @@ def test_lattice_noise_lies_between_its_two_continuous_neighbours(width: float) 
     p, q = (np.diff(stats.norm.cdf((edges - at) / width)) for at in (moved, 0.0))
     truth = brute([(p, q)], 1e-6)
     lower = epsilon_lower(((NormalPair.on_lattice(float(moved), width), 1),), 1e-6)
-    upper = compose([Gaussian(moved / math.sqrt(width**2 - 4.0))]).epsilon_upper(1e-6)
+    upper = compose([GaussianPair(moved / math.sqrt(width**2 - 4.0))]).epsilon_upper(1e-6)
     assert lower <= upper <= lower + 1e-4 and lower == pytest.approx(truth, abs=1e-3)
 
 
-def exact(term: Term) -> tuple[ExactLaw, int]:
+def exact(term: DominatingPair) -> tuple[ExactLaw, int]:
     match term:
-        case Gaussian(mu=mu):
+        case GaussianPair(mu=mu):
             return NormalPair(mu), 1
-        case Discrete(sd=sd, times=times):
+        case DiscreteGaussianPair(sd=sd, times=times):
             return DiscreteNormalPair(sd, 1), times
-        case DiscreteLaplace(scale=scale, times=times):
+        case DiscreteLaplacePair(scale=scale, times=times):
             return LaplacePair(1, scale, 1.0), times
-        case Laplace(epsilon=epsilon):
+        case ContinuousLaplacePair(epsilon=epsilon):
             return LaplacePair(1, None, epsilon), 1
     raise TypeError(term)
 
 
 MIXED = st.lists(
     st.one_of(
-        st.builds(Gaussian, st.floats(0.05, 2.0)),
-        st.builds(Discrete, st.floats(0.6, 30.0), st.integers(1, 2)),
-        st.builds(DiscreteLaplace, st.floats(0.5, 30.0), st.integers(1, 3)),
-        st.builds(Laplace, st.floats(0.05, 1.5)),
+        st.builds(GaussianPair, st.floats(0.05, 2.0)),
+        st.builds(DiscreteGaussianPair, st.floats(0.6, 30.0), st.integers(1, 2)),
+        st.builds(DiscreteLaplacePair, st.floats(0.5, 30.0), st.integers(1, 3)),
+        st.builds(ContinuousLaplacePair, st.floats(0.05, 1.5)),
     ),
     min_size=1,
     max_size=5,
@@ -131,7 +145,7 @@ MIXED = st.lists(
 
 @settings(max_examples=25, deadline=None)
 @given(MIXED, st.sampled_from(DELTAS))
-def test_mixtures_lie_below_their_price_and_close_to_it(parts: list[Term], delta: float) -> None:
+def test_mixtures_lie_below_their_price_and_close_to_it(parts: list[DominatingPair], delta: float) -> None:
     upper = compose(parts).epsilon_upper(delta)
     lower = epsilon_lower(tuple(exact(part) for part in parts), delta)
     assert lower <= upper + 1e-9 and upper - lower <= 2e-3 * max(1.0, upper)
@@ -151,7 +165,7 @@ def test_pure_noise_costs_its_largest_loss_at_delta_zero() -> None:
     pair = ((LaplacePair(1, 2.0, 1.0), 2), (LaplacePair(5, 3.0, 1.0), 1), (LaplacePair(1, None, 0.25), 1))
     assert epsilon_lower(pair, 0.0) == pytest.approx(1.0 + 1 / 3 + 0.25, abs=1e-9)
     assert epsilon_lower(((NormalPair(0.1), 1),), 0.0) == math.inf
-    assert Attained(()).epsilon_lower(1e-6) == 0.0
+    assert LowerBoundPairs(()).epsilon_lower(1e-6) == 0.0
 
 
 ADDITIVE = [one for one in specimens() if isinstance(one.mechanism, Additive)]
@@ -178,7 +192,7 @@ def test_noise_five_per_cent_narrower_costs_more_than_the_price(specimen: object
     mechanism, relation = specimen.mechanism, specimen.relation
     upper = profile_of(mechanism, relation).epsilon_upper(1e-6)
     narrow = tuple(tuple((_narrower(law), times) for law, times in pair) for pair in mechanism.attained(relation).pairs)
-    lower = Attained(narrow).epsilon_lower(1e-6)
+    lower = LowerBoundPairs(narrow).epsilon_lower(1e-6)
     averaged = mechanism.noise_law.draws > 1 and len(narrow[0]) > 1  # there the price is a bound, 4 % too high
     assert lower > upper * (1.0 if averaged else 1.04)
 
@@ -237,7 +251,7 @@ def test_one_replicate_against_numerical_integration(delta: float) -> None:
     p = np.array([(weights * stats.norm.sf(one - r / 2.0)).sum() for one in x[::100]])
     q = np.array([(weights * stats.norm.sf(one + r / 2.0)).sum() for one in x[::100]])
     truth = float(np.log(np.maximum(p - delta, 1e-300) / q).max())
-    pair = Pair(PairKind.SAME_CELL, noise_sd=1.0, bound=0.5)
+    pair = MixturePair(PairKind.SAME_CELL, noise_sd=1.0, bound=0.5)
     assert truth - 1e-3 <= epsilon_lower(((ResampledPair(pair), 1),), delta) <= truth + 1e-3
 
 

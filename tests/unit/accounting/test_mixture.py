@@ -13,20 +13,20 @@ from scipy.stats import norm, poisson
 
 from hedgerow.accounting.calibrate import least_noise
 from hedgerow.accounting.compose import compose
+from hedgerow.accounting.dominating_pairs import DominatingPair
 from hedgerow.accounting.loss_fold import composed_curve
 from hedgerow.accounting.loss_grid import Curve, LossGrid, Outcomes
-from hedgerow.accounting.resampled import (
-    Pair,
+from hedgerow.accounting.poisson_mixtures import (
+    MixturePair,
     PairKind,
+    ResampledLaw,
     priced_noise_sd,
     release_curve,
 )
-from hedgerow.accounting.resampled_law import ResampledLaw
-from hedgerow.accounting.terms import Term
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.resamples.resampled import ResampledCoordinate, ResampledGaussian, resampled_pairs
+from hedgerow.mechanisms.resampled_sums import ResampledCoordinate, ResampledGaussian, resampled_pairs
 from hedgerow.noise.lattice import lattice_noise
 
 Array = NDArray[np.float64]
@@ -72,8 +72,8 @@ def test_one_replicate_on_a_lattice_costs_no_more_than_priced(steps: float, symm
     p = lattice_mixture(steps, shift, z)
     q = lattice_mixture(steps, -shift, z) if symmetric else discrete_gaussian(steps, 0, z)
     kind = PairKind.SAME_CELL if symmetric else PairKind.ONE_SIDED
-    priced = release_curve([Pair(kind, priced_noise_sd(steps, lattice_steps=steps), shift)], n_resamples=1)
-    sabotaged = release_curve([Pair(kind, 1.1 * steps, shift)], n_resamples=1)
+    priced = release_curve([MixturePair(kind, priced_noise_sd(steps, lattice_steps=steps), shift)], n_resamples=1)
+    sabotaged = release_curve([MixturePair(kind, 1.1 * steps, shift)], n_resamples=1)
     for epsilon in (0.1, 0.5, 1.0, 2.0, 4.0):
         true = hockey_stick(p, q, epsilon)
         assert true <= priced.delta_upper(epsilon) * (1 + 1e-9)
@@ -87,8 +87,12 @@ def test_a_vector_on_a_lattice_costs_no_more_than_its_norm() -> None:
         for r in range(25)
     )
     q = np.outer(discrete_gaussian(steps, 0, z), discrete_gaussian(steps, 0, z))
-    priced = release_curve([Pair(PairKind.ONE_SIDED, priced_noise_sd(steps, lattice_steps=steps), 5.0)], n_resamples=1)
-    short = release_curve([Pair(PairKind.ONE_SIDED, steps, 4.0)], n_resamples=1)  # sabotage: the larger coordinate only
+    priced = release_curve(
+        [MixturePair(PairKind.ONE_SIDED, priced_noise_sd(steps, lattice_steps=steps), 5.0)], n_resamples=1
+    )
+    short = release_curve(
+        [MixturePair(PairKind.ONE_SIDED, steps, 4.0)], n_resamples=1
+    )  # sabotage: the larger coordinate only
     for epsilon in (0.5, 1.0, 3.0):
         true = max(hockey_stick(p, q, epsilon), hockey_stick(q, p, epsilon))
         assert short.delta_upper(epsilon) < true <= priced.delta_upper(epsilon) * (1 + 1e-9)
@@ -176,7 +180,7 @@ def test_sabotage_optimistic_rounding_is_caught(k: int) -> None:
     down = np.floor(losses[:-1, 0] / step).astype(np.int64)
     grid = LossGrid(int(down.min()), step, np.bincount(down - down.min(), p), 0.0)
     sabotaged = Curve(step, composed_curve([(grid, k)]))
-    honest = release_curve([Pair(PairKind.SAME_CELL, math.sqrt(k), 0.5)], n_resamples=k)
+    honest = release_curve([MixturePair(PairKind.SAME_CELL, math.sqrt(k), 0.5)], n_resamples=k)
     for epsilon in (0.5, 3.0, 6.0):
         true = exact_delta(1.0, 0.5, epsilon) if k == 1 else 0.999 * honest.delta_upper(epsilon)
         assert sabotaged.delta_upper(epsilon) < true <= honest.delta_upper(epsilon)
@@ -240,7 +244,7 @@ def test_calibration_does_not_rest_on_the_start_that_a_mechanism_names(off: floa
         def nearly_mu(self, relation: Relation) -> float:
             return off * resampled(self.noise_sd, 40).nearly_mu(relation)
 
-        def terms(self, relation: Relation) -> tuple[Term, ...]:
+        def terms(self, relation: Relation) -> tuple[DominatingPair, ...]:
             prices.append(self.noise_sd)
             return resampled(self.noise_sd, 40).terms(relation)
 
@@ -263,13 +267,13 @@ def test_calibration_stays_in_the_scanned_range() -> None:
 def test_pairs_refuse_what_is_not_positive(name: str, value: float) -> None:
     arguments = {"noise_sd": 1.0, "bound": 1.0, "rate": 1.0} | {name: value}
     with pytest.raises(ParameterError):
-        Pair(PairKind.ONE_SIDED, **arguments)
+        MixturePair(PairKind.ONE_SIDED, **arguments)
 
 
 def test_what_no_price_is_computed_for_is_refused() -> None:
     for noise_sd, rate in ((0.01, 1.0), (1e10, 1.0), (1.0, 101.0)):
         with pytest.raises(UncertifiedError) as caught:
-            Pair(PairKind.ONE_SIDED, noise_sd, 1.0, rate)
+            MixturePair(PairKind.ONE_SIDED, noise_sd, 1.0, rate)
         assert caught.value.code == "HG403"
     with pytest.raises(UncertifiedError) as caught:
         least_noise(lambda m: resampled(1.0 / m, 5, presence="private"), Relation.ADD_REMOVE, Budget(1.0, 0.0))
@@ -279,20 +283,20 @@ def test_what_no_price_is_computed_for_is_refused() -> None:
 @pytest.mark.parametrize("k", [0, -1, 2.0, True])
 def test_the_number_of_replicates_is_a_positive_integer(k: object) -> None:
     with pytest.raises(ParameterError):
-        release_curve([Pair(PairKind.ONE_SIDED, 1.0, 1.0)], n_resamples=k)
+        release_curve([MixturePair(PairKind.ONE_SIDED, 1.0, 1.0)], n_resamples=k)
 
 
 @pytest.mark.parametrize("kind", list(PairKind))
 @pytest.mark.parametrize("k", [1, 4])
 def test_far_ends_of_the_priced_range(kind: PairKind, k: int) -> None:
-    assert release_curve([Pair(kind, 0.02, 1.0)], n_resamples=k).epsilon_upper(1e-6) == math.inf
-    assert release_curve([Pair(kind, 1e9, 1.0)], n_resamples=k).epsilon_upper(1e-9) < 1e-6
-    rare = release_curve([Pair(kind, 0.5, 0.5, 1e-3)], n_resamples=k).delta_upper(0.0)
+    assert release_curve([MixturePair(kind, 0.02, 1.0)], n_resamples=k).epsilon_upper(1e-6) == math.inf
+    assert release_curve([MixturePair(kind, 1e9, 1.0)], n_resamples=k).epsilon_upper(1e-9) < 1e-6
+    rare = release_curve([MixturePair(kind, 0.5, 0.5, 1e-3)], n_resamples=k).delta_upper(0.0)
     # A record is drawn at all with this probability; one drawing moves the value by one or two sd, which shows.
     drawn = (2 if kind is PairKind.ACROSS else 1) * -math.expm1(-1e-3 * k)
     assert 0.1 * drawn < rare < drawn
 
 
 def test_hopeless_prices_are_infinite_and_vast_noise_is_cheap() -> None:
-    assert release_curve([Pair(PairKind.SAME_CELL, 0.1, 0.5)], n_resamples=5000).epsilon_upper(1e-6) == math.inf
-    assert release_curve([Pair(PairKind.ONE_SIDED, 1e4, 0.5)], n_resamples=1).epsilon_upper(1e-6) < 1e-3
+    assert release_curve([MixturePair(PairKind.SAME_CELL, 0.1, 0.5)], n_resamples=5000).epsilon_upper(1e-6) == math.inf
+    assert release_curve([MixturePair(PairKind.ONE_SIDED, 1e4, 0.5)], n_resamples=1).epsilon_upper(1e-6) < 1e-3

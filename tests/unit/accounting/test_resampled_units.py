@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hedgerow.accounting.resampled import Pair, PairKind, release_curve
-from hedgerow.accounting.units import partitions
+from hedgerow.accounting.poisson_mixtures import MixturePair, PairKind, release_curve
+from hedgerow.accounting.rows_of_units import partitions
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import Relation, UnitLimit
 from hedgerow.mechanisms.mechanism import LatticeNoise, ResampledCoordinate, ResampledUnits, as_record
-from hedgerow.mechanisms.resamples.resampled import units_curve
+from hedgerow.mechanisms.resampled_sums import units_curve
 
 
 def units(sd: float, *, rows: int, cells: int, k: int, reach: int = 1) -> ResampledUnits:
@@ -30,7 +30,7 @@ def units(sd: float, *, rows: int, cells: int, k: int, reach: int = 1) -> Resamp
 
 def test_one_row_a_unit_costs_what_a_record_costs() -> None:
     curve = units_curve(units(4.0, rows=1, cells=5, k=20), Relation.ADD_REMOVE)
-    plain = release_curve([Pair(PairKind.ONE_SIDED, 1.0, 0.25)], n_resamples=20)
+    plain = release_curve([MixturePair(PairKind.ONE_SIDED, 1.0, 0.25)], n_resamples=20)
     for delta in (1e-3, 1e-6):
         assert curve.epsilon_upper(delta) == pytest.approx(plain.epsilon_upper(delta), rel=1e-5)
 

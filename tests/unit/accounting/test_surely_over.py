@@ -10,7 +10,7 @@ import pytest
 import hedgerow as hg
 from hedgerow.accounting.calibrate import least_noise, surely_over
 from hedgerow.accounting.compose import compose
-from hedgerow.accounting.terms import Discrete, DiscreteLaplace
+from hedgerow.accounting.dominating_pairs import DiscreteGaussianPair, DiscreteLaplacePair
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import GaussianCounts
@@ -28,8 +28,8 @@ def test_nothing_within_the_budget_is_called_over_it(budget: Budget) -> None:
     assert not surely_over(terms, budget)
     # A tenth less noise is over the budget, which is seen unless the noise is about as narrow as what is added to it.
     sd = found.mechanism.sd
-    assert sd < 8.0 or surely_over([Discrete(0.9 * sd, 2)], budget)
-    assert not surely_over([DiscreteLaplace(1e-3, 2)], budget)  # nothing is known of another law
+    assert sd < 8.0 or surely_over([DiscreteGaussianPair(0.9 * sd, 2)], budget)
+    assert not surely_over([DiscreteLaplacePair(1e-3, 2)], budget)  # nothing is known of another law
 
 
 def _chosen(epsilon: float, relation: str) -> tuple[str, float]:

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from hedgerow.audit import campaign
 from hedgerow.audit.campaign import FALSE_ALARM, Campaign, alpha_of_each, run_campaign
-from hedgerow.audit.law import LawTest, Statistic
-from hedgerow.audit.mutants import Caught, Rejection, mutants
-from hedgerow.audit.replay import Replay
+from hedgerow.audit.faults import FaultResult, Rejection, mutants
+from hedgerow.audit.law import LawStatistic, LawTest
+from hedgerow.audit.replay import ReplayResult
 from hedgerow.cli.main import app
 from hedgerow.mechanisms.mechanism import GeometricCounts, specimens
 from hedgerow.reports.audit_page import campaign_page
@@ -26,10 +26,10 @@ def little(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two specimens, one law, three mutants, no replay; all of them are run by tests of their own."""
 
     def one_law(seed: int, alpha: float) -> list[tuple[str, Callable[[], LawTest]]]:
-        return [("a law", lambda: LawTest("a law", 10, alpha, (Statistic("KS", 0.1, 0.0, 0.2),)))]
+        return [("a law", lambda: LawTest("a law", 10, alpha, (LawStatistic("KS", 0.1, 0.0, 0.2),)))]
 
-    def no_replay(pairs: int, *, seed: int, csv_every: int, go_on: Callable[[int], bool]) -> Replay:
-        return Replay(pairs if go_on(0) else 0, 28, 28, (), 0.9)
+    def no_replay(pairs: int, *, seed: int, csv_every: int, go_on: Callable[[int], bool]) -> ReplayResult:
+        return ReplayResult(pairs if go_on(0) else 0, 28, 28, (), 0.9)
 
     monkeypatch.setattr(campaign, "replay", no_replay)
     monkeypatch.setattr(campaign, "specimens", GeometricCounts.specimens)
@@ -67,8 +67,8 @@ def test_the_more_a_campaign_tests_the_less_each_test_may_err() -> None:
 
 def test_anything_wrong_fails_it(found: Campaign) -> None:
     crossed = replace(found.audits[0], verdict=replace(found.audits[0].verdict, epsilon_lower=1e3))
-    accepted = Caught(found.caught[0].mutant, Rejection(False, "nothing seen"))
-    rejected = replace(found.laws[0], statistics=(Statistic("KS", 0.3, 0.0, 0.2),))
+    accepted = FaultResult(found.caught[0].mutant, Rejection(False, "nothing seen"))
+    rejected = replace(found.laws[0], statistics=(LawStatistic("KS", 0.3, 0.0, 0.2),))
     assert found.replay is not None
     wrong: list[dict[str, Any]] = [
         {"audits": (crossed,)},

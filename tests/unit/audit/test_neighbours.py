@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hedgerow.audit.trace import SilentNoise
+from hedgerow.audit.replay import SilentNoise
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.description import Neighbours, Specimen
+from hedgerow.mechanisms.interface import Neighbours, Specimen
 from hedgerow.mechanisms.mechanism import (
     Composition,
     GeometricCounts,
@@ -17,7 +17,7 @@ from hedgerow.mechanisms.mechanism import (
     ResampledSums,
     specimens,
 )
-from hedgerow.mechanisms.resamples.resampled import bootstrap
+from hedgerow.mechanisms.resampled_sums import bootstrap
 
 # These have no table of sums: tests of their own hold their laws.
 NOT_ADDED = ("sparse-vector", "randomised-records", "resample", "smoothed-resample", "stable-categories")

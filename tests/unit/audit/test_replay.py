@@ -10,19 +10,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from hedgerow.audit.broken import BrokenSource
-from hedgerow.audit.replay import draw_pair, public_functions, replay, replay_pair
-from hedgerow.audit.trace import RecordedNoise, Trace, recording
+from hedgerow.audit.faults import BrokenSource
+from hedgerow.audit.replay import RecordedNoise, Trace, draw_pair, public_functions, recording, replay, replay_pair
 from hedgerow.engines.query import Query
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.mechanisms.mechanism import GeometricCounts, LatticeNoise
-from hedgerow.mechanisms.moments import mean_with_private_count
-from hedgerow.mechanisms.resamples.resampled import bootstrap
+from hedgerow.mechanisms.noisy_moments import mean_with_private_count
+from hedgerow.mechanisms.resampled_sums import bootstrap
 from hedgerow.release.designs.design import PublicFacts, complete
 from hedgerow.release.plan import Plan, make_plan
 from hedgerow.release.request import parse_request
-from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.counted_values import Histogram
 from hedgerow.statistics.mean import mean
 
 TRUE = (BrokenSource((1.0, 9.0)), BrokenSource((1.0, 2.0)))

@@ -9,12 +9,11 @@ import pytest
 from scipy import stats
 
 from hedgerow.accounting.compose import profile_of
-from hedgerow.audit.attack import threshold_attack
-from hedgerow.audit.exact import exact_delta_lower, exact_epsilon_lower
-from hedgerow.audit.score import HistogramScore, likelihood_ratio, summed
+from hedgerow.audit.attack import HistogramScore, likelihood_ratio, summed, threshold_attack
+from hedgerow.audit.verdict import exact_delta_lower, exact_epsilon_lower
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import GaussianCounts, GeometricCounts, LaplaceNoise, MomentsGaussian, specimens
-from hedgerow.mechanisms.resamples.resampled import bootstrap
+from hedgerow.mechanisms.resampled_sums import bootstrap
 
 NEAR, FAR = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 

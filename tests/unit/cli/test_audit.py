@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import hedgerow.audit.verdict
-import hedgerow.cli.verbs.audit
+import hedgerow.cli.verbs.pricing
 from hedgerow.accounting.profile import PureProfile
 from hedgerow.cli.main import app
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import hedgerow
 from hedgerow.cli.main import app
-from hedgerow.cli.verbs.explain import load_registry, page
+from hedgerow.cli.verbs.learning import load_registry, page
 from hedgerow.errors import ParameterError
 
 SOURCE = Path(hedgerow.__file__).parent

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import hedgerow
 from hedgerow.cli.main import app
-from hedgerow.cli.refusal import OPTIONS, in_shell
+from hedgerow.cli.terminal import OPTIONS, in_shell
 from hedgerow.interrupts import interrupted, nothing_is_spent, price_is_spent, speak_json
 
 SOURCE = Path(hedgerow.__file__).parent
@@ -28,23 +28,23 @@ PYTHON = re.compile(r"""(?<![\w:,=-])\w+=[\["'{(\w]|\bhg\.|\bsurvey\.|\b\w+\(["'
 SHELL = re.compile(r"(?<![\w-])--[a-z]")
 # What no command can reach: studies, pictures, numbers after a release, what takes a user's own objects.
 IN_PYTHON_ONLY = (
-    "accounting/resampled.py",
+    "accounting/poisson_mixtures.py",
     "inference/joint/",
     "mechanisms/laws.py",
-    "release/cells/adjusted.py",
+    "release/cells/printed_numbers.py",
     "release/cells/margins.py",
-    "release/publication/frame.py",
+    "release/publication/shared.py",
     "release/publication/picture.py",
-    "resampling/n_resamples.py",
-    "tables/bootstrap_dp/release.py",
-    "release/bootstrap_dp/asked.py",
+    "resampling/replicates.py",
+    "tables/bootstrap_table.py",
+    "release/bootstrap_dp/bootstrap_numbers.py",
     "release/bootstrap_dp/sensitivity.py",
     "testing",
     # Arrays of predictions and metrics of one's own; a command reads files.
     *("testset/metric.py", "testset/predictions.py"),
     # Estimators and predicates are objects, and have no file.
-    *("multicalibration/estimator.py", "multicalibration/model/model_file.py"),
-    *("multicalibration/base_model.py", "multicalibration/model/model.py"),
+    *("multicalibration/estimator.py", "multicalibration/model_file.py"),
+    *("multicalibration/base_model.py", "multicalibration/calibrated_model.py"),
 )
 
 
@@ -134,10 +134,10 @@ def test_no_sentence_in_a_constant_shows_python_either() -> None:
     own = (
         *(
             "release/forecast/guess.py",
-            "tables/dp/choice_by_cell.py",
+            "tables/table_options.py",
             "statistics/",
             "engines/schema.py",
-            "facts/weights.py",
+            "facts/relation.py",
         ),
         # What is printed after a release, or said of a model: no refusal.
         *("inference/bootstrap/calibrated_programme.py", "reports/", "demo/", "facts/budget.py", "ledger/request.py"),

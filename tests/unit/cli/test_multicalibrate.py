@@ -17,9 +17,9 @@ from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.multicalibration import family_of, multicalibration_error, read_model
-from hedgerow.multicalibration.fit import ScoredColumns, records_from
-from hedgerow.multicalibration.groups.columns import records_of
-from hedgerow.multicalibration.model.records import Records
+from hedgerow.multicalibration.calibrated_model import Records
+from hedgerow.multicalibration.calibration_fit import ScoredColumns, records_from
+from hedgerow.multicalibration.family import records_of
 
 GROUPS = {"race": ["A", "B"], "sex": [0, 1]}
 DECLARED = ("--group", "race=A,B", "--group", "sex=0,1", "--label", "y", "--score", "p")
@@ -210,7 +210,7 @@ def test_a_model_that_cannot_be_written_stays_spent(
     def full(model: object, path: object) -> None:
         raise DataError("HG168", rule="full")
 
-    monkeypatch.setattr("hedgerow.multicalibration.model.model_file.write_model", full)
+    monkeypatch.setattr("hedgerow.multicalibration.model_file.write_model", full)
     usual = ("--epsilon", 1, "--relation", "add-remove", "--out", tmp_path / "m.json")
     result = run("multicalibrate", scores, *DECLARED, *usual)
     assert result.exit_code == 6 and result.stderr.startswith("HG604")

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from hedgerow.cli import options
+from hedgerow.cli import shared_options
 from hedgerow.cli.main import app
-from hedgerow.cli.options import filled
+from hedgerow.cli.shared_options import filled
 from hedgerow.mechanisms.laws import LAWS
 from hedgerow.mechanisms.mechanism import priced
-from hedgerow.multicalibration.mechanisms.mechanism import MECHANISMS as CALIBRATIONS
+from hedgerow.multicalibration.calibration_mechanism import MECHANISMS as CALIBRATIONS
 from hedgerow.release.publication.formats import Kind, formats, suffixes
 from hedgerow.statistics.registry import entries
 from hedgerow.testset.mechanisms.choose import MECHANISMS as LOOKS
@@ -50,7 +50,7 @@ def test_a_help_lists_what_is_registered(verb: str) -> None:
     # A name may be broken across two lines.
     shown = "".join(run(*verb.split(), "--help").stdout.split())
     assert [name for name in LISTED[verb] if name not in shown] == []
-    assert [name for name in options._REGISTRIES if f"<{name}" in shown] == []
+    assert [name for name in shared_options._REGISTRIES if f"<{name}" in shown] == []
 
 
 def test_a_law_that_is_registered_later_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +58,7 @@ def test_a_law_that_is_registered_later_is_listed(monkeypatch: pytest.MonkeyPatc
     assert filled("Noise law: auto, <laws>.").endswith(" or another-law.")
 
 
-@pytest.mark.parametrize("name", options._REGISTRIES)
+@pytest.mark.parametrize("name", shared_options._REGISTRIES)
 def test_every_registry_of_a_help_is_there(name: str) -> None:
     shown = filled(f"<{name}{' table' * (name == 'formats')}>")
     assert "<" not in shown and "," in shown

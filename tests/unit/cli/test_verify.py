@@ -13,7 +13,7 @@ from hedgerow.cli.main import app
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import certify
 from hedgerow.mechanisms.mechanism import GeometricCounts
-from hedgerow.multicalibration.model.model import BaseOrigin
+from hedgerow.multicalibration.calibrated_model import BaseOrigin
 
 CERTIFICATE = certify(
     GeometricCounts(2.0, 3), Relation.ADD_REMOVE, unit="row", delta=1e-6, assumptions=["sex: no source given"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hedgerow.demo.population import RECORDS, REGIONS, Survey, draw_survey, true_value
+from hedgerow.demo.run import RECORDS, REGIONS, DemoSurvey, draw_survey, true_value
 
 N = 400_000
 CELLS: list[Mapping[str, object]] = [{}, {"sex": 0}, {"sex": 1}, {"region": "North"}, {"region": "Centre", "sex": 1}]
@@ -25,11 +25,11 @@ ASKED = [
 
 
 @pytest.fixture(scope="module")
-def large() -> Survey:
+def large() -> DemoSurvey:
     return draw_survey(N, seed=77)
 
 
-def in_cell(survey: Survey, cell: Mapping[str, object]) -> NDArray[np.bool_]:
+def in_cell(survey: DemoSurvey, cell: Mapping[str, object]) -> NDArray[np.bool_]:
     inside = np.ones(len(survey.age), dtype=bool)
     for column, value in cell.items():
         inside &= getattr(survey, column) == value
@@ -37,7 +37,7 @@ def in_cell(survey: Survey, cell: Mapping[str, object]) -> NDArray[np.bool_]:
 
 
 def score(
-    survey: Survey, cell: Mapping[str, object], statistic: str, column: str, bounds: tuple[float, float] | None
+    survey: DemoSurvey, cell: Mapping[str, object], statistic: str, column: str, bounds: tuple[float, float] | None
 ) -> float:
     """Return how many standard errors the survey lies from the true value."""
     values = getattr(survey, column)[in_cell(survey, cell)].astype(float)
@@ -47,7 +47,7 @@ def score(
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=str)
-def test_400_000_records_agree_with_the_true_values(large: Survey, cell: Mapping[str, object]) -> None:
+def test_400_000_records_agree_with_the_true_values(large: DemoSurvey, cell: Mapping[str, object]) -> None:
     # 4.9 standard errors: p = 1e-6, two-sided.
     scores = [score(large, cell, *asked) for asked in ASKED]
     assert max(map(abs, scores)) < 4.9, scores
@@ -55,7 +55,7 @@ def test_400_000_records_agree_with_the_true_values(large: Survey, cell: Mapping
     assert abs(share - expected) < 4.9 * math.sqrt(max(expected * (1 - expected), 1e-12) / N) + 1e-12
 
 
-def test_a_truth_without_its_clamp_is_found_out(large: Survey) -> None:
+def test_a_truth_without_its_clamp_is_found_out(large: DemoSurvey) -> None:
     clamped = np.clip(large.income[~np.isnan(large.income)], 20_000, 40_000)
     unclamped_truth = true_value("mean", "income", {}, bounds=(0, math.inf))
     assert abs(clamped.mean() - unclamped_truth) / (clamped.std() / math.sqrt(len(clamped))) > 7.2

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hedgerow.engines.incoming import encoding
-from hedgerow.engines.incoming.encoding import plain_csv
+from hedgerow.engines.incoming import arrivals
+from hedgerow.engines.incoming.arrivals import plain_csv
 from hedgerow.engines.query import Query, ValueOnGrid
 from hedgerow.engines.source import open_source
 from hedgerow.facts.columns import Category, Grid
@@ -76,8 +76,8 @@ def test_what_is_not_plain_comes_through_a_pipe(tmp_path: Path, devices: bool, m
     if not devices:
         real = Path.exists
         monkeypatch.setattr(Path, "exists", lambda self: not str(self).startswith("/dev/fd") and real(self))
-    monkeypatch.setattr(encoding.tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(encoding, "_CHUNK", 7)
+    monkeypatch.setattr(arrivals.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(arrivals, "_CHUNK", 7)
     descriptors, threads = len(list(Path("/dev/fd").iterdir())), threading.active_count()
     place = tmp_path / "people.csv"
     content = b"age,x\r\n" + b"41,\xff\r\n42,b\r" * 5_000
@@ -105,7 +105,7 @@ def test_a_file_that_cannot_be_read_to_its_end_is_refused(tmp_path: Path, monkey
         yield b"age,x\n41,a\n\xff"
         raise OSError("the disk is gone")
 
-    monkeypatch.setattr(encoding, "_chunks", broken)
+    monkeypatch.setattr(arrivals, "_chunks", broken)
     with pytest.raises(OSError, match="disk"), plain_csv(str(place)) as (path, _):
         Path(path).read_bytes()
 

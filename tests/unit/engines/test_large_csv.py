@@ -11,8 +11,8 @@ import pytest
 
 from hedgerow.engines import files
 from hedgerow.engines.files import CsvSource, open_file
-from hedgerow.engines.incoming import encoding
-from hedgerow.engines.incoming.encoding import PlainCsv, plain_csv
+from hedgerow.engines.incoming import arrivals
+from hedgerow.engines.incoming.arrivals import PlainCsv, plain_csv
 
 AWKWARD = ["1", "2.5", "", "é", " 7 ", "#a", "'q", "\\", "a\\", "\0", "\t", ";", "long" * 50]
 
@@ -20,7 +20,7 @@ AWKWARD = ["1", "2.5", "", "é", " 7 ", "#a", "'q", "\\", "a\\", "\0", "\t", ";"
 def loaded(path: Path, in_parallel: bool | None, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
     """Return the number of rows and a hash of all cells in their order."""
     if in_parallel is not None:
-        monkeypatch.setattr(encoding, "_looked_through", lambda path: PlainCsv(path, in_parallel))
+        monkeypatch.setattr(arrivals, "_looked_through", lambda path: PlainCsv(path, in_parallel))
     source = open_file(path)
     assert isinstance(source, CsvSource)
     with files._loaded(source.file, source.header, ["a", "c"]) as connection:
@@ -54,7 +54,7 @@ def test_several_threads_read_the_same_cells(ends: list[str], tmp_path: Path, mo
 def test_one_thread_reads_where_a_cell_may_hold_a_line_end(
     content: bytes, in_parallel: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(encoding, "_CHUNK", 100)
+    monkeypatch.setattr(arrivals, "_CHUNK", 100)
     path = tmp_path / "people.csv"
     path.write_bytes(content)
     with plain_csv(str(path)) as found:

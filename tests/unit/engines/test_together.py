@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 from tests.unit.engines.ten_columns import BOUNDS, COLUMNS, means, query_log, sources
 
 import hedgerow as hg
-from hedgerow.engines import together
+from hedgerow.engines import source
 from hedgerow.engines.query import Indicator, SumsQuery, ValueOnGrid
-from hedgerow.engines.source import Source, open_source
-from hedgerow.engines.together import sums_together
+from hedgerow.engines.source import Source, open_source, sums_together
 from hedgerow.facts.columns import Category, Grid, Missing
 from hedgerow.facts.relation import UnitLimit
 from hedgerow.release.execute import read_histograms
-from hedgerow.resampling.grid_sums import GridSums
+from hedgerow.resampling.counted_values import GridSums
 
 FINE, COARSE = Grid.from_bounds("a", (0, 10), 1), Grid.from_bounds("a", (0, 10), 5)
 VALUES = (ValueOnGrid("a", FINE), ValueOnGrid("a", COARSE), ValueOnGrid("b", FINE), Indicator("c", 1))
@@ -64,8 +63,8 @@ def test_sabotage_what_a_question_needs_is_forgotten(monkeypatch: pytest.MonkeyP
     people = open_source(pyarrow.table(PEOPLE))
     asked = [SumsQuery(VALUES[2:], (((0, 1),),), BY, needed=frozenset(needed)) for needed in ([0, 1], [0])]
     assert all(same(answer, people.sums(query)) for query, answer in sums_together(people, asked).items())
-    among = together._among
-    monkeypatch.setattr(together, "_among", lambda query, *rest: among(replace(query, needed=frozenset()), *rest))
+    among = source._among
+    monkeypatch.setattr(source, "_among", lambda query, *rest: among(replace(query, needed=frozenset()), *rest))
     assert not all(same(answer, people.sums(query)) for query, answer in sums_together(people, asked).items())
 
 

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from hedgerow.find import narrowest
-from hedgerow.find.log_grid import LogGrid
-from hedgerow.find.narrowest import narrowest_bounds
+from hedgerow.find import found
+from hedgerow.find.found import LogGrid, narrowest_bounds
 
 GRID = LogGrid.of(0)
 N, SCALE = 10_000, 20.0  # ε = 0.1 under replace-one
@@ -53,11 +52,11 @@ def test_bounds_hold_nearly_all_values_and_are_not_much_wider_than_needed(name):
 
 
 def test_bounds_that_reach_to_the_outermost_noise_or_cut_off_a_tail_would_be_seen(monkeypatch):
-    monkeypatch.setattr(narrowest, "_DRIFT", 0.0)
-    monkeypatch.setattr(narrowest, "_ALARM", 1.0)  # noise then looks like records
+    monkeypatch.setattr(found, "_DRIFT", 0.0)
+    monkeypatch.setattr(found, "_ALARM", 1.0)  # noise then looks like records
     assert quality(LAWS["normal"]) < 0.5
     monkeypatch.undo()
-    monkeypatch.setattr(narrowest, "_CAUTION", 6.0)
+    monkeypatch.setattr(found, "_CAUTION", 6.0)
     assert quality(LAWS["heavy tails"]) < 0.5
 
 

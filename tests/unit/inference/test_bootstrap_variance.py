@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hedgerow.inference.bootstrap import replicates as variance
-from hedgerow.inference.bootstrap.replicates import Replicates
+from hedgerow.inference.bootstrap import replicate_summary as variance
+from hedgerow.inference.bootstrap.replicate_summary import Replicates
 
 
 def test_poisson_spread_less_its_offset_is_the_sampling_variance() -> None:

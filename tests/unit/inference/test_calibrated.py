@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from hedgerow.inference.bootstrap import calibrated, calibrated_programme
-from hedgerow.inference.bootstrap.calibrated import calibrated_interval, critical_curve
+from hedgerow.inference.bootstrap import calibrated_programme, replicate_intervals
 from hedgerow.inference.bootstrap.calibrated_programme import CAPS, RATES, CriticalCurve
-from hedgerow.inference.bootstrap.replicates import Replicates
-from hedgerow.resampling.n_resamples import LADDER
+from hedgerow.inference.bootstrap.replicate_intervals import calibrated_interval, critical_curve
+from hedgerow.inference.bootstrap.replicate_summary import Replicates
+from hedgerow.resampling.replicates import LADDER
 
 LEVELS = (0.9, 0.95, 0.99)
 
@@ -43,7 +43,7 @@ def test_every_shipped_curve_covers_whatever_the_nuisance(level: float) -> None:
 
 
 def test_every_shipped_rate_covers_and_none_is_solved_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calibrated, "solve", None)
+    monkeypatch.setattr(replicate_intervals, "solve", None)
     for level, k, rate in product(LEVELS, LADDER, RATES):
         curve = critical_curve(k, level=level, rate=rate)
         narrow = CriticalCurve(curve.knots, curve.heights * 0.99, curve.ceiling)

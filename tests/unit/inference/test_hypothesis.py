@@ -19,10 +19,9 @@ from typer.testing import CliRunner
 import hedgerow as hg
 from hedgerow.cli.main import app
 from hedgerow.errors import ParameterError
-from hedgerow.inference.bootstrap.replicates import chi_square_share
+from hedgerow.inference.bootstrap.replicate_summary import chi_square_share
 from hedgerow.inference.estimate import Estimate
-from hedgerow.inference.hypothesis import HypothesisTest
-from hedgerow.inference.region import RecordedRegion
+from hedgerow.inference.region import HypothesisTest, RecordedRegion
 from hedgerow.release.result import Release
 from hedgerow.testing.simulated import release as simulated
 
@@ -75,14 +74,14 @@ def test_the_p_value_is_the_alpha_at_which_the_interval_ends_at_the_value(place:
 def test_a_calibrated_p_value_has_one_digit_and_is_never_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     estimate = replicated()
     # Student's interval in place of the programme's, so that any level is quick.
-    monkeypatch.setattr("hedgerow.inference.hypothesis._SOLVED", "student")
+    monkeypatch.setattr("hedgerow.inference.region._SOLVED", "student")
     estimate = replace(estimate, region=replace(estimate.region, census=True))
     half = estimate.confidence_interval().high - estimate.estimate
     exact = [estimate.test(estimate.estimate + share * half) for share in (-1.7, 0.3, 0.9)]
     assert [one.method for one in exact] == ["student"] * 3
     for one in exact:
         assert float(f"{one.pvalue:.0e}") == one.pvalue
-    monkeypatch.setattr("hedgerow.inference.hypothesis._SOLVED", "")
+    monkeypatch.setattr("hedgerow.inference.region._SOLVED", "")
     finer = [estimate.test(one.value) for one in exact]
     for one, other in zip(exact, finer, strict=True):
         assert 0.49 * one.pvalue < other.pvalue < one.pvalue

@@ -8,16 +8,16 @@ import pytest
 from scipy import stats
 
 from hedgerow.errors import ParameterError
-from hedgerow.inference.bootstrap.calibrated import calibrated_interval
-from hedgerow.inference.bootstrap.intervals import (
+from hedgerow.inference.bootstrap.replicate_intervals import (
     INTERVALS,
+    calibrated_interval,
     conservative_interval,
     file_error_parts,
     file_interval,
     most_conservative_interval,
     unbiased_interval,
 )
-from hedgerow.inference.bootstrap.replicates import Replicates
+from hedgerow.inference.bootstrap.replicate_summary import Replicates
 from hedgerow.inference.region import ReplicateRegion
 
 METHODS = [unbiased_interval, conservative_interval, most_conservative_interval, calibrated_interval, file_interval]

@@ -8,13 +8,13 @@ import pytest
 from hedgerow.errors import ParameterError
 from hedgerow.inference.joint.arithmetic import JointValue, covariance_of
 from hedgerow.inference.joint.estimates import estimate
-from hedgerow.inference.joint.functions import Axis, Mean, Ratio, Total
+from hedgerow.inference.joint.functions import MeanOfTotals, RatioOfTotals, ScaledMean, SumOfTotals
 from hedgerow.inference.joint.totals import JointTotals, SideBySide
 from hedgerow.inference.region import ScoreRegion
 
 N = (300, 500)
-X, Y = Axis(1, 40.0, 40.0), Axis(2, 30.0, 30.0)
-COUNT = Total(Axis(0, 0.0, 1.0), (0.0, math.inf))
+X, Y = ScaledMean(1, 40.0, 40.0), ScaledMean(2, 30.0, 30.0)
+COUNT = SumOfTotals(ScaledMean(0, 0.0, 1.0), (0.0, math.inf))
 
 
 def release(noise_sd: float = 4.0, n: int | None = sum(N), seed: int = 7) -> JointTotals:
@@ -30,7 +30,9 @@ def release(noise_sd: float = 4.0, n: int | None = sum(N), seed: int = 7) -> Joi
 
 
 RELEASE = release()
-AGE, OTHER, YEARS = (JointValue.of(RELEASE, *term) for term in ((0, Mean(X)), (1, Mean(X)), (0, Mean(Y))))
+AGE, OTHER, YEARS = (
+    JointValue.of(RELEASE, *term) for term in ((0, MeanOfTotals(X)), (1, MeanOfTotals(X)), (0, MeanOfTotals(Y)))
+)
 
 
 def test_a_difference_of_two_means_of_the_same_people_knows_their_covariance() -> None:
@@ -53,7 +55,7 @@ def test_cells_of_one_release_are_independent() -> None:
 
 
 def test_a_quotient_of_two_means_is_the_ratio() -> None:
-    made, ratio = AGE / YEARS, estimate(Ratio(X, Y), SideBySide((RELEASE.rows(slice(0, 1)),)))
+    made, ratio = AGE / YEARS, estimate(RatioOfTotals(X, Y), SideBySide((RELEASE.rows(slice(0, 1)),)))
     assert made.estimate == pytest.approx(float(ratio.value[0]))
     assert made.standard_error == pytest.approx(float(ratio.standard_error[0]), rel=0.01)
     ends = ratio.accepted(0.95)
@@ -101,7 +103,7 @@ def test_counts_of_all_cells_add_up_to_a_public_number() -> None:
 
 
 def test_releases_that_may_hold_the_same_people_are_refused() -> None:
-    elsewhere = JointValue.of(release(seed=8), 0, Mean(X))
+    elsewhere = JointValue.of(release(seed=8), 0, MeanOfTotals(X))
     for combine in (lambda: AGE - elsewhere, lambda: elsewhere / AGE, lambda: covariance_of([AGE, elsewhere])):
         with pytest.raises(ParameterError) as refused:
             combine()
@@ -118,7 +120,7 @@ def test_releases_that_may_hold_the_same_people_are_refused() -> None:
 
 def test_what_is_divided_by_noise_is_not_reliable() -> None:
     drowned = release(noise_sd=60.0)
-    difference = JointValue.of(drowned, 0, Mean(X)) - JointValue.of(drowned, 1, Mean(X))
+    difference = JointValue.of(drowned, 0, MeanOfTotals(X)) - JointValue.of(drowned, 1, MeanOfTotals(X))
     made = AGE.of_others() / difference
     assert not made.reliable
     assert ScoreRegion.of(made).ends(0.95)[0] == -math.inf

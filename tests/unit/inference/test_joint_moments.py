@@ -11,42 +11,42 @@ from hedgerow.facts.relation import Relation
 from hedgerow.inference.joint.arithmetic import JointCells, JointValue
 from hedgerow.inference.joint.estimates import JointEstimates, estimate, joint_covariance
 from hedgerow.inference.joint.functions import (
-    Axis,
-    Correlation,
-    Covariance,
-    Deviation,
-    Mean,
-    Ratio,
-    SmoothFunction,
-    Total,
+    CorrelationOfTotals,
+    CovarianceOfTotals,
+    DeviationOfTotals,
+    FunctionOfTotals,
+    MeanOfTotals,
+    RatioOfTotals,
+    ScaledMean,
+    SumOfTotals,
     gradient,
     smooth_function,
     value_of,
 )
 from hedgerow.inference.joint.totals import JointTotals, SideBySide, influence_range, moments_of
-from hedgerow.inference.moments import NoisyMoments, mean_errors, mean_score_test, sum_variance
+from hedgerow.inference.means_and_counts import NoisyMoments, mean_errors, mean_score_test, sum_variance
 from hedgerow.inference.region import ScoreRegion
-from hedgerow.mechanisms.joint.numbers import JointFeature, JointLayout
-from hedgerow.mechanisms.joint.weights import JointWeights
 from hedgerow.mechanisms.joint_moments import joint_moments
+from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
+from hedgerow.mechanisms.joint_sensitivity import JointWeights
 from hedgerow.mechanisms.laws import LAPLACE
-from hedgerow.resampling.grid_sums import GridSums
+from hedgerow.resampling.counted_values import GridSums
 
 RNG = np.random.default_rng(15)
 N = 400
 U = np.clip(RNG.normal(0.1, 0.3, N), -1, 1)
 V = np.clip(0.5 * U + RNG.normal(0.2, 0.2, N), -1, 1)
 POWERS = ((1, 0), (0, 1), (2, 0), (0, 2), (1, 1))
-X, Y = Axis(1, 50.0, 50.0), Axis(2, 8.0, 4.0)
-VARIANCE, OTHER, BOTH = Covariance(X, X, 3), Covariance(Y, Y, 4), Covariance(X, Y, 5)
-FUNCTIONS: list[SmoothFunction] = [
-    Mean(X),
-    Ratio(X, Y),
+X, Y = ScaledMean(1, 50.0, 50.0), ScaledMean(2, 8.0, 4.0)
+VARIANCE, OTHER, BOTH = CovarianceOfTotals(X, X, 3), CovarianceOfTotals(Y, Y, 4), CovarianceOfTotals(X, Y, 5)
+FUNCTIONS: list[FunctionOfTotals] = [
+    MeanOfTotals(X),
+    RatioOfTotals(X, Y),
     VARIANCE,
-    Deviation(VARIANCE),
+    DeviationOfTotals(VARIANCE),
     BOTH,
-    Correlation(BOTH, VARIANCE, OTHER),
-    Total(X),
+    CorrelationOfTotals(BOTH, VARIANCE, OTHER),
+    SumOfTotals(X),
 ]
 
 
@@ -71,7 +71,7 @@ def joint(noise_sd: float = 0.0, law: str = "gaussian", *, shift: float = 0.0, c
     )
 
 
-def read(function: SmoothFunction, totals: JointTotals) -> JointEstimates:
+def read(function: FunctionOfTotals, totals: JointTotals) -> JointEstimates:
     return estimate(function, SideBySide((totals,)))
 
 
@@ -112,7 +112,7 @@ def test_a_mean_is_read_as_everywhere_else(law: str, counted: bool) -> None:
     )
     errors = mean_errors(moments)
     basis = mean_score_test(moments, errors, (50.0, 50.0), noise_law=law, method="moments")
-    made = read(Mean(X), totals)
+    made = read(MeanOfTotals(X), totals)
     assert made.value.tolist() == (50 + 50 * errors.mean).tolist()
     assert made.standard_error.tolist() == np.hypot(50 * errors.sampling_error, 50 * errors.privacy_error).tolist()
     assert np.array(made.accepted(0.9)).tolist() == np.array(basis.accepted(0.9)).tolist()
@@ -120,7 +120,7 @@ def test_a_mean_is_read_as_everywhere_else(law: str, counted: bool) -> None:
     tangent = made.tangent
     assert tangent.sampling[0] == pytest.approx(float((50 * errors.sampling_error[0]) ** 2), rel=1e-9)
     assert tangent.noise[0] == pytest.approx(float((50 * errors.privacy_error[0]) ** 2), rel=1e-9)
-    other = estimate(Ratio(X, Axis(2, 1.0, 0.0)), SideBySide((totals,)))
+    other = estimate(RatioOfTotals(X, ScaledMean(2, 1.0, 0.0)), SideBySide((totals,)))
     low, high = (end[0] for end in other.accepted(0.95))
     first, last = (end[0] for end in made.accepted(0.95))
     assert (high - low) / (last - first) == pytest.approx(1.0, abs=0.04)
@@ -131,7 +131,7 @@ def test_a_sum_of_a_private_part_of_the_records_has_the_error_of_sums() -> None:
     moments = NoisyMoments(totals.count, totals.sums[:, 0], totals.products[:, 0, 0], 5.0, 5.0, 5.0, 0.0)
     for n in (None, 3 * N):
         total = JointTotals(totals.count, totals.sums, totals.products, totals.mixing, "gaussian", n, POWERS)
-        made = read(Total(Axis(1)), total)
+        made = read(SumOfTotals(ScaledMean(1)), total)
         assert made.tangent.sampling[0] == pytest.approx(float(sum_variance(moments, n)[0][0]), rel=0.01)
         assert made.privacy_error[0] == pytest.approx(5.0)
 
@@ -151,7 +151,7 @@ def test_a_user_function_is_the_named_one() -> None:
     columns = {"x": X, "y": Y}
     for function in (lambda t: t["x"] / t["y"], lambda t: math.exp(math.log(t["x"]) - math.log(t["y"]))):
         own = smooth_function(function, columns, (0.0, 25.0))
-        made, named = read(own, joint(4.0, shift=0.5)), read(Ratio(X, Y), joint(4.0, shift=0.5))
+        made, named = read(own, joint(4.0, shift=0.5)), read(RatioOfTotals(X, Y), joint(4.0, shift=0.5))
         assert made.value[0] == pytest.approx(float(named.value[0]))
         assert made.standard_error[0] == pytest.approx(float(named.standard_error[0]), rel=1e-6)
         for end, other in zip(made.accepted(0.95), named.accepted(0.95), strict=True):
@@ -173,7 +173,7 @@ def test_a_user_function_is_the_named_one() -> None:
 )
 def test_what_is_not_smooth_is_refused_before_any_data(function: object) -> None:
     with pytest.raises(ParameterError) as refused:
-        smooth_function(function, {"x": X, "y": Axis(2, 40.0, 40.0)})
+        smooth_function(function, {"x": X, "y": ScaledMean(2, 40.0, 40.0)})
     assert refused.value.code == "HG129"
 
 
@@ -266,13 +266,15 @@ def test_influences_lie_in_their_range() -> None:
 
 def test_the_joint_covariance_has_the_errors_on_its_diagonal_and_correlations_beside() -> None:
     cells = SideBySide((joint(3.0, shift=0.2),))
-    estimates = [estimate(function, cells) for function in (Mean(X), Mean(Y), VARIANCE)]
+    estimates = [estimate(function, cells) for function in (MeanOfTotals(X), MeanOfTotals(Y), VARIANCE)]
     sampling, noise = joint_covariance(estimates)
     for place, made in enumerate(estimates):
         assert sampling[0, place, place] == made.sampling_error[0] ** 2
         assert noise[0, place, place] == made.privacy_error[0] ** 2
     x, y = 50 + 50 * U, 8 + 4 * V
-    exact, _ = joint_covariance([estimate(f, SideBySide((joint(),))) for f in (Mean(X), Mean(Y), VARIANCE)])
+    exact, _ = joint_covariance(
+        [estimate(f, SideBySide((joint(),))) for f in (MeanOfTotals(X), MeanOfTotals(Y), VARIANCE)]
+    )
     assert exact[0, 0, 1] == pytest.approx(np.cov(x, y)[0, 1] / N)
     assert exact[0, 0, 2] == pytest.approx(np.cov(x, (x - x.mean()) ** 2)[0, 1] / N)
     assert noise[0, 0, 1] == 0.0
@@ -295,7 +297,7 @@ def test_moments_are_read_from_a_released_vector() -> None:
     reading = mechanism.reading(moments_of(powers), n=N)
     totals = JointTotals.of_moments(reading.values(exact), reading.mixing, "laplace", n=N, powers=powers)
     x, y = 100 * grid[:, 0] / steps, 4 + 8 * grid[:, 1] / steps
-    made = read(Ratio(X, Y), totals)
+    made = read(RatioOfTotals(X, Y), totals)
     assert made.value[0] == pytest.approx(x.sum() / y.sum())
     error = np.std(x - made.value[0] * y, ddof=1) / y.mean() / math.sqrt(N)
     assert made.sampling_error[0] == pytest.approx(error, rel=0.01)
@@ -320,10 +322,10 @@ def test_a_feature_that_may_be_missing_is_averaged_over_its_own_records(law: str
     sample = np.clip(rng.normal(0.3, 0.3, 10**6), -1, 1)
     weight = 0.7 - 0.4 * (sample > 0.3)
     truth = float(weight @ sample / weight.sum())
-    made = estimate(Mean(Axis(2, base=1)), SideBySide((totals,)))
+    made = estimate(MeanOfTotals(ScaledMean(2, base=1)), SideBySide((totals,)))
     low, high = made.accepted(0.95)
     covered = int(((low <= truth) & (truth <= high)).sum())
     assert stats.binom.cdf(covered, runs, 0.94) > 1e-6
     assert made.standard_error.mean() / made.value.std() == pytest.approx(1.0, abs=0.05)
-    low, high = estimate(Mean(Axis(2)), SideBySide((totals,))).accepted(0.95)
+    low, high = estimate(MeanOfTotals(ScaledMean(2)), SideBySide((totals,))).accepted(0.95)
     assert stats.binom.cdf(int(((low <= truth) & (truth <= high)).sum()), runs, 0.94) < 1e-12

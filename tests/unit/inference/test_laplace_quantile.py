@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from hedgerow.inference.noise_law import noise_quantile, noise_quantiles
+from hedgerow.inference.interval import noise_quantile, noise_quantiles
 
 
 def outside(h: float, sampling: float, noise: float) -> float:

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from hedgerow.accounting.averaged import SummedLaplace
-from hedgerow.inference.noise_law import draws_of, noise_quantiles, quantiles_of
+from hedgerow.inference.interval import draws_of, noise_quantiles, quantiles_of
 from hedgerow.mechanisms.laws import averaged_law
 
 LEVELS = (0.5, 0.9, 0.95, 0.99, 0.9999)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from hedgerow.inference.bootstrap.intervals import INTERVALS
-from hedgerow.inference.bootstrap.replicates import Replicates
+from hedgerow.inference.bootstrap.replicate_intervals import INTERVALS
+from hedgerow.inference.bootstrap.replicate_summary import Replicates
 from hedgerow.inference.region import ReplicateRegion
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hedgerow.errors import ParameterError
-from hedgerow.inference.bootstrap.replicates import Replicates
+from hedgerow.inference.bootstrap.replicate_summary import Replicates
 
 
 def test_it_summarises_as_numpy_does() -> None:

@@ -13,8 +13,8 @@ import pytest
 from hedgerow.errors import HedgerowError, LedgerError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.ledger import checkpoint, file, store
-from hedgerow.ledger.entry import digest
+from hedgerow.ledger import chain, file, store
+from hedgerow.ledger.ledger_entry import digest
 from hedgerow.ledger.store import Ledger, Reserved
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import GaussianNoise, GeometricCounts, Mechanism
@@ -68,11 +68,11 @@ def test_a_ledger_goes_on_from_its_checkpoint_as_if_there_were_none(mix: str, tm
                 assert begins_at(ledger) == (ledger.head.counter if one is path or number > 20 else 0)
                 spend(ledger, number, mix)
         # Without a checkpoint, everything is read and composed from the first link on.
-        (checkpoint._place(plain)).unlink()
+        (chain._place(plain)).unlink()
         with Ledger.open(plain) as ledger:
             assert begins_at(ledger) == 0
             ledger.would_spend(price(MIXES[mix](0)))
-    assert checkpoint._place(path).exists()
+    assert chain._place(path).exists()
     with Ledger.open(path) as quick, Ledger.open(plain) as whole:
         assert begins_at(quick) > 0
         asked = price(MIXES[mix](3))
@@ -115,7 +115,7 @@ def test_no_edit_of_the_file_is_hidden_by_its_checkpoint(
     believed: bool, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = filled(tmp_path / "ledger")
-    whole, place, chance = path.read_bytes(), checkpoint._place(path), random.Random(4)
+    whole, place, chance = path.read_bytes(), chain._place(path), random.Random(4)
     kept = place.read_text()
     if believed:  # the sabotage: a checkpoint that is taken for one of any bytes
         hashed = digest(whole)
@@ -147,7 +147,7 @@ def test_an_edit_that_keeps_the_chain_is_composed_anew(tmp_path: Path) -> None:
 @pytest.mark.parametrize("fault", ["empty", "cut", "edited", "another version", "others may write", "a link", "folder"])
 def test_a_checkpoint_that_cannot_be_believed_is_left_aside(fault: str, tmp_path: Path, cache: Path) -> None:
     path = filled(tmp_path / "ledger")
-    place = checkpoint._place(path)
+    place = chain._place(path)
     text = place.read_text()
     match fault:
         case "empty":
@@ -172,7 +172,7 @@ def test_a_checkpoint_that_cannot_be_believed_is_left_aside(fault: str, tmp_path
 
 
 def test_only_its_owner_may_read_or_write_a_checkpoint(tmp_path: Path, cache: Path) -> None:
-    place = checkpoint._place(filled(tmp_path / "ledger"))
+    place = chain._place(filled(tmp_path / "ledger"))
     assert (cache.stat().st_mode & 0o777, place.stat().st_mode & 0o777) == (0o700, 0o600)
     assert "result 1" not in place.read_text()
 
@@ -220,7 +220,7 @@ def test_an_old_copy_put_back_under_a_process_is_noticed(tmp_path: Path) -> None
 def test_a_checkpoint_forged_in_the_users_own_cache_is_seen_by_verify_alone(tmp_path: Path) -> None:
     """The one hole, which docs/decisions/0007 states: who can write there can do all that the user can."""
     path = filled(tmp_path / "ledger")
-    place, whole = checkpoint._place(path), path.read_bytes()
+    place, whole = chain._place(path), path.read_bytes()
     edited = whole.replace(b"mean", b"sums", 1)
     assert edited != whole
     path.write_bytes(edited)

@@ -23,7 +23,7 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger import file, store
 from hedgerow.ledger.chain import Header
-from hedgerow.ledger.entry import Head, canonical, digest, fingerprint_of
+from hedgerow.ledger.ledger_entry import Head, canonical, digest, fingerprint_of
 from hedgerow.ledger.store import Ledger, Replay, Reserved
 from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.mechanism import GaussianNoise, GeometricCounts, Mechanism

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from hedgerow.accounting.compose import profile_of
+from hedgerow.accounting.dominating_pairs import DiscreteGaussianPair
 from hedgerow.accounting.loss_grid import LossGrid
 from hedgerow.accounting.profile import GaussianProfile
-from hedgerow.accounting.terms import Discrete
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger import total
@@ -169,7 +169,7 @@ def test_a_discrete_gaussian_is_dominated_by_the_continuous_one_it_counts_as(wid
     p = np.exp(-(z**2) / (2 * width**2))
     q = np.exp(-((z - 1) ** 2) / (2 * width**2))
     p, q = p / p.sum(), q / q.sum()
-    square = Discrete(width, times).dominating_square(2.1)
+    square = DiscreteGaussianPair(width, times).dominating_square(2.1)
     assert square is not None
     bound = GaussianProfile(math.sqrt(square))
     if times == 2:

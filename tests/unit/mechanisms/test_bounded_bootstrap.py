@@ -19,9 +19,9 @@ from hedgerow.audit.verdict import audit_mechanism
 from hedgerow.cli.main import app
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.bounded_resamples import bounded, bounded_moments
 from hedgerow.mechanisms.mechanism import BoundedResampled, as_record, from_record
-from hedgerow.mechanisms.resamples.bounded import bounded, bounded_moments
-from hedgerow.mechanisms.resamples.resampled import bootstrap
+from hedgerow.mechanisms.resampled_sums import bootstrap
 from hedgerow.release.forecast.price import price_of
 from hedgerow.resampling.replicates import capped_law, capped_weights
 from hedgerow.testing.simulated import SimulatedNoise

@@ -16,14 +16,14 @@ from hedgerow.audit.verdict import audit_mechanism
 from hedgerow.errors import ParameterError, VerificationError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import certify, mechanism_from_record
-from hedgerow.mechanisms.joint.numbers import JointCoordinate, JointFeature, JointLayout, PartitionBlock
-from hedgerow.mechanisms.joint.weights import JointWeights
 from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
+from hedgerow.mechanisms.joint_numbers import JointCoordinate, JointFeature, JointLayout, PartitionBlock
+from hedgerow.mechanisms.joint_sensitivity import JointWeights
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, AveragedLaplace, Law
 from hedgerow.mechanisms.mechanism import as_record
 from hedgerow.noise.lattice import LatticeNoise, lattice_noise
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.resampling.grid_sums import GridSums
+from hedgerow.resampling.counted_values import GridSums
 from hedgerow.testing.simulated import SimulatedNoise
 
 FAR, NEAR = Relation.REPLACE_ONE, Relation.ADD_REMOVE

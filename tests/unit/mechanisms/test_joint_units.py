@@ -16,13 +16,12 @@ import pytest
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.joint.numbers import JointCoordinate, JointFeature, JointLayout
-from hedgerow.mechanisms.joint.units import unit_cost
-from hedgerow.mechanisms.joint.weights import JointWeights
 from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
+from hedgerow.mechanisms.joint_numbers import JointCoordinate, JointFeature, JointLayout
+from hedgerow.mechanisms.joint_sensitivity import JointWeights, unit_cost
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law
 from hedgerow.noise.lattice import lattice_noise
-from hedgerow.resampling.grid_sums import GridSums
+from hedgerow.resampling.counted_values import GridSums
 
 FAR, NEAR = Relation.REPLACE_ONE, Relation.ADD_REMOVE
 # columns, steps of their grids, cells, limit of rows

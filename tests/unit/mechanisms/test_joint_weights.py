@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.joint.weights import JointWeights
+from hedgerow.mechanisms.joint_sensitivity import JointWeights
 
 FAR, NEAR = Relation.REPLACE_ONE, Relation.ADD_REMOVE
 INTERIOR = (-1.0, -0.6, 0.0, 0.4, 1.0)

@@ -9,22 +9,21 @@ from typing import ClassVar, Literal
 import numpy as np
 import pytest
 
-from hedgerow.accounting.terms import Pure, Term
+from hedgerow.accounting.dominating_pairs import DominatingPair, PureDPPair
 from hedgerow.audit import campaign
 from hedgerow.audit.campaign import run_campaign
+from hedgerow.audit.faults import mutants
 from hedgerow.audit.law import off_lattice
-from hedgerow.audit.mutants import mutants
 from hedgerow.errors import UncertifiedError, VerificationError
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.total import RunningTotal
 from hedgerow.mechanisms.certificate import Certificate, certify, mechanism_from_record
-from hedgerow.mechanisms.description import Floats, Neighbours, Quote, Record, Score, Single, Specimen
+from hedgerow.mechanisms.interface import AtomicMechanism, AuditRecord, Floats, Neighbours, Quote, Score, Specimen
 from hedgerow.mechanisms.mechanism import as_record, kinds, priced, specimens
-from hedgerow.multicalibration.mechanisms.mechanism import MECHANISMS, mechanism_class
-from hedgerow.noise.lattice import require_positive
-from hedgerow.noise.source import NoiseSource
+from hedgerow.multicalibration.calibration_mechanism import MECHANISMS, mechanism_class
+from hedgerow.noise.lattice import NoiseSource, require_positive
 from hedgerow.release.forecast.price import price_of
-from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.counted_values import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
 from hedgerow.testset.mechanisms.choose import _KINDS as LOOKS
 
@@ -33,7 +32,7 @@ NUMBERS = ("gaussian", "laplace", "averaged-laplace")  # priced, never drawn: th
 
 
 @dataclass(frozen=True, slots=True)
-class ToldBit(Single):
+class ToldBit(AtomicMechanism):
     """One bit, which is flipped with chance 1/(1 + e^ε): randomised response, under replace-one."""
 
     epsilon: float
@@ -60,17 +59,17 @@ class ToldBit(Single):
     def specimens(cls) -> tuple[Specimen, ...]:
         return (Specimen("a told bit", cls(1.0), FAR, 0.0),)
 
-    def terms(self, relation: Relation) -> tuple[Term, ...]:
-        return (Pure(self.claimed * self.epsilon),) if relation is FAR else super(ToldBit, self).terms(relation)
+    def terms(self, relation: Relation) -> tuple[DominatingPair, ...]:
+        return (PureDPPair(self.claimed * self.epsilon),) if relation is FAR else super(ToldBit, self).terms(relation)
 
     def worst_pairs(self, relation: Relation) -> tuple[Neighbours, ...]:
-        return (Neighbours("another bit", Record(0, 1), Record(0, 0), 1),)
+        return (Neighbours("another bit", AuditRecord(0, 1), AuditRecord(0, 0), 1),)
 
     def outputs(self, data: Histogram, n: int, noise: NoiseSource) -> Floats:
         flips = noise.generator().random(n) < self.flipped
         return (flips ^ bool(data.index[0])).astype(np.float64).reshape(n, 1, 1)
 
-    def change(self, record: Record) -> Score:
+    def change(self, record: AuditRecord) -> Score:
         return lambda x: (2 * record.index - 1) * (x[:, 0] - 0.5) * self.epsilon
 
 
@@ -129,7 +128,7 @@ def test_without_the_registry_its_record_is_none() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten(Single):
+class Forgotten(AtomicMechanism):
     """A mechanism that the audit was not told how to attack."""
 
     type: Literal["forgotten"] = "forgotten"
@@ -142,7 +141,7 @@ def test_a_mechanism_without_a_specimen_stops_every_campaign(monkeypatch: pytest
 
 
 @pytest.mark.parametrize("kind", kinds().values(), ids=kinds())
-def test_every_registered_mechanism_is_attacked_as_a_record_states_it(kind: type[Single]) -> None:
+def test_every_registered_mechanism_is_attacked_as_a_record_states_it(kind: type[AtomicMechanism]) -> None:
     own = kind.specimens()
     assert own and {type(one.mechanism) for one in own} == {kind}
     for one in own:
@@ -165,5 +164,5 @@ def test_what_products_draw_with_is_registered() -> None:
 
 
 def test_every_kind_has_one_name_and_answers_for_itself() -> None:
-    assert len(kinds()) >= 20 and all(kind.terms is not Single.terms for kind in kinds().values())
+    assert len(kinds()) >= 20 and all(kind.terms is not AtomicMechanism.terms for kind in kinds().values())
     assert all(priced()[str(kind.price_name)] is kind for kind in kinds().values() if kind.price_name)

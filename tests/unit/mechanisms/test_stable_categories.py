@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from hedgerow.accounting.compose import profile_of
-from hedgerow.audit.attack import threshold_attack
-from hedgerow.audit.score import likelihood_ratio
+from hedgerow.audit.attack import likelihood_ratio, threshold_attack
 from hedgerow.audit.verdict import audit_mechanism, sampler_of
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import as_record, from_record
-from hedgerow.mechanisms.stable_categories import HIDDEN, StableCategories
+from hedgerow.mechanisms.noisy_counts import HIDDEN, StableCategories
 from hedgerow.testing.simulated import SimulatedNoise
 
 NEAR, FAR = Relation.ADD_REMOVE, Relation.REPLACE_ONE

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from hedgerow.accounting.compose import profile_of
-from hedgerow.accounting.terms import Term
+from hedgerow.accounting.dominating_pairs import DominatingPair
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import certify
-from hedgerow.mechanisms.counts import GaussianCounts, GeometricCounts
+from hedgerow.mechanisms.histograms import TreeCounts, tree_counts
 from hedgerow.mechanisms.laws import Additive
 from hedgerow.mechanisms.mechanism import as_record, from_record
-from hedgerow.mechanisms.tree_counts import TreeCounts, tree_counts
+from hedgerow.mechanisms.noisy_counts import GaussianCounts, GeometricCounts
 from hedgerow.testing.simulated import SimulatedNoise
 
 NEAR, FAR = Relation.ADD_REMOVE, Relation.REPLACE_ONE
@@ -148,7 +148,7 @@ def test_what_is_no_tree_is_refused(branching, widths, leaves):
 
 @dataclass(frozen=True, slots=True)
 class _OneLevelUnpriced(TreeCounts):
-    def terms(self, relation: Relation) -> tuple[Term, ...]:
+    def terms(self, relation: Relation) -> tuple[DominatingPair, ...]:
         return tuple(
             self.noise_law.count_term(width, times)
             for width, times in list(zip(self.widths, self.touched(relation), strict=True))[1:]

@@ -27,9 +27,9 @@ from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
 from hedgerow.multicalibration import Multicalibrator
 from hedgerow.multicalibration.base_model import scores_of
-from hedgerow.multicalibration.groups.columns import records_of
-from hedgerow.multicalibration.model.model import CONSENT
-from hedgerow.multicalibration.model.model_file import model_from_text, model_text
+from hedgerow.multicalibration.calibrated_model import CONSENT
+from hedgerow.multicalibration.family import records_of
+from hedgerow.multicalibration.model_file import model_from_text, model_text
 from hedgerow.multicalibration.report import report_of
 from hedgerow.reports.verify.verification import verify_record
 from hedgerow.testing.published import NoPrivacy

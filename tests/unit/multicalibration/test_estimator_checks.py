@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hedgerow.multicalibration import Multicalibrator
-from hedgerow.multicalibration.model.model import CONSENT
+from hedgerow.multicalibration.calibrated_model import CONSENT
 from hedgerow.testing.published import NoPrivacy
 
 NO_WEIGHTS = "a private fit refuses sample weights: no bound on them is certified (HG424)"

@@ -13,22 +13,20 @@ import pytest
 
 from hedgerow.errors import DataError, ParameterError
 from hedgerow.multicalibration import cuts, family_of, masks, read_model, write_model
-from hedgerow.multicalibration.apply_file import apply_to_file
-from hedgerow.multicalibration.groups.columns import records_of
-from hedgerow.multicalibration.groups.family import Family
-from hedgerow.multicalibration.model.model import Model, Patch, Patches, Shifts
-from hedgerow.multicalibration.model.records import ScoreBins
+from hedgerow.multicalibration.calibrated_model import CalibratedModel, Patch, Patches, ScoreBins, Shifts
+from hedgerow.multicalibration.family import Family, records_of
+from hedgerow.multicalibration.model_file import apply_to_file
 
 
-def shifted(family: Family, score: str | None = "p") -> Model:
+def shifted(family: Family, score: str | None = "p") -> CalibratedModel:
     shift = np.random.default_rng(1).normal(0.0, 0.1, (family.atoms, 4))
     made = Shifts(ScoreBins(4).edges, shift, 0.001, 0.999)
-    return Model(family, (0, 1), (made,), 10, "table", (None,), (None,), None, score)
+    return CalibratedModel(family, (0, 1), (made,), 10, "table", (None,), (None,), None, score)
 
 
-def patched(family: Family) -> Model:
+def patched(family: Family) -> CalibratedModel:
     rounds = (Patch(np.array([[1, 2], [0, 2]]), np.array([150_000, -20_000])), Patch(np.array([[0, 3]]), np.array([7])))
-    return Model(family, ("no", "yes"), (Patches(10, rounds),), 10, "rounds", (None,), (None,), None, "p")
+    return CalibratedModel(family, ("no", "yes"), (Patches(10, rounds),), 10, "rounds", (None,), (None,), None, "p")
 
 
 @pytest.mark.parametrize(
@@ -137,7 +135,7 @@ def test_everything_but_the_estimator_works_without_scikit_learn() -> None:
 import sys
 sys.modules["sklearn"] = None
 from hedgerow.multicalibration import family_of, multicalibration_error, read_model
-from hedgerow.multicalibration.fit import fit_from_source
+from hedgerow.multicalibration.calibration_fit import fit_from_source
 import hedgerow.cli.main
 try:
     from hedgerow.multicalibration import Multicalibrator

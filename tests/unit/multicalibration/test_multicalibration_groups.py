@@ -9,8 +9,8 @@ import pytest
 
 from hedgerow.errors import DataError, ParameterError, UncertifiedError
 from hedgerow.multicalibration import cuts, family_of, masks
-from hedgerow.multicalibration.groups.columns import records_of
-from hedgerow.multicalibration.model.records import Records, fold_classes
+from hedgerow.multicalibration.calibrated_model import Records, fold_classes
+from hedgerow.multicalibration.family import records_of
 
 PEOPLE = {"race": ["A", "B", "C", "A"], "sex": [0, 1, 1, None], "age": [29.0, 30.0, np.nan, 70.0]}
 FAMILY = family_of({"race": ["A", "B"], "sex": [0, 1], "age": cuts(30, 50)})

@@ -8,18 +8,17 @@ import pytest
 from numpy.typing import NDArray
 
 from hedgerow.accounting.compose import profile_of
-from hedgerow.cli.options import filled
-from hedgerow.cli.verbs.multicalibrate import multicalibrate
+from hedgerow.cli.shared_options import filled
+from hedgerow.cli.verbs.calibrating import multicalibrate
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import Composition, GeometricCounts, parts_of
 from hedgerow.multicalibration import family_of, multicalibration_error
-from hedgerow.multicalibration.groups.columns import records_of
-from hedgerow.multicalibration.mechanisms.mechanism import MECHANISMS, Setting, mechanism_class, mechanism_named
-from hedgerow.multicalibration.mechanisms.table import Table, exact_places
-from hedgerow.multicalibration.model.model import Patches, Shifts
-from hedgerow.multicalibration.model.records import HIGH, LOW, Records, ScoreBins
+from hedgerow.multicalibration.calibrated_model import HIGH, LOW, Patches, Records, ScoreBins, Shifts
+from hedgerow.multicalibration.calibration_mechanism import MECHANISMS, Setting, mechanism_class, mechanism_named
+from hedgerow.multicalibration.count_table import CountTable, exact_places
+from hedgerow.multicalibration.family import records_of
 from hedgerow.testing.published import NoPrivacy
 from hedgerow.testing.simulated import SimulatedNoise
 
@@ -80,13 +79,13 @@ def test_after_none_every_large_cell_is_calibrated() -> None:
 
 def test_the_table_counts_each_record_once() -> None:
     X, p, y = population(2000, 3)
-    counts = Table().counts(records(X, p, y))
+    counts = CountTable().counts(records(X, p, y))
     assert counts.sum() == 2000 and counts.shape == (FAMILY.atoms * 40, 2)
     bins = ScoreBins(40)
     for row in range(0, 2000, 97):
         atom = FAMILY.atom_codes(FAMILY.classes(records_of(X[row : row + 1])))[0]
         cell = atom * 40 + bins.of(p[row : row + 1])[0]
-        fewer = Table().counts(records(np.delete(X, row, 0), np.delete(p, row), np.delete(y, row)))
+        fewer = CountTable().counts(records(np.delete(X, row, 0), np.delete(p, row), np.delete(y, row)))
         moved = np.argwhere(counts != fewer)
         assert moved.tolist() == [[cell, y[row]]] and (counts - fewer).sum() == 1
 
@@ -95,7 +94,7 @@ def test_the_table_counts_each_record_once() -> None:
 @pytest.mark.parametrize("models", [1, 3])
 def test_the_price_is_met_and_hardly_missed(relation: Relation, touched: int, models: int) -> None:
     setting = dataclasses.replace(SETTING, relation=relation, n=100, models=models)
-    described = Table().describe(setting, Budget(0.7, 0.0))
+    described = CountTable().describe(setting, Budget(0.7, 0.0))
     assert isinstance(described, Composition)
     counts, places = described.parts
     assert isinstance(counts, GeometricCounts) and isinstance(places, GeometricCounts)
@@ -108,37 +107,39 @@ def test_the_price_is_met_and_hardly_missed(relation: Relation, touched: int, mo
 
 def test_bins_become_coarser_with_atoms_and_a_table_too_large_is_refused() -> None:
     def bins(values: int) -> int:
-        return Table().score_bins(family_of({"a": range(values)})).count
+        return CountTable().score_bins(family_of({"a": range(values)})).count
 
     assert (bins(9), bins(999), bins(9999)) == (40, 20, 10)
     with pytest.raises(UncertifiedError) as refused:
-        Table().describe(Setting(family_of({"a": range(30_000)}, depth=1), Relation.ADD_REMOVE, None), Budget(1.0, 0.0))
+        CountTable().describe(
+            Setting(family_of({"a": range(30_000)}, depth=1), Relation.ADD_REMOVE, None), Budget(1.0, 0.0)
+        )
     assert refused.value.code == "HG421"
     two = family_of({"a": range(200), "b": range(200)}, depth=1)
     with pytest.raises(UncertifiedError) as refused:
-        Table().describe(Setting(two, Relation.ADD_REMOVE, None), Budget(1.0, 0.0))
+        CountTable().describe(Setting(two, Relation.ADD_REMOVE, None), Budget(1.0, 0.0))
     assert refused.value.code == "HG422"
 
 
 def test_a_table_mends_what_is_wrong_and_leaves_what_is_right() -> None:
     X, p, y = population(40_000, 4)
-    described = Table().describe(SETTING, Budget(1.0, 0.0))
-    fitted = Table().run(SETTING, described, records(X, p, y), SimulatedNoise(5))
+    described = CountTable().describe(SETTING, Budget(1.0, 0.0))
+    fitted = CountTable().run(SETTING, described, records(X, p, y), SimulatedNoise(5))
     X, p, y = population(40_000, 5)
     made = fitted.calibration.apply(FAMILY, FAMILY.classes(records_of(X)), p)
     before, after = (multicalibration_error(y, q, {0: [0, 1, 2], 1: [0, 1]}, X=X) for q in (p, made))
     assert before > 0.012 and after < 0.005
     right = (np.random.default_rng(6).random(40_000) < p).astype(np.int64)
-    kept = Table().run(SETTING, described, records(X, p, right), SimulatedNoise(7)).calibration
+    kept = CountTable().run(SETTING, described, records(X, p, right), SimulatedNoise(7)).calibration
     assert isinstance(kept, Shifts) and (kept.shift != 0).mean() < 0.12
 
 
 def test_a_table_of_noise_alone_moves_nearly_nothing() -> None:
     """No record at all: with 360 cells × several groups, 2.5 sd is passed by chance now and then."""
-    described = Table().describe(SETTING, Budget(1.0, 0.0))
+    described = CountTable().describe(SETTING, Budget(1.0, 0.0))
     nobody = records(np.zeros((0, 2), dtype=np.int64), np.zeros(0), np.zeros(0, dtype=np.int64))
     for seed in range(5):
-        fitted = Table().run(SETTING, described, nobody, SimulatedNoise(seed))
+        fitted = CountTable().run(SETTING, described, nobody, SimulatedNoise(seed))
         assert isinstance(fitted.calibration, Shifts) and (np.abs(fitted.calibration.shift) > 0.2).mean() < 0.02
 
 
@@ -148,7 +149,9 @@ def test_scores_of_few_values_that_are_right_stay_so(values: list[float]) -> Non
     rng = np.random.default_rng(2)
     X, p = rng.integers(0, 2, (100_000, 2)), rng.choice(values, 100_000)
     y = (rng.random(100_000) < p).astype(np.int64)
-    fitted = Table().run(SETTING, Table().describe(SETTING, Budget(1.0, 0.0)), records(X, p, y), SimulatedNoise(3))
+    fitted = CountTable().run(
+        SETTING, CountTable().describe(SETTING, Budget(1.0, 0.0)), records(X, p, y), SimulatedNoise(3)
+    )
     made = fitted.calibration.apply(FAMILY, FAMILY.classes(records_of(X)), p)
     assert np.abs(made - np.clip(p, LOW, HIGH)).mean() < 0.002
     assert fitted.before is not None
@@ -193,7 +196,7 @@ def test_a_calibration_without_privacy_is_not_asked_for_by_name() -> None:
     assert mechanism_named(NoPrivacy()).name == "none"
 
 
-@pytest.mark.parametrize("wrong", ["tabel", Table, 3])
+@pytest.mark.parametrize("wrong", ["tabel", CountTable, 3])
 def test_what_is_no_mechanism_is_refused(wrong: object) -> None:
     with pytest.raises(ParameterError) as refused:
         mechanism_named(wrong)

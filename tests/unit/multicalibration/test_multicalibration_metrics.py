@@ -17,11 +17,11 @@ from hedgerow.multicalibration import (
     noise_floor,
     residuals_of,
 )
-from hedgerow.multicalibration.fit import model_of
-from hedgerow.multicalibration.groups.columns import records_of
-from hedgerow.multicalibration.mechanisms.mechanism import Setting
-from hedgerow.multicalibration.mechanisms.table import Table
-from hedgerow.multicalibration.model.records import Records
+from hedgerow.multicalibration.calibrated_model import Records
+from hedgerow.multicalibration.calibration_fit import model_of
+from hedgerow.multicalibration.calibration_mechanism import Setting
+from hedgerow.multicalibration.count_table import CountTable
+from hedgerow.multicalibration.family import records_of
 from hedgerow.multicalibration.report import Report, floor_of, report_of
 from hedgerow.testing.published import NoPrivacy
 from hedgerow.testing.simulated import SimulatedNoise
@@ -94,7 +94,7 @@ def test_what_does_not_fit_is_refused(arguments: Any, code: str) -> None:
 def report(private: bool, n: int = 20_000) -> Report:
     X, p, y = people(n, 5)
     records = Records.of(FAMILY, FAMILY.classes(records_of(X)), p**2, y)
-    mechanism = Table() if private else NoPrivacy()
+    mechanism = CountTable() if private else NoPrivacy()
     described = mechanism.describe(SETTING, Budget(1.0, 0.0))
     fitted = mechanism.run(SETTING, described, records, SimulatedNoise(6))
     return dataclasses.replace(report_of(model_of([fitted], mechanism.name, SETTING, (0, 1), None)), private=private)
@@ -115,7 +115,7 @@ def test_intervals_of_residuals_hold_about_as_often_as_they_say(private: bool) -
     for seed in range(40):
         X, p, y = people(4000, seed)
         records = Records.of(FAMILY, FAMILY.classes(records_of(X)), p, y)
-        mechanism = Table() if private else NoPrivacy()
+        mechanism = CountTable() if private else NoPrivacy()
         described = mechanism.describe(SETTING, Budget(1.0, 0.0))
         fitted = mechanism.run(SETTING, described, records, SimulatedNoise(seed))
         made = report_of(model_of([fitted], mechanism.name, SETTING, (0, 1), None))
@@ -127,9 +127,9 @@ def test_intervals_of_residuals_hold_about_as_often_as_they_say(private: bool) -
 
 
 def test_a_cell_within_its_noise_says_so() -> None:
-    described = Table().describe(SETTING, Budget(1.0, 0.0))
+    described = CountTable().describe(SETTING, Budget(1.0, 0.0))
     nobody = Records.of(FAMILY, np.zeros((0, 1), dtype=np.int64), np.zeros(0), np.zeros(0, dtype=np.int64))
-    fitted = Table().run(SETTING, described, nobody, SimulatedNoise(1))
+    fitted = CountTable().run(SETTING, described, nobody, SimulatedNoise(1))
     cells = report_of(model_of([fitted], "table", SETTING, (0, 1), None)).cells()
     unknown = [cell for cell in cells if not cell.reliable]
     assert len(unknown) > 20 and all(cell.low == -cell.score and cell.high == 1 - cell.score for cell in unknown)

@@ -25,9 +25,9 @@ from hedgerow.errors import BudgetExceeded, DataError, LedgerError, ParameterErr
 from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
 from hedgerow.multicalibration import Multicalibrator, cuts, masks, multicalibration_error, read_model, write_model
-from hedgerow.multicalibration import fit as fitting
-from hedgerow.multicalibration.groups.columns import records_of
-from hedgerow.multicalibration.model.model import CONSENT
+from hedgerow.multicalibration import calibration_fit as fitting
+from hedgerow.multicalibration.calibrated_model import CONSENT
+from hedgerow.multicalibration.family import records_of
 from hedgerow.release import spend
 from hedgerow.testing.published import NoPrivacy
 
@@ -208,13 +208,13 @@ def test_a_private_fit_depends_on_the_records_through_the_released_table_alone(
     class Aimed:
         def __init__(self, X: pd.DataFrame, y: np.ndarray) -> None:
             from hedgerow.multicalibration import family_of
-            from hedgerow.multicalibration.groups.columns import records_of
-            from hedgerow.multicalibration.mechanisms.table import Table, exact_places
-            from hedgerow.multicalibration.model.records import Records
+            from hedgerow.multicalibration.calibrated_model import Records
+            from hedgerow.multicalibration.count_table import CountTable, exact_places
+            from hedgerow.multicalibration.family import records_of
 
             family = family_of(GROUPS)
             records = Records.of(family, family.classes(records_of(X)), X["score"].to_numpy(), y)
-            exact = Table().counts(records).ravel(), exact_places(records, Table().score_bins(family))
+            exact = CountTable().counts(records).ravel(), exact_places(records, CountTable().score_bins(family))
             self.noise = wanted - np.concatenate(exact)
 
         def two_sided_geometric(self, scale: float, size: int) -> np.ndarray:

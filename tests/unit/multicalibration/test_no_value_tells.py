@@ -30,9 +30,9 @@ from sklearn.linear_model import LogisticRegression
 
 from hedgerow.cli.main import app
 from hedgerow.multicalibration import Multicalibrator, cuts, masks, read_model, write_model
-from hedgerow.multicalibration.apply_file import apply_to_file
-from hedgerow.multicalibration.groups.columns import records_of
-from hedgerow.multicalibration.groups.groups import Categories
+from hedgerow.multicalibration.declared_groups import CategoryGroups
+from hedgerow.multicalibration.family import records_of
+from hedgerow.multicalibration.model_file import apply_to_file
 
 N = 40
 HUGE = 10**400
@@ -148,7 +148,7 @@ def fit_of(role: str, mechanism: str, base: Any, *, mask: bool) -> Callable[[pd.
     if role == "feature":
         settings = {"estimator": base}
     if role == "score and groups":
-        of_each_kind = [Categories("a", (0, 1)), cuts(0.5)("a"), odd_predicate, *(masks("a") if mask else ())]
+        of_each_kind = [CategoryGroups("a", (0, 1)), cuts(0.5)("a"), odd_predicate, *(masks("a") if mask else ())]
         settings = {"score_column": "a", "groups": of_each_kind}
     clf = Multicalibrator(mechanism=mechanism, relation="replace-one", epsilon=1.0, **settings)
     return lambda X, y: copy.copy(clf).fit(X, y)
@@ -246,14 +246,14 @@ def test_a_missing_cell_moves_no_other_record(kind: str) -> None:
     found = []
     for last in (cells[-1], None):
         column = make([*cells[:-1], last]) if make else pd.Series([*cells[:-1], last], dtype=kind)
-        found.append(Categories("a", (cells[0], cells[1])).codes(records_of(pd.DataFrame({"a": column}))).tolist())
+        found.append(CategoryGroups("a", (cells[0], cells[1])).codes(records_of(pd.DataFrame({"a": column}))).tolist())
     assert (found[0][:3] == found[1][:3] and (found[0] == [0, 1, 2, 2]) == large) or kind in ("Float32", "category")
 
 
 def test_nor_in_polars_and_arrow() -> None:
     for whole in ([2**53, 2**53 + 1, 7], [2**53, 2**53 + 1, None]):
         for frame in (pl.DataFrame({"a": whole}), pa.table({"a": whole})):
-            assert Categories("a", (2**53, 2**53 + 1)).codes(records_of(frame)).tolist() == [0, 1, 2]
+            assert CategoryGroups("a", (2**53, 2**53 + 1)).codes(records_of(frame)).tolist() == [0, 1, 2]
 
 
 @pytest.fixture(scope="module")

@@ -10,19 +10,16 @@ from hedgerow.engines.source import open_source
 from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.adaptive.sparse_vector import SparseVector, sparse_vector
+from hedgerow.mechanisms.sparse_vector import SparseVector, sparse_vector
 from hedgerow.multicalibration import Multicalibrator
-from hedgerow.multicalibration.fit import ScoredColumns, records_from
-from hedgerow.multicalibration.groups.columns import records_of
-from hedgerow.multicalibration.groups.family import Family
-from hedgerow.multicalibration.groups.groups import Categories, Disjoint, Predicate
-from hedgerow.multicalibration.mechanisms.cells import exact_cells
-from hedgerow.multicalibration.mechanisms.input_perturbation import InputPerturbation
-from hedgerow.multicalibration.mechanisms.mechanism import Setting
-from hedgerow.multicalibration.mechanisms.numeric_sparse import NumericSparse
-from hedgerow.multicalibration.mechanisms.rounds import Rounds
-from hedgerow.multicalibration.mechanisms.table import Table
-from hedgerow.multicalibration.model.records import Records
+from hedgerow.multicalibration.calibrated_model import Records
+from hedgerow.multicalibration.calibration_fit import ScoredColumns, records_from
+from hedgerow.multicalibration.calibration_mechanism import Setting
+from hedgerow.multicalibration.count_table import CountTable
+from hedgerow.multicalibration.declared_groups import CategoryGroups, Disjoint, Predicate
+from hedgerow.multicalibration.family import Family, records_of
+from hedgerow.multicalibration.input_perturbation import InputPerturbation
+from hedgerow.multicalibration.rounds import NumericSparse, Rounds, exact_cells
 from hedgerow.testing.simulated import SimulatedNoise
 
 
@@ -32,7 +29,7 @@ def test_an_odd_cell_leaves_the_groups_of_other_records_alone(odd: object, form:
     scores, classes = [0.5] * 5, [0, 1, 1, 0, odd]
     records = {0: scores, 1: classes} if form == "columns" else [[s, c] for s, c in zip(scores, classes, strict=True)]
     found = records_of(records)
-    assert Categories(1, (0, 1)).codes(found).tolist() == [0, 1, 1, 0, 2]
+    assert CategoryGroups(1, (0, 1)).codes(found).tolist() == [0, 1, 1, 0, 2]
     assert Disjoint((1,)).codes(found).tolist()[:4] == [1, 0, 0, 1]
 
 
@@ -52,11 +49,11 @@ class _Seen:
         self.records: Records | None = None
 
     def describe(self, setting: Setting, budget: Budget) -> object:
-        return Table().describe(setting, budget)
+        return CountTable().describe(setting, budget)
 
     def run(self, setting: Setting, described: object, records: Records, noise: object) -> object:
         self.records = records
-        return Table().run(setting, described, records, SimulatedNoise(1))
+        return CountTable().run(setting, described, records, SimulatedNoise(1))
 
 
 @pytest.mark.parametrize("odd", ["x", True])
@@ -86,7 +83,7 @@ def test_a_score_that_is_no_number_fails_no_fit(odd: object) -> None:
 @pytest.mark.parametrize("views", [1.0, 0.5])
 def test_a_record_that_is_left_out_is_randomised_like_any_other(views: float) -> None:
     """The number of randomised records is n, whoever has no label: sums of bits lie where those of n records do."""
-    family = Family((Categories("sex", (0, 1)),), depth=1)
+    family = Family((CategoryGroups("sex", (0, 1)),), depth=1)
 
     def ones(labels: list[int | None], seed: int) -> list[float]:
         table = pyarrow.table({"p": [0.25] * 6, "sex": [0, 1] * 3, "y": pyarrow.array(labels, pyarrow.int64())})
@@ -136,7 +133,7 @@ def test_a_threshold_is_a_finite_number(threshold: float) -> None:
 
 def test_one_record_moves_the_cells_of_rounds_by_what_is_priced() -> None:
     """All pairs of records on a coarse set of scores, two attributes: the exact movement never exceeds μ."""
-    family = Family((Categories("a", (0, 1)), Categories("b", (0, 1))), depth=2)
+    family = Family((CategoryGroups("a", (0, 1)), CategoryGroups("b", (0, 1))), depth=2)
     public = Setting(family, Relation.REPLACE_ONE, 1, n_buckets=3)
     described = Rounds(rounds=1).describe(public, Budget(1.0, 1e-6))
     scores = [0.0, 0.2, 1 / 3, 0.5, 0.999999, 1.0]

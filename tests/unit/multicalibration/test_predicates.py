@@ -23,10 +23,9 @@ from hedgerow.multicalibration import (
     multicalibration_error,
     noise_floor,
 )
-from hedgerow.multicalibration.groups.columns import RecordColumns, records_of
-from hedgerow.multicalibration.groups.elementwise import FAILED, ElementwiseColumn, values_in
-from hedgerow.multicalibration.groups.family import Family
-from hedgerow.multicalibration.model.model_file import model_from_text, model_text
+from hedgerow.multicalibration.family import Family, RecordColumns, records_of
+from hedgerow.multicalibration.model_file import model_from_text, model_text
+from hedgerow.multicalibration.predicates import FAILED, ElementwiseColumn, values_in
 
 N = 60
 NAN = float("nan")

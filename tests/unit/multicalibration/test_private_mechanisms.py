@@ -14,18 +14,18 @@ from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import HistogramRounds, SparseVector, parts_of
-from hedgerow.multicalibration.groups.family import Family, group_classes, spread_to_patterns, sum_by_group
-from hedgerow.multicalibration.groups.groups import Categories, Cuts
-from hedgerow.multicalibration.mechanisms.cells import NoisyCells, exact_cells, shifts_of
-from hedgerow.multicalibration.mechanisms.input_perturbation import InputPerturbation
-from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Setting
-from hedgerow.multicalibration.mechanisms.numeric_sparse import NumericSparse
-from hedgerow.multicalibration.mechanisms.rounds import Rounds
-from hedgerow.multicalibration.model.records import STEPS, Records, bucket_of
+from hedgerow.multicalibration.calibrated_model import STEPS, Records, bucket_of
+from hedgerow.multicalibration.calibration_mechanism import CalibrationMechanism, Setting
+from hedgerow.multicalibration.declared_groups import CategoryGroups, Cuts
+from hedgerow.multicalibration.family import Family, group_classes, spread_to_patterns, sum_by_group
+from hedgerow.multicalibration.input_perturbation import InputPerturbation
+from hedgerow.multicalibration.rounds import NoisyCells, NumericSparse, Rounds, exact_cells, shifts_of
 from hedgerow.testing.simulated import SimulatedNoise
 
 NEAR, FAR = Relation.ADD_REMOVE, Relation.REPLACE_ONE
-FAMILY = Family((Categories("race", ("A", "B", "C")), Categories("sex", ("F", "M")), Cuts("age", (30.0,))), depth=2)
+FAMILY = Family(
+    (CategoryGroups("race", ("A", "B", "C")), CategoryGroups("sex", ("F", "M")), Cuts("age", (30.0,))), depth=2
+)
 PRIVATE: list[CalibrationMechanism] = [Rounds(), NumericSparse(), InputPerturbation()]
 BUDGET = Budget(1.0, 1e-6)
 
@@ -76,7 +76,7 @@ def test_blocks_cover_every_group_once_and_a_group_lies_in_those_that_contain_it
 
 def test_one_record_moves_a_residual_and_its_answer_as_far_as_was_declared() -> None:
     """All pairs of single records on a coarse subset of scores, both relations; a reach one step short is exceeded."""
-    family = Family((Categories("race", ("A",)),), depth=1)
+    family = Family((CategoryGroups("race", ("A",)),), depth=1)
     k = 4
     scores = np.unique(np.concatenate([[0, STEPS], *[[b * STEPS // k - 1, b * STEPS // k] for b in range(1, k)]]))
     vectors = []

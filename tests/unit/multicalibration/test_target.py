@@ -12,11 +12,10 @@ import pytest
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.multicalibration import Multicalibrator, family_of, hoped_alpha, least_cell, multicalibration_error
-from hedgerow.multicalibration.groups.columns import records_of
-from hedgerow.multicalibration.mechanisms.mechanism import MECHANISMS, Setting, mechanism_named
-from hedgerow.multicalibration.mechanisms.table import Table
-from hedgerow.multicalibration.model.model import Patches, Shifts
-from hedgerow.multicalibration.model.records import Records
+from hedgerow.multicalibration.calibrated_model import Patches, Records, Shifts
+from hedgerow.multicalibration.calibration_mechanism import MECHANISMS, Setting, mechanism_named
+from hedgerow.multicalibration.count_table import CountTable
+from hedgerow.multicalibration.family import records_of
 from hedgerow.testing.simulated import SimulatedNoise
 
 GROUPS = {0: [0, 1], 1: [0, 1]}
@@ -97,13 +96,13 @@ def test_a_report_says_whether_the_target_is_reached(alpha: float | None, says: 
 
 def test_the_alpha_that_one_may_hope_for_holds() -> None:
     """All noisy residual sums lie within α m of the exact ones, in 200 releases; a fifth of the bound fails."""
-    bins = Table().score_bins(FAMILY)
+    bins = CountTable().score_bins(FAMILY)
     setting = Setting(FAMILY, Relation.ADD_REMOVE, None)
-    described = Table().describe(setting, Budget(1.0, 0.0))
+    described = CountTable().describe(setting, Budget(1.0, 0.0))
     nobody = Records.of(FAMILY, np.zeros((0, 2), dtype=np.int64), np.zeros(0), np.zeros(0, dtype=np.int64))
     bound, worst = hoped_alpha(1.0, GROUPS, epsilon=1.0), []
     for seed in range(200):
-        table, _ = Table().release(setting, described, nobody, SimulatedNoise(seed))
+        table, _ = CountTable().release(setting, described, nobody, SimulatedNoise(seed))
         values = table.values.reshape(FAMILY.atoms, bins.count, 2)
         c = bins.centres
         sums = (values[..., 1] * (1 - c) - values[..., 0] * c).sum(axis=0)

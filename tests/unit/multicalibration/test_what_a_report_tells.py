@@ -8,17 +8,16 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.multicalibration import family_of
-from hedgerow.multicalibration.fit import model_of
-from hedgerow.multicalibration.mechanisms.mechanism import Fitted, Setting, mechanism_named
-from hedgerow.multicalibration.model.model import Residuals
-from hedgerow.multicalibration.model.records import Records
+from hedgerow.multicalibration.calibrated_model import Records, Residuals
+from hedgerow.multicalibration.calibration_fit import model_of
+from hedgerow.multicalibration.calibration_mechanism import FittedCalibration, Setting, mechanism_named
 from hedgerow.multicalibration.report import Report
 from hedgerow.testing.simulated import SimulatedNoise
 
 FAMILY = family_of({"sex": [0, 1]})
 
 
-def fitted(mechanism: str, n: int, seed: int, values: NDArray[np.float64]) -> Fitted:
+def fitted(mechanism: str, n: int, seed: int, values: NDArray[np.float64]) -> FittedCalibration:
     """Scores of few values; group sex=1 has .1 more labels than they say."""
     rng = np.random.default_rng(seed)
     classes, p = rng.integers(0, 2, (n, 1)), rng.choice(values, n)
@@ -29,7 +28,7 @@ def fitted(mechanism: str, n: int, seed: int, values: NDArray[np.float64]) -> Fi
     return chosen.run(setting, described, Records.of(FAMILY, classes, p, y), SimulatedNoise(seed))
 
 
-def report_of(one: Fitted, mechanism: str = "table") -> Report:
+def report_of(one: FittedCalibration, mechanism: str = "table") -> Report:
     return Report((one.before,), (one.after,), (1,), mechanism, True)
 
 

@@ -10,9 +10,8 @@ from scipy import stats
 from tests.unit.noise.words import WORD, beside, scripted
 
 from hedgerow.errors import ParameterError
-from hedgerow.noise import poisson
-from hedgerow.noise.poisson import LARGEST_MEAN, Poisson, thresholds
-from hedgerow.noise.secure import SecureNoise
+from hedgerow.noise import secure
+from hedgerow.noise.secure import LARGEST_MEAN, Poisson, SecureNoise, thresholds
 
 DIGITS = 10**60
 MEANS = [
@@ -71,7 +70,7 @@ def test_a_number_beside_a_threshold_falls_on_its_true_side(mean: Fraction) -> N
 
 
 def test_doubles_alone_would_fail_beside_a_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(poisson, "settled", lambda known, decided, words: -7)
+    monkeypatch.setattr(secure, "settled", lambda known, decided, words: -7)
     with pytest.raises(AssertionError):
         test_a_number_beside_a_threshold_falls_on_its_true_side(Fraction(1))
 
@@ -79,7 +78,7 @@ def test_doubles_alone_would_fail_beside_a_threshold(monkeypatch: pytest.MonkeyP
 def enumerated(law: Poisson, bits: int) -> NDArray[np.float64]:
     """Return the chance of each number of the table, from all that the guide tells and what the table says besides."""
     low, ends = thresholds(law)
-    guide, size = poisson._guide(law, bits), 2.0**-bits
+    guide, size = secure._guide(law, bits), 2.0**-bits
     chances = np.zeros(len(ends) + 1)
     np.add.at(chances, guide[guide >= 0] - low, size)
     for cell in np.flatnonzero(guide < 0).tolist():
@@ -105,7 +104,7 @@ def test_a_guide_that_tells_cells_with_a_threshold_is_found(monkeypatch: pytest.
         cells = np.arange(2**bits, dtype=np.uint64) << np.uint64(64 - bits)
         return (low + np.searchsorted(ends, cells, side="right")).astype(np.int32)
 
-    monkeypatch.setattr(poisson, "_guide", careless)
+    monkeypatch.setattr(secure, "_guide", careless)
     with pytest.raises(AssertionError):
         test_the_law_enumerated_is_the_one_that_is_priced(Fraction(152))
 

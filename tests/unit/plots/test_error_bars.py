@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 import hedgerow as hg
-from hedgerow.plots.error_bars import ErrorBar, draw_error_bars
+from hedgerow.plots.bars import ErrorBar, draw_error_bars
 from hedgerow.plots.figure import save_figure
 
 AGE = ErrorBar("sex=0", 41.9, 41.5, 42.3, 0.1, True, "mean of age")

@@ -12,17 +12,16 @@ from matplotlib.image import AxesImage
 from matplotlib.patches import Rectangle
 
 from hedgerow.errors import ParameterError
-from hedgerow.plots.error_bars import ErrorBar
+from hedgerow.plots.bars import ErrorBar, draw_grouped_bars
 from hedgerow.plots.figure import as_svg
-from hedgerow.plots.grouped_bars import draw_grouped_bars
 from hedgerow.plots.heat_map import HeatMap, _luminance, _shades, draw_heat_map
-from hedgerow.release.cells.cells import TableCells
 from hedgerow.release.cells.margins import ConsistentTable, consistent_table
-from hedgerow.release.cells.shape import Axis, TableShape
+from hedgerow.release.cells.shape import TableDimension, TableShape
+from hedgerow.release.cells.table_cells import TableCells
 from hedgerow.release.publication.picture import draw_publication
 from hedgerow.release.publication.publication import Publication
 
-SHAPE = TableShape((Axis("sex", ("f", "m")), Axis("region", ("north", "south", "west"))))
+SHAPE = TableShape((TableDimension("sex", ("f", "m")), TableDimension("region", ("north", "south", "west"))))
 VALUES = np.array([140.0, 2500.0, -3.0, 130.0, 4400.0, 9.0])
 
 
@@ -127,7 +126,9 @@ def test_infinite_and_missing_ends_are_not_drawn() -> None:
 
 @pytest.mark.parametrize("kind", ["heat", "bar"])
 def test_hostile_names_are_drawn_as_they_are(kind: str) -> None:
-    shape = TableShape((Axis("$\\frac{1}{0}$", ("$x$", "<script>")), Axis("b", ("a\x07b\u202e", "y" * 200))))
+    shape = TableShape(
+        (TableDimension("$\\frac{1}{0}$", ("$x$", "<script>")), TableDimension("b", ("a\x07b\u202e", "y" * 200)))
+    )
     cells = TableCells.counts(shape, [1.0, 2.0, 3.0, 4.0], privacy_variance=4.0)
     svg = as_svg(draw_publication(Publication("$t$", ConsistentTable(cells), ""), kind=kind))
     assert "<script>" not in svg
@@ -150,7 +151,7 @@ def test_axes_of_the_callers_own_are_drawn_on() -> None:
 
 @pytest.mark.parametrize(("kind", "side"), [("heat", 101), ("bar", 18)])
 def test_what_a_picture_cannot_show_is_refused(kind: str, side: int) -> None:
-    shape = TableShape((Axis("a", tuple(range(side))), Axis("b", tuple(range(side)))))
+    shape = TableShape((TableDimension("a", tuple(range(side))), TableDimension("b", tuple(range(side)))))
     cells = TableCells.counts(shape, np.ones(side * side), privacy_variance=4.0)
     with pytest.raises(ParameterError, match="HG164"):
         draw_publication(Publication("", ConsistentTable(cells), ""), kind=kind)

@@ -87,7 +87,7 @@ matplotlib.interactive(True)
 """
     probe = """
 import sys, types, matplotlib
-from hedgerow.plots.error_bars import draw_error_bars
+from hedgerow.plots.bars import draw_error_bars
 from hedgerow.plots.figure import shown_in_notebook
 ipython = sys.modules["IPython"] = types.ModuleType("IPython")
 session = types.SimpleNamespace(kernel=1, events=types.SimpleNamespace(register=lambda *_: None))

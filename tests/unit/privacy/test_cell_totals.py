@@ -9,12 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.accounting.compose import profile_of
-from hedgerow.audit.attack import threshold_attack
-from hedgerow.audit.score import likelihood_ratio
+from hedgerow.audit.attack import likelihood_ratio, threshold_attack
 from hedgerow.audit.verdict import sampler_of
 from hedgerow.errors import HedgerowError, ParameterError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.cell_totals import MOST_BOUNDED_CELLS, BoundedCells, CellKind, CellTotals
+from hedgerow.mechanisms.bounded_totals import MOST_BOUNDED_CELLS, BoundedCells, CellKind, CellTotals
 from hedgerow.mechanisms.certificate import certify, mechanism_from_record
 from hedgerow.mechanisms.mechanism import as_record
 from hedgerow.noise.lattice import LatticeNoise, lattice_noise

@@ -12,14 +12,14 @@ from hedgerow.accounting.compose import profile_of
 from hedgerow.accounting.profile import GaussianProfile
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.adaptive.histogram_rounds import HistogramRounds, widest_bucket
 from hedgerow.mechanisms.certificate import certify, mechanism_from_record
+from hedgerow.mechanisms.histograms import HistogramRounds, widest_bucket
 from hedgerow.mechanisms.mechanism import as_record
-from hedgerow.multicalibration.groups.family import Family
-from hedgerow.multicalibration.groups.groups import Categories
-from hedgerow.multicalibration.mechanisms import cells
-from hedgerow.multicalibration.model import records as grid
-from hedgerow.multicalibration.model.records import Records
+from hedgerow.multicalibration import calibrated_model as grid
+from hedgerow.multicalibration import rounds
+from hedgerow.multicalibration.calibrated_model import Records
+from hedgerow.multicalibration.declared_groups import CategoryGroups
+from hedgerow.multicalibration.family import Family
 from hedgerow.noise.lattice import LatticeNoise
 
 NEAR, FAR = Relation.ADD_REMOVE, Relation.REPLACE_ONE
@@ -40,7 +40,7 @@ def single_records(family: Family, steps: int, buckets: int) -> Vectors:
         at = np.array([classes], dtype=np.int64).reshape(1, -1)
         zero = np.zeros(1, dtype=np.int64)
         one = Records(family, at, zero, zero + score, zero + label, zero + 1)
-        vectors.append(cells.exact_cells(one, one.score, buckets).ravel())
+        vectors.append(rounds.exact_cells(one, one.score, buckets).ravel())
     return np.array(vectors)
 
 
@@ -50,9 +50,9 @@ def single_records(family: Family, steps: int, buckets: int) -> Vectors:
 def test_the_farthest_neighbours_by_brute_force(
     depth: int, attributes: int, steps: int, buckets: int, wide: tuple[float, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (cells, grid):
+    for module in (rounds, grid):
         monkeypatch.setattr(module, "STEPS", steps)
-    family = Family(tuple(Categories(f"c{a}", ("x", "y")) for a in range(attributes)), depth)
+    family = Family(tuple(CategoryGroups(f"c{a}", ("x", "y")) for a in range(attributes)), depth)
     vectors = single_records(family, steps, buckets).astype(float)
     k = buckets
     widths = np.tile(np.repeat(wide, k), len(family.groups))
@@ -70,9 +70,9 @@ def test_the_farthest_neighbours_by_brute_force(
 
 
 def test_fewer_groups_than_a_record_can_be_in_would_be_a_false_price(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (cells, grid):
+    for module in (rounds, grid):
         monkeypatch.setattr(module, "STEPS", 4)
-    family = Family((Categories("a", ("x",)), Categories("b", ("x",))), 2)
+    family = Family((CategoryGroups("a", ("x",)), CategoryGroups("b", ("x",))), 2)
     vectors = single_records(family, 4, 2).astype(float)
     moved = math.sqrt((vectors**2).sum(axis=1).max())
     assert moved > described(4, 2, 4, 3, (1.0, 1.0)).mu(NEAR), "M one too small"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.moments import MomentsLayout, Widths
+from hedgerow.mechanisms.noisy_moments import MomentsLayout, Widths
 
 Record = tuple[int, int] | None  # (cell, grid index); None: missing, or of no declared cell
 

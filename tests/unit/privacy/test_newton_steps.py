@@ -11,11 +11,9 @@ import pytest
 from hedgerow.accounting.profile import GaussianProfile
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.adaptive.logistic import logistic
-from hedgerow.mechanisms.adaptive.newton_bound import step_cost
-from hedgerow.mechanisms.adaptive.newton_steps import UNIT, NewtonSteps
 from hedgerow.mechanisms.certificate import certify, mechanism_from_record
 from hedgerow.mechanisms.mechanism import as_record
+from hedgerow.mechanisms.newton_steps import UNIT, NewtonSteps, logistic, step_cost
 from hedgerow.testing.simulated import SimulatedNoise
 
 NEAR, FAR = Relation.ADD_REMOVE, Relation.REPLACE_ONE

@@ -11,12 +11,11 @@ import pytest
 import hedgerow as hg
 from hedgerow.facts.budget import Budget, Mu, Rho
 from hedgerow.facts.columns import Category, Grid
-from hedgerow.facts.given import as_float, as_fraction, as_int
 from hedgerow.facts.relation import UnitLimit
+from hedgerow.facts.validation import as_float, as_fraction, as_int
 from hedgerow.inference.interval import parse_level
 from hedgerow.mechanisms.laws import parse_draws
-from hedgerow.multicalibration.mechanisms.numeric_sparse import NumericSparse
-from hedgerow.multicalibration.mechanisms.rounds import Rounds
+from hedgerow.multicalibration.rounds import NumericSparse, Rounds
 from hedgerow.release.designs.guess import Guess, parse_guesses
 from hedgerow.release.forecast.price import price_of
 from hedgerow.release.request import parse_n_resamples

@@ -17,14 +17,14 @@ from hedgerow.cli.main import app
 from hedgerow.errors import HedgerowError
 from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
-from hedgerow.mechanisms.adaptive.newton_steps import NewtonSteps
+from hedgerow.mechanisms.newton_steps import NewtonSteps
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.regression.logit.logit_regression import LogitRegression
-from hedgerow.regression.logit.model import LogitRecords
 from hedgerow.regression.logit.newton import NewtonPath, precisions
-from hedgerow.regression.logit.release_logit import PlannedLogit, drawn_logit, read_logit
+from hedgerow.regression.logit_model import LogitRecords
+from hedgerow.regression.logit_regression import LogitRegression
+from hedgerow.regression.release_logit import PlannedLogit, drawn_logit, read_logit
 from hedgerow.reports.verify.verification import read_record, verify_record
-from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.counted_values import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
 
 BOUNDS = {"a": (0, 100, 1), "b": (-5, 5, 0.5)}

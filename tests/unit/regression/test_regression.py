@@ -22,14 +22,13 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Grid
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.store import Ledger
-from hedgerow.mechanisms.joint.ball import ball_cost
-from hedgerow.mechanisms.joint.weights import JointWeights
 from hedgerow.mechanisms.joint_moments import JointMoments
-from hedgerow.regression.features import Model
-from hedgerow.regression.moments import Fit, Moments
+from hedgerow.mechanisms.joint_sensitivity import JointWeights, ball_cost
+from hedgerow.regression.features import LinearFeatures
+from hedgerow.regression.formula import FormulaTerms
+from hedgerow.regression.least_squares import LeastSquaresFit, RegressionMoments
 from hedgerow.regression.regression import Regression, regressions_from_record
 from hedgerow.regression.release_regression import drawn_regression, read_regression
-from hedgerow.regression.terms import Terms
 from hedgerow.release.execute import read_histograms
 from hedgerow.reports.verify.verification import read_record, verify_record
 
@@ -52,21 +51,21 @@ def people() -> pd.DataFrame:
     return pd.DataFrame({"age": age, "educ": educ, "sex": sex, "income": income})
 
 
-def exact_fit(formula: str, people: pd.DataFrame) -> tuple[Model, Fit]:
+def exact_fit(formula: str, people: pd.DataFrame) -> tuple[LinearFeatures, LeastSquaresFit]:
     """Return the fit that the sums of the features tell without noise."""
-    terms = Terms.parsed(formula)
+    terms = FormulaTerms.parsed(formula)
     categories = {column: tuple(CATEGORIES[column]) for column in terms.categories}
     grids = {column: Grid.from_bounds(column, BOUNDS[column]) for column in terms.numeric}
-    model = Model(terms.response, terms.regressors(categories), grids, categories)
+    model = LinearFeatures(terms.response, terms.regressors(categories), grids, categories)
     columns = {column: (people[column].to_numpy() - c) / h for column, (c, h) in model.axes.items()}
     records = model.records(columns, {column: people[column].to_numpy() for column in terms.categories})
     features = [a * records[:, k] + b for k, (a, b) in enumerate(model.scales, start=1)]
     sums = [len(people), *(np.prod([features[i] for i in of], axis=0).sum() for of in model.sums)]
     told = np.append(model.untangled @ sums, 0.0)
     second = told[model.table] / len(people)
-    moments = Moments(len(people), second, np.zeros((1, *second.shape)), "gaussian")
+    moments = RegressionMoments(len(people), second, np.zeros((1, *second.shape)), "gaussian")
     constant = "- 1" not in formula or bool(categories)
-    return model, Fit(moments, model.rows(model.regressors), model.target, constant)
+    return model, LeastSquaresFit(moments, model.rows(model.regressors), model.target, constant)
 
 
 class Silent:
@@ -364,7 +363,8 @@ def test_intervals_of_fits_that_the_noise_swamps_are_wide_and_hold() -> None:
     for _ in range(300):
         drawn = second + np.einsum("z,zij->ij", chance.normal(size=len(places)), noise)
         fit, wrong = (
-            Fit(Moments(1e9, drawn, one, "gaussian"), np.eye(5)[:4], np.eye(5)[4]) for one in (noise, of_response)
+            LeastSquaresFit(RegressionMoments(1e9, drawn, one, "gaussian"), np.eye(5)[:4], np.eye(5)[4])
+            for one in (noise, of_response)
         )
         if fit.reliable:
             continue

@@ -16,21 +16,21 @@ import statsmodels.formula.api as smf
 
 import hedgerow as hg
 from hedgerow.cli.main import app
-from hedgerow.engines.query import SHARES, ClippedSquare, InBall, Indicator, Product, SumsQuery, ValueOnGrid
+from hedgerow.engines.query import SHARES, ClippedSquare, ColumnProduct, InBall, Indicator, SumsQuery, ValueOnGrid
 from hedgerow.engines.source import open_source
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import certify
-from hedgerow.mechanisms.joint.numbers import JointFeature, JointLayout
-from hedgerow.mechanisms.joint.weights import JointWeights
 from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
+from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
+from hedgerow.mechanisms.joint_sensitivity import JointWeights
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE
 from hedgerow.mechanisms.mechanism import Composition
 from hedgerow.regression.regression import Regression, regressions_from_record
 from hedgerow.regression.release_regression import drawn_regression, read_regression, with_robust_errors
 from hedgerow.release.execute import read_histograms
-from hedgerow.reports.regression_page import regression_html
+from hedgerow.reports.answer_pages import regression_html
 from hedgerow.reports.verify.verification import verify_record
 from hedgerow.testing.simulated import SimulatedNoise
 
@@ -185,7 +185,7 @@ def test_no_two_records_with_shares_move_the_sums_more_than_the_price(
 def test_shares_are_the_same_integers_on_every_engine(file: pd.DataFrame, tmp_path: Path) -> None:
     grids = [ValueOnGrid(name, Grid.from_bounds(name, BOUNDS[name])) for name in ("x", "z", "y")]
     sex = Indicator("sex", 1)
-    square = Product(((grids[0], 2),))
+    square = ColumnProduct(((grids[0], 2),))
     reach = [2**50 // 1024, -(2**50) // 700, 2**50 // 900, 2**48, 2**50 // 1024**2]
     values = (*grids, sex, square)
     share = ClippedSquare(values, tuple(reach), 2**47, 50)

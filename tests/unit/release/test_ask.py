@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import hedgerow as hg
 from hedgerow.inference.estimate import Estimate
-from hedgerow.inference.terms import quoted
+from hedgerow.inference.operators import quoted
 from hedgerow.release.ask import ask
 from hedgerow.release.result import Release
 from hedgerow.testing import simulated

@@ -10,19 +10,19 @@ from scipy import stats
 
 import hedgerow as hg
 from hedgerow.accounting.compose import profile_of
-from hedgerow.accounting.resampled import PairKind
+from hedgerow.accounting.poisson_mixtures import PairKind
 from hedgerow.facts.relation import Relation, Target
-from hedgerow.inference.cells import HIDDEN
+from hedgerow.inference.estimates_of_cells import HIDDEN
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import Composition, ResampledCoordinate, ResampledGaussian
-from hedgerow.mechanisms.resamples.resampled import resampled_pairs
+from hedgerow.mechanisms.resampled_sums import resampled_pairs
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.plan import make_plan
 from hedgerow.release.request import parse_request
 from hedgerow.release.result import release_from_record
 from hedgerow.reports.verify.verification import verify_record
-from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.counted_values import Histogram
 from hedgerow.testing import simulated
 from hedgerow.testing.simulated import draw_estimates
 

@@ -19,8 +19,7 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Missing
 from hedgerow.ledger.bootstrap_statement import UNPROTECTED, BootstrapStatement
 from hedgerow.ledger.store import Ledger
-from hedgerow.release.bootstrap_dp.asked import OwnFunction
-from hedgerow.release.bootstrap_dp.number import Number
+from hedgerow.release.bootstrap_dp.bootstrap_numbers import BootstrapNumber, OwnFunction
 from hedgerow.reports.verify.verification import refuse_statement
 from hedgerow.testing.simulated import SimulatedNoise
 
@@ -39,7 +38,7 @@ def released(asked, survey=None, *, epsilon=1.0, **options):
 
 def number(kind, n, *, probability=None, function=None):
     own = None if function is None else OwnFunction(function, 0.0, 50.0, 1.0)
-    return Number(kind, "x", n, Fraction(1), None, Missing.DECLARED_COMPLETE, 1.0, probability, own)
+    return BootstrapNumber(kind, "x", n, Fraction(1), None, Missing.DECLARED_COMPLETE, 1.0, probability, own)
 
 
 def farthest(one, rows):

@@ -15,7 +15,7 @@ import pytest
 
 import hedgerow as hg
 from hedgerow.release.result import Release, release_from_record
-from hedgerow.reports.verify.consistency import consistency
+from hedgerow.reports.verify.verification import consistency
 from hedgerow.testing import simulated
 
 RNG = np.random.default_rng(21)

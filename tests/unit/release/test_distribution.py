@@ -14,13 +14,13 @@ from scipy import stats
 import hedgerow as hg
 from hedgerow.engines.query import Query, ValueOnGrid
 from hedgerow.mechanisms.certificate import Certificate
+from hedgerow.mechanisms.histograms import TreeCounts
 from hedgerow.mechanisms.mechanism import parts_of
-from hedgerow.mechanisms.tree_counts import TreeCounts
-from hedgerow.release.designs.distribution import DistributionStatistic
+from hedgerow.release.designs.column_distribution import DistributionStatistic
 from hedgerow.release.publication.text import text_table
 from hedgerow.release.result import release_from_record
 from hedgerow.reports.release_page import release_document
-from hedgerow.reports.verify.consistency import consistency
+from hedgerow.reports.verify.verification import consistency
 from hedgerow.testing import simulated
 
 RNG = np.random.default_rng(5)

@@ -16,11 +16,11 @@ from hedgerow.accounting.compose import profile_of
 from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.joint.numbers import JointFeature, JointLayout
+from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE
-from hedgerow.mechanisms.number import gaussian_mu
-from hedgerow.release.designs.chooser import Linearised, choose
-from hedgerow.release.designs.joint_choice import Asked, mean_of, ratio_of
+from hedgerow.mechanisms.noisy_counts import gaussian_mu
+from hedgerow.release.designs.chooser import LinearFunctions, choose
+from hedgerow.release.designs.joint_choice import JointQuestion, mean_of, ratio_of
 from hedgerow.testing.simulated import SimulatedNoise
 
 
@@ -79,7 +79,7 @@ def test_a_census_pays_for_no_second_moment() -> None:
 
 def test_features_that_are_missing_alone_have_a_count_each() -> None:
     layout = JointLayout((JointFeature(2**20, missing=True),) * 2, "public", 1)
-    question = Asked(layout, (mean_of(0), mean_of(1)), 1000.0, known=True)
+    question = JointQuestion(layout, (mean_of(0), mean_of(1)), 1000.0, known=True)
     choice = choose(question, Budget(1.0, 1e-6), FAR)
     assert choice.mechanism.reading([((0, 0),), ((1, 0),), ((0, 1),)], n=1000.0).covariance.shape == (3, 3)
 
@@ -101,7 +101,7 @@ def test_the_forecast_error_is_that_of_simulated_releases(relation: Relation, st
 
 def test_the_forecast_counts_noise_on_a_function_on_its_variance_and_on_its_divisor() -> None:
     one = np.array([[1.0]])
-    functions = Linearised(2.0 * one, np.array([[[3.0, 0.0]]]), np.array([[[0.0, 4.0]]]), np.array([[[0.5, 0.0]]]))
+    functions = LinearFunctions(2.0 * one, np.array([[[3.0, 0.0]]]), np.array([[[0.0, 4.0]]]), np.array([[[0.5, 0.0]]]))
     squares, noise = functions.forecast(np.array([0.1, 0.2]))
     assert noise == pytest.approx(0.09 * one)
     assert squares == pytest.approx((2.0 + 0.09 + 0.5 * 0.8) * (1.0 + 2.0 * 0.0025) * one)

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pytest
 
 import hedgerow as hg
-from hedgerow.inference.joint.arithmetic import Term
+from hedgerow.inference.joint.arithmetic import EstimateTerm
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.release.result import Release, release_from_record
-from hedgerow.reports.verify.consistency import consistency
+from hedgerow.reports.verify.verification import consistency
 from hedgerow.testing import simulated
 
 RNG = np.random.default_rng(3)
@@ -177,7 +177,7 @@ def test_a_record_from_before_functions_were_kept_is_read_and_verified() -> None
 def test_statistics_of_one_draw_are_read_from_one_object() -> None:
     values = [one.joint for one in released(by={"sex": [0, 1]}) if one.joint is not None]
     assert len(values) == 6 and len({id(value.releases[0]) for value in values}) == 1
-    assert [value.node.place for value in values if isinstance(value.node, Term)] == [(0, 0), (0, 1)] * 3
+    assert [value.node.place for value in values if isinstance(value.node, EstimateTerm)] == [(0, 0), (0, 1)] * 3
     other = released(by={"sex": [0, 1]})[0].joint
     assert other is not None and other.releases[0] is not values[0].releases[0]
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import hedgerow as hg
-from hedgerow.inference import cells
-from hedgerow.inference.cells import Cells, Estimates
+from hedgerow.inference import estimates_of_cells
+from hedgerow.inference.estimates_of_cells import Cells, Estimates
 from hedgerow.inference.joint import arithmetic
 from hedgerow.release.result import release_from_record
 from hedgerow.testing.simulated import release
@@ -45,7 +45,7 @@ ASKED: dict[str, list[Any]] = {
 def test_a_record_from_arrays_is_that_of_single_estimates(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arithmetic, "_TOGETHER", 7)
     monkeypatch.setattr(arithmetic, "_MOST_KEPT", 2)
-    monkeypatch.setattr(cells, "_PART", 9)
+    monkeypatch.setattr(estimates_of_cells, "_PART", 9)
     made = release(survey(), ASKED[kind], by={"g": list(range(GROUPS))}, epsilon=3.0, rng=5)
     entries = made.to_dict(0.5)["estimates"]
     assert entries == [one.to_dict(0.5) for one in made]

@@ -17,10 +17,9 @@ from hedgerow.engines.source import open_source
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.declared import Facts
 from hedgerow.ledger.store import Ledger
-from hedgerow.multicalibration.apply_file import apply_to_file
-from hedgerow.multicalibration.fit import FitOptions, ScoredColumns, fit_from_source
-from hedgerow.multicalibration.groups.groups import family_of
-from hedgerow.multicalibration.model.model_file import read_model, write_model
+from hedgerow.multicalibration.calibration_fit import FitOptions, ScoredColumns, fit_from_source
+from hedgerow.multicalibration.declared_groups import family_of
+from hedgerow.multicalibration.model_file import apply_to_file, read_model, write_model
 from hedgerow.release.publication.folder import FILES, TABLE_FILES, prepared_folder
 from hedgerow.release.publication.write_file import write_lines
 from hedgerow.reports import write_report

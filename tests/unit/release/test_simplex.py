@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from hedgerow.release.designs.simplex import lowest
+from hedgerow.release.designs.chooser import lowest
 
 Floats = NDArray[np.float64]
 

@@ -10,11 +10,13 @@ import pytest
 from scipy import stats
 
 from hedgerow.accounting.compose import profile_of
-from hedgerow.audit.broken import broken_sparse_vectors, loss_of_broken
+from hedgerow.audit.faults import broken_sparse_vectors, loss_of_broken
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.adaptive.sparse_vector import (
-    Answers,
+from hedgerow.mechanisms.certificate import certify, mechanism_from_record
+from hedgerow.mechanisms.mechanism import as_record
+from hedgerow.mechanisms.sparse_vector import (
+    AnswerNoise,
     Questions,
     RunState,
     SparseVector,
@@ -26,13 +28,11 @@ from hedgerow.mechanisms.adaptive.sparse_vector import (
     texts,
     worst_loss,
 )
-from hedgerow.mechanisms.certificate import certify, mechanism_from_record
-from hedgerow.mechanisms.mechanism import as_record
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.testing.simulated import SimulatedNoise
 
 NEAR, FAR = Relation.ADD_REMOVE, Relation.REPLACE_ONE
-ANSWERED = {"answers": Answers(((1,),), (1.0,))}
+ANSWERED = {"answers": AnswerNoise(((1,),), (1.0,))}
 
 
 @pytest.mark.parametrize("positives", [1, 2, 3])
@@ -92,7 +92,7 @@ def test_broken_sparse_vectors_are_rejected(name: str, reach: int) -> None:
 
 
 def test_scales_spend_the_budget_in_the_stated_proportions() -> None:
-    described = sparse_vector(0.7, FAR, reach=3, positives=5, answers=Answers(((3, 1), (4, 0)), (3.0, 1.0)))
+    described = sparse_vector(0.7, FAR, reach=3, positives=5, answers=AnswerNoise(((3, 1), (4, 0)), (3.0, 1.0)))
     first = 3 / described.threshold_scale
     assert (described.comparing_loss() - first) / first == pytest.approx(10 ** (2 / 3))
     assert described.answering_loss() == pytest.approx(0.35)
@@ -209,4 +209,4 @@ def test_impossible_budgets_are_refused() -> None:
     with pytest.raises(ParameterError, match="HG101"):
         sparse_vector(0.0, NEAR, reach=1, positives=1)
     with pytest.raises(ParameterError, match="HG182"):
-        sparse_vector(1.0, NEAR, reach=1, positives=1, answers=Answers(((1,),), (1.0,), share=1.0))
+        sparse_vector(1.0, NEAR, reach=1, positives=1, answers=AnswerNoise(((1,),), (1.0,), share=1.0))

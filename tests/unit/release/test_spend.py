@@ -15,8 +15,8 @@ from hedgerow.facts.relation import Relation
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.mechanism import Composition, GeometricCounts
+from hedgerow.noise.lattice import NoiseSource
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.noise.source import NoiseSource
 from hedgerow.release.receipt import Receivable
 from hedgerow.release.spend import Account, InLedger, NoLedger, Spending, run_unpriced, spend
 from hedgerow.testset import TestSet

@@ -14,19 +14,17 @@ from hedgerow.errors import ParameterError, SpentError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation, Target, UnitLimit
-from hedgerow.mechanisms.resamples.resampled import units_curve
+from hedgerow.mechanisms.resampled_sums import units_curve
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.release.designs.bootstrap import replicates_for
 from hedgerow.release.designs.design import PublicFacts
+from hedgerow.release.designs.row_bootstrap import replicates_for
 from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign, unit_design
 from hedgerow.release.request import Context, parse_request
-from hedgerow.resampling.histogram import Histogram
-from hedgerow.statistics.count import count
+from hedgerow.resampling.counted_values import Histogram
 from hedgerow.statistics.distribution.quantile import quantile
-from hedgerow.statistics.mean import mean
+from hedgerow.statistics.mean import count, mean, sum
 from hedgerow.statistics.proportion import proportion
 from hedgerow.statistics.statistic import Statistic
-from hedgerow.statistics.sum import sum
 
 LIMIT = UnitLimit("person", 3)
 BY = (Category.declared("sex", [0, 1]),)

@@ -11,8 +11,7 @@ import hedgerow as hg
 from hedgerow.engines.query import Query, SumsQuery
 from hedgerow.engines.source import open_source
 from hedgerow.mechanisms.certificate import Certificate
-from hedgerow.resampling.grid_sums import GridSums
-from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.counted_values import GridSums, Histogram
 
 PERSON = [p for p in range(600) for _ in range(1 + p % 5)]
 TABLE = pa.table({"person": PERSON, "age": [40.0 + p % 7 for p in PERSON], "sex": [i % 2 for i in range(len(PERSON))]})

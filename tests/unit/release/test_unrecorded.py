@@ -17,9 +17,9 @@ from hedgerow.cli.main import app
 from hedgerow.engines.source import open_source
 from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
-from hedgerow.multicalibration.fit import FitOptions, ScoredColumns, fit_from_source
-from hedgerow.multicalibration.groups.groups import family_of
-from hedgerow.multicalibration.model.model_file import model_from_text
+from hedgerow.multicalibration.calibration_fit import FitOptions, ScoredColumns, fit_from_source
+from hedgerow.multicalibration.declared_groups import family_of
+from hedgerow.multicalibration.model_file import model_from_text
 from hedgerow.release.spend import Account
 from hedgerow.testset import TestSet
 
@@ -146,7 +146,7 @@ def test_a_model_that_cannot_be_written_is_printed(
         raise hg.DataError("HG168", rule="Full.")
 
     (tmp_path / "p.csv").write_text("y,p\n" + "0,.2\n1,.9\n" * 100, encoding="utf-8")
-    monkeypatch.setattr("hedgerow.multicalibration.model.model_file.write_model", fails)
+    monkeypatch.setattr("hedgerow.multicalibration.model_file.write_model", fails)
     command = ["multicalibrate", str(tmp_path / "p.csv"), "--label", "y", "--score", "p", "--group", "y=0,1"]
     command += ["--relation", "add-remove", "--epsilon", "1", "--ledger", str(ledger), "--out", str(tmp_path / "m")]
     done = CliRunner().invoke(app, [*command, *(["--json"] if as_json else [])])

@@ -158,7 +158,7 @@ def test_a_forecast_needs_a_guess_of_the_share_that_is_selected() -> None:
     assert guessed.sampling_error == pytest.approx(15 / (N / 2) ** 0.5, rel=0.02)
 
 
-def replayed(pairs: int, seed: int) -> replays.Replay:
+def replayed(pairs: int, seed: int) -> replays.ReplayResult:
     chosen = tuple(one for one in replays.public_functions() if "where" in one.name)
     with mock.patch.object(replays, "public_functions", lambda: chosen):
         return replays.replay(pairs, seed=seed, csv_every=pairs)

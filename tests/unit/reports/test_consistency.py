@@ -19,9 +19,8 @@ from hedgerow.facts.relation import Relation
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.certificate import Certificate, certify, mechanism_from_record
 from hedgerow.multicalibration import Multicalibrator
-from hedgerow.multicalibration.model.model_file import model_text
-from hedgerow.reports.verify.consistency import consistency
-from hedgerow.reports.verify.verification import verify_record
+from hedgerow.multicalibration.model_file import model_text
+from hedgerow.reports.verify.verification import consistency, verify_record
 from hedgerow.testset import TestSet
 
 Record = dict[str, Any]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hedgerow.audit.mutants import Caught, Rejection, mutants
+from hedgerow.audit.faults import FaultResult, Rejection, mutants
 from hedgerow.audit.verdict import audit_mechanism
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.estimate import Estimate
@@ -73,7 +73,7 @@ def audited() -> str:
     verdict = audit_mechanism(GeometricCounts(1.0, cells=1), Relation.ADD_REMOVE, runs=2_000)
     mutant = next(one for one in mutants() if one.layer == "attack")
     found = Rejection(True, "ε of at least 3 " * 9, 3.0, 1.0)
-    return verdict_page(verdict, [Caught(mutant, found)])
+    return verdict_page(verdict, [FaultResult(mutant, found)])
 
 
 def test_paper_breaks_no_word_and_no_chart(crowded: str, audited: str, browser: Any) -> None:

@@ -17,9 +17,8 @@ import hedgerow as hg
 from hedgerow.cli.main import app
 from hedgerow.facts.declared import Facts
 from hedgerow.reports import report_html
-from hedgerow.reports.publish.citation import bibtex, cff, sentence
-from hedgerow.reports.publish.record import Published
-from hedgerow.reports.publish.record import yaml as as_yaml
+from hedgerow.reports.publishing import PublishedRecord, bibtex, cff, sentence
+from hedgerow.reports.publishing import yaml as as_yaml
 
 TEXT = {"type": "string", "minLength": 1}
 # The fields that the registry of deployments requires, and the values that it knows, as of July 2026.
@@ -141,9 +140,9 @@ def released(folder: Path, about: Any = ABOUT, **options: Any) -> hg.Release:
     )
 
 
-def published(folder: Path, made: Any) -> Published:
+def published(folder: Path, made: Any) -> PublishedRecord:
     made.to_json(folder / "release.json")
-    return Published.read(folder)
+    return PublishedRecord.read(folder)
 
 
 def entry(folder: Path, *given: str) -> dict[str, Any]:

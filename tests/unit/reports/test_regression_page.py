@@ -10,7 +10,7 @@ import pytest
 
 import hedgerow as hg
 from hedgerow.regression.regression import Regression
-from hedgerow.reports.regression_page import regression_html
+from hedgerow.reports.answer_pages import regression_html
 
 RNG = np.random.default_rng(3)
 X = RNG.random(20_000)

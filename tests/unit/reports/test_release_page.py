@@ -19,8 +19,7 @@ from hedgerow.facts.printed import at_most_percent, json_for_script, printable
 from hedgerow.inference.estimate import Estimate
 from hedgerow.release.result import Release
 from hedgerow.reports import add_report, release_document, report_html, write_report
-from hedgerow.reports.document import Answers, Table
-from hedgerow.reports.html import inline_svg
+from hedgerow.reports.document import ReaderQuestions, TableBlock, inline_svg
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -167,10 +166,10 @@ def test_without_autoescape_the_same_labels_would_get_through(
     make_release: Callable[..., Release], make_estimate: Callable[..., Estimate], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from hedgerow.facts.printed import page_templates
-    from hedgerow.reports import html
+    from hedgerow.reports import document
 
     environment = page_templates("hedgerow.reports").overlay(autoescape=False)
-    monkeypatch.setattr(html, "page_templates", lambda package: environment)
+    monkeypatch.setattr(document, "page_templates", lambda package: environment)
     with pytest.raises(AssertionError):
         check_page(report_html(make_release(make_estimate("age", {"x": HOSTILE[1]}, 40.0))))
 
@@ -200,7 +199,7 @@ def test_three_questions_are_answered_before_everything_else(make_release: Calla
     document = release_document(release)
     told = "3 numbers were computed from survey.csv (20,000 records): the mean of age, overall and by sex."
     assert document.lead == told
-    (answers,) = [block for block in document.opening if isinstance(block, Answers)]
+    (answers,) = [block for block in document.opening if isinstance(block, ReaderQuestions)]
     sure, protected = (" ".join(sentences) for _, sentences in answers.entries)
     # √(.3² + .4²)/.3 = 1.667: a percentage is never rounded down.
     assert "95\N{NO-BREAK SPACE}% of such intervals" in sure and "by 67\N{NO-BREAK SPACE}% at most" in sure
@@ -213,7 +212,7 @@ def test_three_questions_are_answered_before_everything_else(make_release: Calla
 
 def test_every_estimate_has_its_row(make_release: Callable[..., Release]) -> None:
     document = release_document(make_release(), level=0.9)
-    (table,) = [block for block in document.sections[0].blocks if isinstance(block, Table)]
+    (table,) = [block for block in document.sections[0].blocks if isinstance(block, TableBlock)]
     assert table.head[1:] == (
         "estimate",
         "standard error",
@@ -232,7 +231,7 @@ def test_resampling_has_a_column_where_it_is_used(
     make_release: Callable[..., Release], make_estimate: Callable[..., Estimate]
 ) -> None:
     document = release_document(make_release(make_estimate("age", {}, 40.0, bootstrap_error=0.2)))
-    (table,) = [block for block in document.sections[0].blocks if isinstance(block, Table)]
+    (table,) = [block for block in document.sections[0].blocks if isinstance(block, TableBlock)]
     assert "resampling" in table.head and table.groups[0].rows[0][4] == "0.20"
 
 

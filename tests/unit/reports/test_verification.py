@@ -15,8 +15,8 @@ import pytest
 import hedgerow as hg
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import Certificate, certify
-from hedgerow.mechanisms.joint.numbers import JointCoordinate, JointFeature, JointLayout
 from hedgerow.mechanisms.joint_moments import JointMoments
+from hedgerow.mechanisms.joint_numbers import JointCoordinate, JointFeature, JointLayout
 from hedgerow.mechanisms.mechanism import GaussianNoise, GeometricCounts, LaplaceNoise
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.release.result import Release

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from hedgerow.errors import ParameterError
-from hedgerow.inference.bootstrap.calibrated import critical_curve
-from hedgerow.resampling.n_resamples import FEWEST, LADDER, MOST, UNKNOWN_N, choose_n_resamples
+from hedgerow.inference.bootstrap.replicate_intervals import critical_curve
+from hedgerow.resampling.replicates import FEWEST, LADDER, MOST, UNKNOWN_N, choose_n_resamples
 
 
 def mean_width(k: int, ratio: float, offset: float) -> float:

@@ -20,7 +20,7 @@ from hedgerow.facts.facts_file import json_schema
 from hedgerow.release.request import requested
 from hedgerow.reports import report_html
 from hedgerow.reports.verify.verification import verify_record
-from hedgerow.statistics.entry import Entry
+from hedgerow.statistics.entry import StatisticEntry
 from hedgerow.statistics.registry import entries
 from hedgerow.statistics.statistic import NeedsBounds, Statistic
 
@@ -210,7 +210,7 @@ def test_a_statistic_is_added_by_its_entry(monkeypatch: pytest.MonkeyPatch) -> N
     def spread(column: str) -> NeedsBounds:
         return hg.variance(column)
 
-    added = Entry(spread, 99, {"column": entries()["mean"].needs["column"]})
+    added = StatisticEntry(spread, 99, {"column": entries()["mean"].needs["column"]})
     monkeypatch.setitem(entries(), "spread", added)
     assert Facts(statistics=("spread",)).statistics == ("spread",)
     assert added.option == "--spread" and added.from_record({"statistic": "spread", "column": "age"}) == spread("age")

@@ -19,11 +19,10 @@ from hedgerow.facts.declared import Facts
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.laws import geometric_half_width
 from hedgerow.release import spend
-from hedgerow.release.bootstrap_dp.number import draw, least_scale
+from hedgerow.release.bootstrap_dp.bootstrap_numbers import draw, least_scale
 from hedgerow.release.opened import OpenedSource
-from hedgerow.tables.bootstrap_dp.noise import choose_option, count_widths, total_widths
-from hedgerow.tables.bootstrap_dp.release import bootstrap_table
-from hedgerow.tables.bootstrap_dp.table_sensitivity import CellExtremes
+from hedgerow.tables.bootstrap_table import bootstrap_table, choose_option, count_widths, total_widths
+from hedgerow.tables.table_sensitivity import CellExtremes
 from hedgerow.testing.simulated import SimulatedNoise
 
 BY = {"region": ["north", "south"], "kind": ["a", "b"]}

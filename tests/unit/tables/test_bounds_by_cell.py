@@ -23,9 +23,8 @@ from hedgerow.mechanisms.mechanism import CellTotals
 from hedgerow.release.execute import draw_tables, read_histograms
 from hedgerow.release.publication.folder import TABLE_FILES
 from hedgerow.reports.verify.verification import verify_record
-from hedgerow.tables.dp.choice import Choice
-from hedgerow.tables.dp.choice_by_cell import choose_by_cell
-from hedgerow.tables.dp.release_table import read_table
+from hedgerow.tables.release_table import read_table
+from hedgerow.tables.table_options import TableChoice, choose_by_cell
 from hedgerow.testing.simulated import SimulatedNoise
 
 N = 600
@@ -49,7 +48,7 @@ def survey(relation: str = "replace-one", **options: Any) -> hg.Survey:
     return hg.open(FARMS, relation=relation, **options)
 
 
-def chosen(relation: str = "replace-one", target: str = "population", **options: Any) -> Choice:
+def chosen(relation: str = "replace-one", target: str = "population", **options: Any) -> TableChoice:
     told = Protection(Relation(relation), "row", Target(target), ())
     given = {"by": BY, "epsilon": 1.0, "cell_bounds": BY_STATUS} | options
     return choose_by_cell(hg.sum("output", **OUTPUT), told, None, n=N if relation == "replace-one" else None, **given)
@@ -63,7 +62,7 @@ class _Silent(SimulatedNoise):
         return np.zeros(size, dtype=np.int64)
 
 
-def silent(choice: Choice) -> np.ndarray:
+def silent(choice: TableChoice) -> np.ndarray:
     (drawn,) = draw_tables(choice.plan, read_histograms(choice.plan, survey().source), _Silent())
     assert drawn is not None
     return read_table(choice, drawn, None, source="exact").cells.values

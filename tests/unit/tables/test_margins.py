@@ -9,14 +9,26 @@ import numpy as np
 import pytest
 
 from hedgerow.errors import ParameterError
-from hedgerow.inference.noise_law import quantiles_of
-from hedgerow.release.cells.adjusted import nearest_non_negative, non_negative, whole_numbers
-from hedgerow.release.cells.cells import TableCells
-from hedgerow.release.cells.letters import STATISTICS_CANADA, ReliabilityBands, reliability_letters
+from hedgerow.inference.interval import quantiles_of
 from hedgerow.release.cells.margins import ReleasedMargin, consistent_table
-from hedgerow.release.cells.shape import Axis, Hierarchy, TableShape
+from hedgerow.release.cells.printed_numbers import (
+    STATISTICS_CANADA,
+    ReliabilityBands,
+    nearest_non_negative,
+    non_negative,
+    reliability_letters,
+    whole_numbers,
+)
+from hedgerow.release.cells.shape import Hierarchy, TableDimension, TableShape
+from hedgerow.release.cells.table_cells import TableCells
 
-SHAPE = TableShape((Axis("sex", ("f", "m")), Axis("district", ("a", "b", "c")), Axis("age", (1, 2, 3, 4))))
+SHAPE = TableShape(
+    (
+        TableDimension("sex", ("f", "m")),
+        TableDimension("district", ("a", "b", "c")),
+        TableDimension("age", (1, 2, 3, 4)),
+    )
+)
 REGION = Hierarchy.of("district", "region", {"north": ["c", "a"], "south": ["b"]})
 WHOLE = np.arange(24.0) * 7 % 11 - 2.0
 
@@ -153,7 +165,7 @@ def test_unequal_noise_beside_released_totals_is_refused() -> None:
 
 
 def test_too_many_kinds_of_totals_are_refused() -> None:
-    shape = TableShape(tuple(Axis(f"c{place}", (0,)) for place in range(13)))
+    shape = TableShape(tuple(TableDimension(f"c{place}", (0,)) for place in range(13)))
     with pytest.raises(ParameterError, match="HG162"):
         consistent_table(TableCells.counts(shape, [1.0], privacy_variance=1.0))
 
@@ -194,7 +206,7 @@ def test_multiples_of_a_base_add_up() -> None:
 
 
 def test_letters_are_those_of_the_bands() -> None:
-    shape = TableShape((Axis("a", tuple(range(8))),))
+    shape = TableShape((TableDimension("a", tuple(range(8))),))
     values = np.array([100.0] * 6 + [0.0, -5.0])
     error = np.array([4.9, 5.0, 14.9, 24.9, 34.9, 35.0, 1.0, 1.0])
     cells = TableCells.counts(shape, values, privacy_variance=error**2, census=True)

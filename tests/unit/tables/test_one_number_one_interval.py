@@ -22,19 +22,18 @@ import pytest
 import hedgerow as hg
 from hedgerow.facts.declared import Protection
 from hedgerow.facts.relation import Relation, Target, UnitLimit
-from hedgerow.inference.cells import HIDDEN
 from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.estimates_of_cells import HIDDEN
 from hedgerow.inference.interval import Interval
-from hedgerow.release.cells.cells import FOLLOWS
 from hedgerow.release.cells.margins import ConsistentTable
 from hedgerow.release.cells.shape import Hierarchy
+from hedgerow.release.cells.table_cells import FOLLOWS
 from hedgerow.release.execute import draw_tables, read_histograms
 from hedgerow.release.publication.formats.csv import csv_text
 from hedgerow.release.publication.formats.xlsx import xlsx_bytes
-from hedgerow.tables.dp.choice import choose
-from hedgerow.tables.dp.choice_by_cell import choose_by_cell
-from hedgerow.tables.dp.release_table import read_table
 from hedgerow.tables.protected import ProtectedTable
+from hedgerow.tables.release_table import read_table
+from hedgerow.tables.table_options import choose, choose_by_cell
 from hedgerow.testing.simulated import SimulatedNoise
 
 N = 240

@@ -27,9 +27,9 @@ from hedgerow.release.plan import planned
 from hedgerow.release.publication.folder import TABLE_FILES, prepared_folder
 from hedgerow.release.request import Context
 from hedgerow.reports.verify.verification import verify_record
-from hedgerow.tables.dp.choice import Choice, choose
-from hedgerow.tables.dp.release_table import read_table
 from hedgerow.tables.protected import ProtectedTable
+from hedgerow.tables.release_table import read_table
+from hedgerow.tables.table_options import TableChoice, choose
 from hedgerow.testing.simulated import SimulatedNoise, draw_estimates
 
 N = 900
@@ -49,13 +49,13 @@ def survey(relation: str = "replace-one", **options: Any) -> hg.Survey:
     return hg.open(PEOPLE, relation=relation, **options)
 
 
-def chosen(asked: Any, relation: str, target: str, **options: Any) -> Choice:
+def chosen(asked: Any, relation: str, target: str, **options: Any) -> TableChoice:
     told = Protection(Relation(relation), "row", Target(target), ())
     given = {"by": BY, "epsilon": 1.0} | options
     return choose(asked, told, None, n=N if relation == "replace-one" else None, **given)
 
 
-def simulated(choice: Choice, seed: int = 1) -> ProtectedTable:
+def simulated(choice: TableChoice, seed: int = 1) -> ProtectedTable:
     source = survey(str(choice.plan.facts.relation)).source
     (drawn,) = draw_tables(choice.plan, read_histograms(choice.plan, source), SimulatedNoise(seed))
     assert drawn is not None
@@ -174,7 +174,7 @@ def test_no_sum_has_wider_intervals_than_one_added_up_about_zero(
     told = Protection(Relation(relation), "row", Target(target), ())
     given = {"by": BY, "epsilon": 1.0, "noise": "laplace"} | options
     n = None if relation == "add-remove" else choice.plan.facts.n
-    earlier = Choice(planned(asked, told, None, n=n, context=Context(about_zero=True), **given), "whole-table", "")
+    earlier = TableChoice(planned(asked, told, None, n=n, context=Context(about_zero=True), **given), "whole-table", "")
     assert choice.empty_cell_error <= earlier.empty_cell_error * (1.0 + 1e-9)
 
 
@@ -300,7 +300,7 @@ def test_the_accuracy_of_a_table_holds_as_often_as_it_says() -> None:
             assert near < 480
 
 
-def _exact(choice: Choice, histograms: Any) -> np.ndarray:
+def _exact(choice: TableChoice, histograms: Any) -> np.ndarray:
     class Still(_Silent):
         def discrete_gaussian(self, width: float, size: int) -> np.ndarray:
             return np.zeros(size, dtype=np.int64)

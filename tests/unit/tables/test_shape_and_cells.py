@@ -10,10 +10,9 @@ import pytest
 from hedgerow.engines.query import Query
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Category
-from hedgerow.inference.counts import counts_with_errors
-from hedgerow.inference.moments import NoisyMoments, sum_variance
-from hedgerow.release.cells.cells import TableCells
-from hedgerow.release.cells.shape import Axis, TableShape
+from hedgerow.inference.means_and_counts import NoisyMoments, counts_with_errors, sum_variance
+from hedgerow.release.cells.shape import TableDimension, TableShape
+from hedgerow.release.cells.table_cells import TableCells
 
 BY = (
     Category.declared("sex", [0, 1]),
@@ -46,8 +45,8 @@ def test_a_shape_is_that_of_an_array_of_its_cells() -> None:
 @pytest.mark.parametrize(
     "asked",
     [
-        lambda: TableShape((Axis("a", (1,)), Axis("a", (2,)))),
-        lambda: TableShape((Axis("a", ()),)),
+        lambda: TableShape((TableDimension("a", (1,)), TableDimension("a", (2,)))),
+        lambda: TableShape((TableDimension("a", ()),)),
         lambda: SHAPE.labels("nothing"),
         lambda: SHAPE.labels(3),
         lambda: SHAPE.labels(True),
@@ -74,7 +73,12 @@ def test_a_place_outside_the_table_is_no_cell() -> None:
 def test_counts_have_the_errors_and_intervals_of_single_counts(n: int | None, census: bool, law: str) -> None:
     values = np.array([-12.0, 0.0, 1.5, 40.0, 499.0, 620.0])
     cells = TableCells.counts(
-        TableShape((Axis("a", tuple(range(6))),)), values, privacy_variance=6.25, noise_law=law, n=n, census=census
+        TableShape((TableDimension("a", tuple(range(6))),)),
+        values,
+        privacy_variance=6.25,
+        noise_law=law,
+        n=n,
+        census=census,
     )
     low, high = cells.interval(0.9)
     one_by_one = counts_with_errors(values, noise_sd=2.5, n=n, census=census, noise_law=law, method="gaussian")
@@ -87,7 +91,7 @@ def test_counts_have_the_errors_and_intervals_of_single_counts(n: int | None, ce
 def test_totals_have_the_sampling_variance_of_single_totals(n: int | None) -> None:
     values, square = np.array([-30.0, 0.0, 55.0]), np.array([400.0, -3.0, 900.0])
     cells = TableCells.totals(
-        TableShape((Axis("a", (1, 2, 3)),)),
+        TableShape((TableDimension("a", (1, 2, 3)),)),
         values,
         privacy_variance=9.0,
         second_moment=square,
@@ -115,13 +119,13 @@ def test_totals_have_the_sampling_variance_of_single_totals(n: int | None) -> No
 def test_arrays_that_do_not_fit_are_refused(given: dict[str, object]) -> None:
     usual = {"values": [1.0, 2.0, 3.0], "privacy_variance": 1.0}
     with pytest.raises(ParameterError) as failed:
-        TableCells.counts(TableShape((Axis("a", (1, 2, 3)),)), **{**usual, **given})
+        TableCells.counts(TableShape((TableDimension("a", (1, 2, 3)),)), **{**usual, **given})
     assert code(failed) == "HG161"
 
 
 @pytest.mark.parametrize("read", [lambda cells: cells.standard_error, lambda cells: cells.interval(0.95)])
 def test_errors_that_may_not_be_told_are_not_told(read: object) -> None:
-    cells = TableCells.without_errors(TableShape((Axis("a", (1, 2)),)), [3.0, 4.0], counted=True)
+    cells = TableCells.without_errors(TableShape((TableDimension("a", (1, 2)),)), [3.0, 4.0], counted=True)
     with pytest.raises(ParameterError) as failed:
         read(cells)
     assert code(failed) == "HG161"

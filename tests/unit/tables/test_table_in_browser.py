@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hedgerow.release.cells.cells import TableCells
 from hedgerow.release.cells.margins import consistent_table
-from hedgerow.release.cells.shape import Axis, TableShape
+from hedgerow.release.cells.shape import TableDimension, TableShape
+from hedgerow.release.cells.table_cells import TableCells
 from hedgerow.release.publication.formats.html import html_page
 from hedgerow.release.publication.publication import Publication
 
@@ -37,7 +37,12 @@ LABELS = (
     "w" * 60,
     "plain",
 )
-SHAPE = TableShape((Axis("district", LABELS), Axis("age", tuple(f"{10 * age} to {10 * age + 9}" for age in range(12)))))
+SHAPE = TableShape(
+    (
+        TableDimension("district", LABELS),
+        TableDimension("age", tuple(f"{10 * age} to {10 * age + 9}" for age in range(12))),
+    )
+)
 
 
 @pytest.fixture(scope="module")

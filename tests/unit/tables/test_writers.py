@@ -15,11 +15,10 @@ import openpyxl
 import pytest
 
 from hedgerow.errors import ParameterError
-from hedgerow.release.cells.adjusted import whole_numbers
-from hedgerow.release.cells.cells import TableCells
-from hedgerow.release.cells.letters import reliability_letters
 from hedgerow.release.cells.margins import ConsistentTable, consistent_table
-from hedgerow.release.cells.shape import Axis, Hierarchy, TableShape
+from hedgerow.release.cells.printed_numbers import reliability_letters, whole_numbers
+from hedgerow.release.cells.shape import Hierarchy, TableDimension, TableShape
+from hedgerow.release.cells.table_cells import TableCells
 from hedgerow.release.publication.formats.csv import csv_text
 from hedgerow.release.publication.formats.csv import write as write_csv
 from hedgerow.release.publication.formats.html import html_page, html_table
@@ -30,7 +29,13 @@ from hedgerow.release.publication.layout import arrange
 from hedgerow.release.publication.publication import Publication
 from hedgerow.release.publication.text import text_of
 
-SHAPE = TableShape((Axis("sex", ("f", "m")), Axis("district", ("a", "b", "c")), Axis("age", ("young", "old"))))
+SHAPE = TableShape(
+    (
+        TableDimension("sex", ("f", "m")),
+        TableDimension("district", ("a", "b", "c")),
+        TableDimension("age", ("young", "old")),
+    )
+)
 REGION = Hierarchy.of("district", "region", {"north": ["c", "a"], "south": ["b"]})
 VALUES = np.array([120.0, 3400.0, -2.0, 55.0, 8.0, 21.0, 900.0, 31.0, 42.0, 5.0, 77.0, 1300.0])
 GUARANTEE = "Guarantee: differential privacy, ε ≤ 1 at δ = 1e-06, replace-one, unit row."
@@ -46,7 +51,9 @@ def publication(*, hierarchies: tuple[Hierarchy, ...] = (), **options: object) -
 
 def hostile() -> Publication:
     """A table whose every text is an attack."""
-    shape = TableShape((Axis("=1+1", (EVIL, SCRIPT)), Axis("@cmd|'/c calc'!A1", ("-2+3", "a\u202eb\x07"))))
+    shape = TableShape(
+        (TableDimension("=1+1", (EVIL, SCRIPT)), TableDimension("@cmd|'/c calc'!A1", ("-2+3", "a\u202eb\x07")))
+    )
     cells = TableCells.counts(shape, [1.0, 2.0, 3.0, 4.0], privacy_variance=4.0)
     return Publication("+" + SCRIPT, consistent_table(cells), "-" + SCRIPT, unit="\t=2", notes=(EVIL,))
 
@@ -282,7 +289,7 @@ def test_the_chart_of_the_spreadsheet_reads_each_cell_with_its_interval() -> Non
 
 
 def test_a_spreadsheet_without_errors_or_too_large_to_draw_has_no_chart() -> None:
-    shape = TableShape((Axis("code", tuple(range(301))),))
+    shape = TableShape((TableDimension("code", tuple(range(301))),))
     many = TableCells.counts(shape, np.arange(301.0), privacy_variance=4.0)
     for cells in (many, TableCells.without_errors(SHAPE, VALUES, counted=True)):
         book = openpyxl.load_workbook(io.BytesIO(xlsx_bytes(Publication("People", ConsistentTable(cells), ""))))
@@ -336,7 +343,7 @@ def test_text_spans_cuts_and_adds_up() -> None:
 
 
 def test_many_columns_go_down() -> None:
-    shape = TableShape((Axis("sex", ("f", "m")), Axis("age", tuple(range(60)))))
+    shape = TableShape((TableDimension("sex", ("f", "m")), TableDimension("age", tuple(range(60)))))
     cells = TableCells.counts(shape, np.arange(120.0), privacy_variance=4.0)
     lines = text_of(Publication("People", ConsistentTable(cells), "")).splitlines()
     assert lines[2].split() == ["sex", "age", "count"]
@@ -349,7 +356,7 @@ def test_texts_that_steer_a_terminal_do_not() -> None:
 
 
 def test_numbers_are_printed_as_finely_as_their_errors_allow() -> None:
-    shape = TableShape((Axis("a", (1, 2)),))
+    shape = TableShape((TableDimension("a", (1, 2)),))
     for variance, expected in ((400.0, "1,234"), (0.04, "1,234.2"), (1e-6, "1,234.250")):
         cells = TableCells.totals(shape, [1234.25, -1.0], privacy_variance=variance)
         assert Publication("", ConsistentTable(cells), "").formatter()(1234.25) == expected
@@ -374,7 +381,7 @@ def test_columns_across_that_are_none_are_refused(across: tuple[str, ...]) -> No
 
 @pytest.mark.parametrize("render", [html_page, xlsx_bytes])
 def test_a_table_too_large_to_be_read_is_refused(render: object) -> None:
-    shape = TableShape((Axis("a", tuple(range(500))), Axis("b", tuple(range(500)))))
+    shape = TableShape((TableDimension("a", tuple(range(500))), TableDimension("b", tuple(range(500)))))
     cells = TableCells.counts(shape, np.zeros(250_000), privacy_variance=4.0)
     with pytest.raises(ParameterError, match="HG164"):
         render(Publication("", ConsistentTable(cells), ""))

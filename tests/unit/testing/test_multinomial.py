@@ -14,7 +14,7 @@ from reproduction.brawner_honaker.theory import (
 from scipy import stats
 
 from hedgerow.errors import ParameterError
-from hedgerow.inference.bootstrap.replicates import brawner_honaker_total_variance, chi_square_share
+from hedgerow.inference.bootstrap.replicate_summary import brawner_honaker_total_variance, chi_square_share
 from hedgerow.testing.published import MultinomialBootstrap, multinomial_replicates
 
 VALUES, COUNTS = np.array([0.0, 1.0, 4.0]), np.array([5, 3, 2])

@@ -12,10 +12,9 @@ from typing import Any
 
 from hedgerow.testset import TestSet
 from hedgerow.testset.file_columns import FileColumns
-from hedgerow.testset.server.address import Address
-from hedgerow.testset.server.limits import Limits
+from hedgerow.testset.server.client import Address
 from hedgerow.testset.server.service import Service
-from hedgerow.testset.server.transport import TestSetServer
+from hedgerow.testset.server.transport import Limits, TestSetServer
 
 N = 60
 LABELS = random.Random(17).choices([0, 1], k=N)

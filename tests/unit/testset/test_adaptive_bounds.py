@@ -24,8 +24,7 @@ from hedgerow.testset.adaptive.bounds import (
     transfer_half_width,
 )
 from hedgerow.testset.mechanisms.choose import choose
-from hedgerow.testset.mechanisms.mechanism import Conditions, Options
-from hedgerow.testset.mechanisms.reading import two_sided
+from hedgerow.testset.mechanisms.look_mechanism import Conditions, Options, two_sided
 from hedgerow.testset.metric import Metric, accuracy, brier
 
 UNIT = Grid.from_bounds("accuracy", (0, 1), 1)

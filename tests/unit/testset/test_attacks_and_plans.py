@@ -14,10 +14,9 @@ from hedgerow.facts.columns import Grid
 from hedgerow.facts.relation import Relation
 from hedgerow.testing.simulated import SimulatedNoise
 from hedgerow.testset import TestSet
-from hedgerow.testset.adaptive.attacks import ATTACKS, attack
-from hedgerow.testset.adaptive.plan import plan_looks
+from hedgerow.testset.adaptive.looks_plan import ATTACKS, attack, plan_looks
 from hedgerow.testset.mechanisms.choose import choose
-from hedgerow.testset.mechanisms.mechanism import Conditions, Options
+from hedgerow.testset.mechanisms.look_mechanism import Conditions, Options
 
 UNIT = Grid.from_bounds("accuracy", (0, 1), 1)
 

@@ -13,7 +13,7 @@ import pytest
 
 from hedgerow.errors import LedgerError, ParameterError, UncertifiedError
 from hedgerow.testset import TestSet
-from hedgerow.testset.mechanisms.fit import excess
+from hedgerow.testset.mechanisms.look_mechanism import excess
 
 N = 1500
 Y = np.random.default_rng(20261120).integers(0, 2, N)

@@ -17,7 +17,7 @@ import pytest
 from hedgerow.errors import HedgerowError, ParameterError
 from hedgerow.testset import TestSet
 from hedgerow.testset.file_columns import FileColumns
-from hedgerow.testset.looks import LooksInMemory, Past
+from hedgerow.testset.looks import EarlierLooks, LooksInMemory
 
 Y = np.random.default_rng(20261122).integers(0, 2, 1000)
 COPIES: list[Callable[[object], object]] = [copy.copy, copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))]
@@ -33,7 +33,7 @@ def test_threads_take_no_look_too_many(mechanism: str, granted: int, monkeypatch
     """Counting is made slow, so that threads that took no turns would all count before one of them takes a look."""
     counted = LooksInMemory.past
 
-    def slowly(looks: LooksInMemory) -> Past:
+    def slowly(looks: LooksInMemory) -> EarlierLooks:
         found = counted(looks)
         sleep(0.01)
         return found

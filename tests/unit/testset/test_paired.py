@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.testing.testset import SimulatedTestSet
+from hedgerow.testing.simulated_test_set import SimulatedTestSet
 from hedgerow.testset import TestSet
 from hedgerow.testset.entries import entries_of
 from hedgerow.testset.metric import accuracy, parse_metric
-from hedgerow.testset.paired import differences_of, minimum_detectable_paired_difference
+from hedgerow.testset.scored import differences_of, minimum_detectable_paired_difference
 
 N = 2000
 

@@ -14,15 +14,15 @@ from sklearn import metrics as sk
 
 from hedgerow.errors import LedgerError, ParameterError, UncertifiedError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.joint.numbers import STEPS
+from hedgerow.mechanisms.joint_numbers import STEPS
 from hedgerow.testing.simulated import SimulatedNoise
-from hedgerow.testing.testset import SimulatedTestSet
+from hedgerow.testing.simulated_test_set import SimulatedTestSet
 from hedgerow.testset import TestSet
 from hedgerow.testset.entries import entries_of
+from hedgerow.testset.looks import Settings
 from hedgerow.testset.parts.look import Parts, PartsAsked, group_of, named
 from hedgerow.testset.parts.measures import MEASURES, SUBPARTS, parse_measures
 from hedgerow.testset.parts.squares import Squares
-from hedgerow.testset.settings import Settings
 
 N = 600
 CLASSES = ["precision", "recall", "specificity", "f1", "balanced_accuracy"]

@@ -23,10 +23,10 @@ from tests.unit.testset.served import LABELS, PREDICTED, N, answered, made, post
 from hedgerow.errors import BudgetExceeded, DataError, HedgerowError, LedgerError, ParameterError, SpentError
 from hedgerow.ledger.store import Ledger
 from hedgerow.testset import TestSet, TestSetClient
-from hedgerow.testset.from_file import FileSource
-from hedgerow.testset.server.address import Address
-from hedgerow.testset.server.custody import check_private
-from hedgerow.testset.server.summary import summary
+from hedgerow.testset.label_sources import FileSource
+from hedgerow.testset.scores import summary
+from hedgerow.testset.server.client import Address
+from hedgerow.testset.server.service import check_private
 
 GOOD = {"predictions": PREDICTED}
 AS_CSV = ("p\n" + "\n".join(map(str, PREDICTED)) + "\n").encode()

@@ -14,14 +14,14 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from hedgerow.cli import options
+from hedgerow.cli import shared_options
 from hedgerow.cli.grammar import parse_by, parse_unit
 from hedgerow.cli.terminal import write_stdout
 from hedgerow.errors import HedgerowError, ParameterError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.declared import ColumnFacts, Facts
+from hedgerow.facts.facts_file import toml_key, toml_text, toml_value, with_column
 from hedgerow.facts.relation import parse_relation, parse_target
-from hedgerow.facts.written import toml_key, toml_text, toml_value, with_column
 from hedgerow.formats import listed
 from hedgerow.statistics.entry import parse_on_grid
 
@@ -111,7 +111,7 @@ def facts_template(path: str, columns: Iterable[str], *, table: str | None = Non
 
 
 @dataclass
-class Answers:
+class FactsAnswers:
     """What was answered: by options, or to questions."""
 
     relation: str | None = None
@@ -172,9 +172,9 @@ def init(
     table: Annotated[
         str | None, typer.Option(metavar="NAME", help="Which table of a database or a DuckDB file.")
     ] = None,
-    relation: options.Relation = None,
-    target: options.Target = None,
-    unit: options.Unit = None,
+    relation: shared_options.Relation = None,
+    target: shared_options.Target = None,
+    unit: shared_options.Unit = None,
     budget: Annotated[float | None, typer.Option(metavar="E", help="ε for all releases together, ever.")] = None,
     bounds: Annotated[
         list[str] | None, typer.Option(metavar="COL:LO:HI[:STEP]", help="Bounds of a column, from its codebook.")
@@ -195,11 +195,11 @@ def init(
     file = Path(out)
     if file.exists():
         raise _kept(f"{out!r} is there already.")
-    given = Answers(relation, target, unit, budget, _columns(columns, bounds or [], categories or []))
-    silent = blanks or given != Answers() or not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty())
+    given = FactsAnswers(relation, target, unit, budget, _columns(columns, bounds or [], categories or []))
+    silent = blanks or given != FactsAnswers() or not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty())
     answers = given if silent else _asked(columns)
     _write(file, answers.filled(facts_template(_beside(source, file), columns, table=table)))
-    if answers == Answers():
+    if answers == FactsAnswers():
         number = f"{len(columns)} column{'s' * (len(columns) != 1)}"
         write_stdout(f"Wrote {file}: blanks for {number}. Answer its questions from the codebook, not from the data.")
     else:
@@ -222,7 +222,7 @@ def _columns(names: Mapping[str, str], bounds: list[str], categories: list[str])
     return found
 
 
-def _asked(columns: Iterable[str]) -> Answers:
+def _asked(columns: Iterable[str]) -> FactsAnswers:
     """Ask in the terminal; an empty answer leaves a blank, and one that cannot be is asked for again."""
     write_stdout("Answer from a codebook, a law or a decision, never from the data. Enter leaves a blank.")
     protected = {"1": "replace-one", "2": "add-remove"}
@@ -250,7 +250,7 @@ def _asked(columns: Iterable[str]) -> Answers:
         )
         if facts:
             found[column] = facts
-    return Answers(relation, target, unit, budget, found)
+    return FactsAnswers(relation, target, unit, budget, found)
 
 
 def _facts_of(column: str, text: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hedgerow.cli import options
+from hedgerow.cli import shared_options
 from hedgerow.cli.terminal import write_json, write_stdout
 from hedgerow.errors import ParameterError
 from hedgerow.interrupts import held_back, price_is_spent
@@ -39,7 +39,7 @@ def create(
     guarantee: Annotated[
         str, typer.Option(metavar="G", help="dp, or bootstrap-dp, which is not dp: one ledger never holds both.")
     ] = "dp",
-    as_json: options.AsJson = False,
+    as_json: shared_options.AsJson = False,
 ) -> None:
     """Make a new ledger with nothing spent."""
     from hedgerow.facts.budget import DEFAULT_DELTA, Budget
@@ -61,7 +61,7 @@ def create(
 
 
 @ledger.command()
-def show(path: Place, as_json: options.AsJson = False) -> None:
+def show(path: Place, as_json: shared_options.AsJson = False) -> None:
     """Show the budget, what was spent, each entry, and the head."""
     from hedgerow.ledger.store import Ledger
 
@@ -73,7 +73,7 @@ def show(path: Place, as_json: options.AsJson = False) -> None:
 def verify(
     path: Place,
     head: Annotated[str | None, typer.Option(metavar="HEAD", help="A head that a report prints.")] = None,
-    as_json: options.AsJson = False,
+    as_json: shared_options.AsJson = False,
 ) -> None:
     """Recompute every hash and every total; with --head, see that the chain still passes through it. Exit 5 if not."""
     from hedgerow.ledger.store import Ledger
@@ -95,12 +95,12 @@ def reserve(
     path: Place,
     certificate: Annotated[str, typer.Argument(metavar="CERTIFICATE", help="A certificate.json or release.json.")],
     request_id: Annotated[str | None, typer.Option("--id", metavar="ID", help="A name for the entry.")] = None,
-    as_json: options.AsJson = False,
+    as_json: shared_options.AsJson = False,
 ) -> None:
     """Enter the price of something released elsewhere: it is spent from here on."""
     from uuid import uuid4
 
-    from hedgerow.ledger.entry import fingerprint_of
+    from hedgerow.ledger.ledger_entry import fingerprint_of
     from hedgerow.ledger.store import Ledger
     from hedgerow.mechanisms.certificate import Certificate
     from hedgerow.reports.verify.verification import read_record, verify_record

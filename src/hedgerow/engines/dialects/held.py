@@ -3,6 +3,11 @@
 What the engines compute by expressions of columns is computed here by the same operations in double precision, each
 correctly rounded, so the integers are the same. Sums of products that stay below 2⁵³ in a slice are added up as
 doubles, which hold all of them; others in halves of 31 bits. The slices' sums are Python's integers.
+
+Exact sums of products of integers, by cell, each engine in its own way: no total wraps around, and none is rounded.
+
+DuckDB adds up in integers of 128 bits; Spark in pieces of 21 bits, whose sums in 64 bits hold 2⁴² records; databases
+as `ibis_tables` says, rows in memory as `held` does. A product of 2⁶² or more is made of two that are smaller.
 """
 
 from __future__ import annotations
@@ -14,16 +19,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.engines.dialects import ibis_tables
+from hedgerow.engines.dialects.ibis_tables import Asked
 from hedgerow.engines.query import ValueOnGrid
 from hedgerow.engines.schema import value_column
 from hedgerow.facts.columns import Missing
-from hedgerow.resampling.histogram import Integers
+from hedgerow.resampling.counted_values import GridSums, Integers, Monomial
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
     from hedgerow.engines.query import SumsQuery
     from hedgerow.facts.columns import Grid
+
 
 Numbers = NDArray[Any]
 Terms = Callable[[dict[str, Numbers]], dict[str, Numbers]]
@@ -124,3 +132,142 @@ def _by_level(parts: list[Numbers], level: Integers, levels: int) -> NDArray[np.
     for piece, power in pieces:
         total += np.bincount(level, piece, levels).astype(np.int64).astype(object) * 2**power
     return total
+
+
+_LIMIT = 2**62
+_THERE = "there_"  # 1 where a value is present, else 0
+_PATTERNS = 2**14  # so many sets of present values, in all cells, are a small table
+_PIECE = 21  # bits: what Spark adds up in integers of 64 bits needs no decimals
+
+
+def added_up(rows: nw.LazyFrame[Any], query: SumsQuery, terms: Terms = dict) -> Asked[GridSums]:
+    """Return the question for the sums by ``level`` of products of ``one``, ``t_0``, …, all integers from 0 on.
+
+    Where rows are held in memory, `terms` makes these of the rows' columns.
+    """
+    monomials = list(dict.fromkeys([(), *query.monomials]))
+    products = [_products(monomial, query) for monomial in monomials]
+    bits = [query.largest(monomial).bit_length() if monomial else 1 for monomial in monomials]
+    engine = rows.implementation
+    asked: Asked[list[tuple[Any, ...]]]
+    if engine.is_duckdb():
+        asked = _summed_in_duckdb(rows.to_native(), products, query)
+    elif engine.is_ibis():
+        table, totals = ibis_tables.summed(rows.to_native(), list(map(ibis_tables.ProductSQL, products, bits)))
+        asked = Asked(((table, ibis_tables.rows_of),), totals)
+    elif engine.is_spark_like():
+        asked = _summed_in_spark(rows.to_native(), products, bits)
+    else:
+        asked = Asked(((rows, lambda here: summed(here, products, bits, query, terms)),), lambda found: found)
+    return asked.then(lambda found: GridSums.from_rows(found, monomials, cells=query.cells))
+
+
+def _summed_in_duckdb(rows: Any, products: list[list[list[str]]], query: SumsQuery) -> Asked[list[tuple[Any, ...]]]:
+    by = bool(query.by)
+    needed = [{name for part in product for name in part if name.startswith(_THERE)} for product in products]
+    numbers = [
+        [kept for part in product if (kept := [n for n in part if not n.startswith(_THERE)])] for product in products
+    ]
+    patterns = query.cells << len(set().union(*needed))
+    if patterns <= _PATTERNS and 2 * len(set(map(str, numbers))) <= len(products):
+        return _summed_by_presence(rows, numbers, needed, by=by)
+    sums = ", ".join(f"sum({_wide(product, 'HUGEINT')})" for product in products)
+    if by:
+        return Asked(((rows.aggregate(f"level, count(*), {sums}", "level"), _fetched),), lambda found: found)
+    # The sums of no row are null.
+    return Asked(
+        ((rows.aggregate(f"count(*), {sums}"), _fetched),),
+        lambda found: [(0, *(total or 0 for total in row)) for row in found],
+    )
+
+
+def _summed_by_presence(
+    rows: Any, numbers: list[list[list[str]]], needed: list[set[str]], *, by: bool
+) -> Asked[list[tuple[Any, ...]]]:
+    """Return the question for products of `numbers` where all `needed` are present, asked by which values are.
+
+    Products that differ in what they need alone are then one: for means of five columns 21 are left, and not 57.
+    """
+    present = sorted(set().union(*needed))
+    masks = [sum(1 << present.index(name) for name in names) for names in needed]
+    texts = ["count(*)" if not rest else f"sum({_wide(rest, 'HUGEINT')})" for rest in numbers]
+    asked = list(dict.fromkeys(["count(*)", *texts]))
+    places = [asked.index(text) for text in texts]
+    pattern = " + ".join(f"{name} * {1 << place}" for place, name in enumerate(present))
+
+    def totals(found: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        summed = {} if by else {0: [0] * (1 + len(numbers))}
+        for level, mask, *sums in found:
+            total = summed.setdefault(level, [0] * (1 + len(numbers)))
+            there = [sums[place] if mask & needs == needs else 0 for needs, place in zip(masks, places, strict=True)]
+            summed[level] = [one + other for one, other in zip(total, [sums[0], *there], strict=True)]
+        return [(level, *total) for level, total in summed.items()]
+
+    level, keys = ("level", f"level, {pattern}") if by else ("0", pattern)
+    return Asked(((rows.aggregate(f"{level}, {pattern}, {', '.join(asked)}", keys), _fetched),), totals)
+
+
+def _fetched(relation: Any) -> list[tuple[Any, ...]]:
+    rows: list[tuple[Any, ...]] = relation.fetchall()
+    return rows
+
+
+def _products(monomial: Monomial, query: SumsQuery) -> list[list[str]]:
+    """Return the columns whose product is a monomial, in one or two lists whose products lie below 2⁶².
+
+    The largest come first: then the first list is at least 2³¹ where a second one begins, and two take all of 2⁸⁴.
+    """
+    factors = [(1, "one")] if not monomial else []
+    for i, power in monomial:
+        one = max(1, query.largest(((i, 1),)))
+        factors += [(one, f"t_{i}")] * power if power else [(1, f"there_{i}")]
+    found: list[list[str]] = [[]]
+    size = 1
+    for one, name in sorted(factors, key=lambda factor: -factor[0]):
+        size *= one
+        if size >= _LIMIT:
+            found.append([])
+            size = one
+        found[-1].append(name)
+    return found
+
+
+def _wide(product: list[list[str]], kind: str) -> str:
+    """Return a product in SQL, of integers of 64 bits or, where it takes two lists, of this wider kind."""
+    first, *rest = ["*".join(names) for names in product]
+    return first if not rest else f"CAST({first} AS {kind}) * ({rest[0]})"
+
+
+def _summed_in_spark(rows: Any, products: list[list[list[str]]], bits: list[int]) -> Asked[list[tuple[Any, ...]]]:
+    """Return the question for (level, records, sums of products), exact: one job, its answer by Arrow.
+
+    A product below 2⁶² is added up in pieces of 21 bits, the last of which holds whatever lies above; a larger one in
+    decimals of 38 digits.
+    """
+    terms: list[str] = []
+    pieces: list[list[int]] = []  # of each product, where its pieces stand among the terms
+    for product, size in zip(products, bits, strict=True):
+        whole = _wide(product, "decimal(38, 0)")
+        count = 1 if len(product) > 1 else max(1, -(-size // _PIECE))
+        pieces.append(list(range(len(terms), len(terms) + count)))
+        if len(product) > 1:
+            terms.append(f"CAST({whole} AS decimal(38, 0))")
+            continue
+        shifted = [whole, *(f"shiftright({whole}, {_PIECE * place})" for place in range(1, count))]
+        terms += [f"({one}) & {2**_PIECE - 1}L" for one in shifted[:-1]] + shifted[-1:]
+    named = [f"piece_{place}" for place in range(len(terms))]
+    made = [f"{term} AS {name}" for term, name in zip(terms, named, strict=True)]
+    grouped = rows.selectExpr("level", "1L AS records", *made).groupBy("level").sum("records", *named)
+
+    def totals(columns: list[list[Any]]) -> list[tuple[Any, ...]]:
+        level, records, *sums = columns
+        return [
+            (
+                at,
+                records[row],
+                *(sum(int(sums[i][row]) << _PIECE * j for j, i in enumerate(places)) for places in pieces),
+            )
+            for row, at in enumerate(level)
+        ]
+
+    return Asked(((grouped, lambda frame: [column.to_pylist() for column in frame.toArrow().columns]),), totals)

@@ -4,6 +4,10 @@ Databases differ from frames in four ways. Texts may be compared by a collation,
 any value in a column of any type, so each cell is looked at. Whole numbers in SQL may have 32 bits, and 1.5 may be a
 decimal, so constants become integers of 64 bits, and doubles. Where a sum may have 64 bits only, sums are taken of
 pieces: an engine that does not say so when a sum wraps around must never come near.
+
+A question as an engine is sent it, and its rows, read out in each engine's way: no second frame library is needed.
+
+Building and sending are two steps, so that what is sent can be shown, word by word, before it is.
 """
 
 from __future__ import annotations
@@ -11,15 +15,25 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache, reduce
 from operator import mul
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+import numpy as np
+
+from hedgerow.engines.cells import cells_of
+from hedgerow.engines.query import ValueCounts
+from hedgerow.engines.schema import TEXT, as_declared
 from hedgerow.errors import DataError, ParameterError
 from hedgerow.formats import quoted_name, quoted_text
+from hedgerow.resampling.counted_values import Integers
 
 if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
+
     from hedgerow.engines.schema import Comparable
+
 
 KNOWN = ("bigquery", "databricks", "duckdb", "postgres", "snowflake", "sqlite")
 """The engines whose comparisons, casts and sums were looked at; docs/how_to/databases.md says which were run."""
@@ -39,7 +53,7 @@ _TABLES_OF_VALUES = ("duckdb", "postgres", "sqlite")
 _LISTED = 1000  # categories that are written out where there is no such table: a query may have a megabyte
 
 
-class Product(NamedTuple):
+class ProductSQL(NamedTuple):
     """A product of columns: one or two lists of them, each with a product below 2⁶², and the bits that one may have."""
 
     parts: list[list[str]]
@@ -243,7 +257,7 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def summed(rows: Any, products: Sequence[Product]) -> tuple[Any, Callable[[Sequence[Any]], list[tuple[Any, ...]]]]:
+def summed(rows: Any, products: Sequence[ProductSQL]) -> tuple[Any, Callable[[Sequence[Any]], list[tuple[Any, ...]]]]:
     """Return the table of what is added up by ``level``, and what makes of its rows (level, records, sums), exact."""
     engine = engine_of(rows)
     found = [_terms(rows, product, engine) for product in products]
@@ -261,7 +275,7 @@ def summed(rows: Any, products: Sequence[Product]) -> tuple[Any, Callable[[Seque
     return rows.group_by("level").aggregate(records=rows.count(), **named), totals
 
 
-def _terms(rows: Any, product: Product, engine: str) -> list[tuple[Any, int]]:
+def _terms(rows: Any, product: ProductSQL, engine: str) -> list[tuple[Any, int]]:
     """Return columns of integers whose sums the engine has room for, and by how much to shift the sum of each."""
     factors = [reduce(mul, [rows[name] for name in part]) for part in product.parts]
     if engine in _WIDE:
@@ -326,3 +340,117 @@ def table_of_values(rows: Any, values: Sequence[Comparable], key: str, level: st
         query = f"SELECT {value} {names[0]}, o - 1 {names[1]} FROM unnest({split}) WITH ORDINALITY AS u(v, o)"
     schema = ibis.schema({key: "string" if text else "float64", level: "int64"})
     return rows.get_backend().sql(query, schema=schema)
+
+
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Generic[A]):
+    """A question that was built and not sent.
+
+    Attributes
+    ----------
+    sent : tuple of (frame, callable)
+        What the engine computes, in this order, and how the rows of each are read.
+    answer : callable
+        Makes the answer of all that was read.
+    """
+
+    sent: tuple[tuple[Any, Callable[[Any], Any]], ...]
+    answer: Callable[..., A]
+
+    def found(self) -> A:
+        """Send it, and return the answer."""
+        return self.answer(*(read(frame) for frame, read in self.sent))
+
+    def explain(self) -> None:
+        """Let a database or Spark plan it: tables, columns and rights are looked up, and no value is read."""
+        for frame, _ in self.sent:
+            native = _native(frame)
+            if hasattr(native, "selectExpr"):
+                _ = native.schema  # Spark Connect looks nothing up before
+            else:
+                explain(native)
+
+    def texts(self) -> list[str]:
+        """Return the SQL that is sent: by DuckDB, or for an Ibis table."""
+        return [_text(frame) for frame, _ in self.sent]
+
+    def then(self, made: Callable[[A], B]) -> Asked[B]:
+        """Return the question whose answer is made of this one's."""
+        return Asked(self.sent, lambda *read: made(self.answer(*read)))
+
+    def beside(self, other: Asked[B], made: Callable[[A, B], C]) -> Asked[C]:
+        """Return this question and, after it, another one, with one answer made of both."""
+        first = len(self.sent)
+        return Asked(
+            (*self.sent, *other.sent),
+            lambda *read: made(self.answer(*read[:first]), other.answer(*read[first:])),
+        )
+
+
+def _native(frame: Any) -> Any:
+    # Asked of its class: a frame of Spark Connect takes any name for a column.
+    return frame.to_native() if hasattr(type(frame), "to_native") else frame
+
+
+def _text(frame: Any) -> str:
+    native = _native(frame)
+    # DuckDB sends exactly this text since 2.0; before, it runs the tree that prints as this text.
+    return str(native.sql_query()) if hasattr(native, "sql_query") else statement(native)
+
+
+def asked_values(counted: nw.LazyFrame[Any], kind: str) -> Asked[ValueCounts]:
+    """Return the question for the columns ``key`` and ``records``, without the values that nobody can declare.
+
+    Memory grows with the number of different values. No number of them is too many: a refusal would tell of the last
+    record.
+    """
+    return Asked(((counted, lambda frame: _read_values(frame, kind)),), lambda found: found)
+
+
+def asked_counts(counted: nw.LazyFrame[Any]) -> Asked[tuple[Integers, Integers]]:
+    """Return the question for the columns ``key`` and ``records`` of a counted frame, both whole numbers."""
+    named = counted.select("key", "records") if counted.implementation.is_ibis() else counted
+    return Asked(((named, _read_counts),), lambda found: found)
+
+
+def _read_values(counted: nw.LazyFrame[Any], kind: str) -> ValueCounts:
+    engine = counted.implementation
+    if engine.is_duckdb() or engine.is_spark_like() or engine.is_ibis():
+        native: Any = counted.select("key", "records").to_native()
+        if engine.is_ibis():
+            pairs = texts_of(native) if kind == TEXT else rows_of(native)
+        else:
+            pairs = native.fetchall() if engine.is_duckdb() else list(zip(*_by_arrow(native), strict=True))
+        found, records = [pair[0] for pair in pairs], np.array([pair[1] for pair in pairs], dtype=np.int64)
+    else:
+        held = counted.collect()
+        found, records = cells_of(held["key"].to_native()).tolist(), np.asarray(held["records"].to_numpy(), np.int64)
+    declared = as_declared(found, kind)
+    kept = [place for place, one in enumerate(declared) if one is not None]
+    return ValueCounts([one for one in declared if one is not None], records[kept])
+
+
+def _read_counts(counted: nw.LazyFrame[Any]) -> tuple[Integers, Integers]:
+    if counted.implementation.is_duckdb():
+        arrays = counted.to_native().fetchnumpy()
+        return np.asarray(arrays["key"], np.int64), np.asarray(arrays["records"], np.int64)
+    if counted.implementation.is_spark_like():
+        key, records = (np.asarray(column, np.int64) for column in _by_arrow(counted.to_native()))
+        return key, records
+    if counted.implementation.is_ibis():
+        found = rows_of(counted.to_native())
+        integers = np.array([[int(number) for number in row] for row in found], dtype=np.int64).reshape(len(found), 2)
+        return integers[:, 0], integers[:, 1]
+    collected = counted.collect()
+    return np.asarray(collected["key"].to_numpy(), np.int64), np.asarray(collected["records"].to_numpy(), np.int64)
+
+
+def _by_arrow(counted: Any) -> list[list[Any]]:
+    """Return the columns ``key`` and ``records`` of a Spark frame, not row by row; Spark Connect has this call too."""
+    found = counted.select("key", "records").toArrow()
+    return [found["key"].to_pylist(), found["records"].to_pylist()]

@@ -261,7 +261,7 @@ def table(levels: tuple[float, ...] = (0.9, 0.95, 0.99)) -> dict[str, object]:
 
     Heights are rounded UP to five digits, so a curve in the file is never lower than the one that was checked.
     """
-    from hedgerow.resampling.n_resamples import LADDER
+    from hedgerow.resampling.replicates import LADDER
 
     curves = {
         f"{level:g}": {

@@ -3,6 +3,12 @@
 An expression of estimates of one release is a smooth function of its totals, so it has its own tangent, errors and
 interval (`estimates`). Of two releases the joint sampling law is not known: the same people may be in both. Then
 arithmetic refuses, unless the reader says that the records are of different people.
+
+Counts and shares from noisy counts of disjoint cells, as joint moments: they go together with one another.
+
+A record with the value has f = 1, another one f = −1. With e of the former and d of the latter N = e + d, S = e − d and
+Q = N; where N is public, S = 2e − N. A count alone is a vector of no features: its totals are N. An estimate keeps the
+errors and the interval that it has by itself (`inference.counts`); what is computed with it has those of the totals.
 """
 
 from __future__ import annotations
@@ -18,12 +24,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import as_float
+from hedgerow.facts.validation import as_float
 from hedgerow.inference.joint.estimates import JointEstimates, estimate, joint_covariance
-from hedgerow.inference.joint.functions import Numbers, SmoothFunction
+from hedgerow.inference.joint.functions import FunctionOfTotals, MeanOfTotals, Numbers, ScaledMean, SumOfTotals
 from hedgerow.inference.joint.totals import JointTotals, SideBySide
+from hedgerow.inference.means_and_counts import NumbersWithErrors, counts_with_errors, proportions_with_errors
 from hedgerow.inference.operators import Operators
-from hedgerow.inference.score import SingleTest
+from hedgerow.inference.score_test import SingleTest
+from hedgerow.noise.lattice import AdditiveTable
 
 Floats = NDArray[np.float64]
 Range = tuple[float, float]
@@ -39,9 +47,9 @@ class Node:
     """A part of an expression: a statistic, a number, or what is made of such parts."""
 
     __slots__ = ()
-    term: Term | None = None
+    term: EstimateTerm | None = None
 
-    def terms(self) -> list[Term]:
+    def terms(self) -> list[EstimateTerm]:
         """Return the statistics in it, from left to right."""
         return []
 
@@ -49,7 +57,7 @@ class Node:
         """Return what is possible for it if each of its terms can be anything possible."""
         raise NotImplementedError
 
-    def value(self, of_term: Callable[[Term], Numbers]) -> Numbers:
+    def value(self, of_term: Callable[[EstimateTerm], Numbers]) -> Numbers:
         """Return its value by those of its terms."""
         raise NotImplementedError
 
@@ -61,24 +69,24 @@ class Node:
         """Return it with its releases numbered anew."""
         return self
 
-    def over(self, cells: Mapping[Place, slice]) -> SmoothFunction:
+    def over(self, cells: Mapping[Place, slice]) -> FunctionOfTotals:
         """Return it as a function of the totals of its cells, by where each of them stands."""
         return Expression(self, cells)
 
 
 @dataclass(frozen=True, slots=True)
-class Term(Node):
+class EstimateTerm(Node):
     """A statistic of one cell of one release."""
 
-    function: SmoothFunction
+    function: FunctionOfTotals
     place: Place
 
     @property
-    def term(self) -> Term:  # type: ignore[override]  # None of other nodes
+    def term(self) -> EstimateTerm:  # type: ignore[override]  # None of other nodes
         """Itself."""
         return self
 
-    def terms(self) -> list[Term]:
+    def terms(self) -> list[EstimateTerm]:
         """Return itself."""
         return [self]
 
@@ -86,15 +94,15 @@ class Term(Node):
         """Return what is possible."""
         return self.function.low, self.function.high
 
-    def value(self, of_term: Callable[[Term], Numbers]) -> Numbers:
+    def value(self, of_term: Callable[[EstimateTerm], Numbers]) -> Numbers:
         """Return its value."""
         return of_term(self)
 
-    def renumbered(self, numbers: Sequence[int]) -> Term:
+    def renumbered(self, numbers: Sequence[int]) -> EstimateTerm:
         """Return it with its release numbered anew."""
-        return Term(self.function, (numbers[self.place[0]], self.place[1]))
+        return EstimateTerm(self.function, (numbers[self.place[0]], self.place[1]))
 
-    def over(self, cells: Mapping[Place, slice]) -> SmoothFunction:
+    def over(self, cells: Mapping[Place, slice]) -> FunctionOfTotals:
         """Return its own function."""
         return self.function
 
@@ -109,20 +117,20 @@ class Constant(Node):
         """Return the number alone."""
         return self.number, self.number
 
-    def value(self, of_term: Callable[[Term], Numbers]) -> Numbers:
+    def value(self, of_term: Callable[[EstimateTerm], Numbers]) -> Numbers:
         """Return the number."""
         return np.asarray(complex(self.number))
 
 
 @dataclass(frozen=True, slots=True)
-class Operation(Node):
+class JointOperation(Node):
     """Two expressions under one of + − * /."""
 
     symbol: str
     left: Node
     right: Node
 
-    def terms(self) -> list[Term]:
+    def terms(self) -> list[EstimateTerm]:
         """Return the statistics of both."""
         return self.left.terms() + self.right.terms()
 
@@ -135,7 +143,7 @@ class Operation(Node):
             ends = [float(_OPERATORS[self.symbol](np.float64(a), np.float64(b))) for a in left for b in right]
         return _EVERYTHING if any(math.isnan(end) for end in ends) else _between(ends)
 
-    def value(self, of_term: Callable[[Term], Numbers]) -> Numbers:
+    def value(self, of_term: Callable[[EstimateTerm], Numbers]) -> Numbers:
         """Return its value by those of its terms."""
         return np.asarray(_OPERATORS[self.symbol](self.left.value(of_term), self.right.value(of_term)))
 
@@ -144,9 +152,9 @@ class Operation(Node):
         own = [self.right] if self.symbol == "/" and self.right.terms() else []
         return own + self.left.divisors() + self.right.divisors()
 
-    def renumbered(self, numbers: Sequence[int]) -> Operation:
+    def renumbered(self, numbers: Sequence[int]) -> JointOperation:
         """Return it with its releases numbered anew."""
-        return Operation(self.symbol, self.left.renumbered(numbers), self.right.renumbered(numbers))
+        return JointOperation(self.symbol, self.left.renumbered(numbers), self.right.renumbered(numbers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +164,7 @@ class Applied(Node):
     name: str
     argument: Node
 
-    def terms(self) -> list[Term]:
+    def terms(self) -> list[EstimateTerm]:
         """Return the statistics of its argument."""
         return self.argument.terms()
 
@@ -167,7 +175,7 @@ class Applied(Node):
                 [float(_FUNCTIONS[self.name](max(end, _LEAST[self.name]))) for end in self.argument.limits()]
             )
 
-    def value(self, of_term: Callable[[Term], Numbers]) -> Numbers:
+    def value(self, of_term: Callable[[EstimateTerm], Numbers]) -> Numbers:
         """Return its value, NaN where the function is not defined."""
         argument = self.argument.value(of_term)
         inside = argument.real > _LEAST[self.name]
@@ -189,7 +197,7 @@ def _between(ends: list[float]) -> Range:
 
 
 @dataclass(frozen=True, slots=True)
-class Expression(SmoothFunction):
+class Expression(FunctionOfTotals):
     """An expression as a smooth function of the totals of its cells; ``cells`` says where each of them stands."""
 
     node: Node
@@ -210,7 +218,7 @@ class Expression(SmoothFunction):
     def estimate(self, totals: Floats, excess: Floats) -> Floats:
         """Return the expression of its terms' estimates."""
 
-        def unbiased(term: Term) -> Numbers:
+        def unbiased(term: EstimateTerm) -> Numbers:
             here = self.cells[term.place]
             return np.asarray(term.function.estimate(totals[:, here], excess[:, here, here]), dtype=complex)
 
@@ -252,9 +260,9 @@ class JointValue(SingleTest, Operators):
     method: ClassVar[str] = "moments"
 
     @classmethod
-    def of(cls, release: JointTotals, cell: int, function: SmoothFunction) -> JointValue:
+    def of(cls, release: JointTotals, cell: int, function: FunctionOfTotals) -> JointValue:
         """Return a statistic of one cell of a release."""
-        return cls((release,), Term(function, (0, cell)))
+        return cls((release,), EstimateTerm(function, (0, cell)))
 
     def __reduce__(self) -> tuple[type[JointValue], tuple[object, ...]]:
         return JointValue, (self.releases, self.node, self.others)  # without the other cells
@@ -344,7 +352,7 @@ class JointValue(SingleTest, Operators):
             return NotImplemented  # type: ignore[no-any-return]  # Python's own answer to an unknown operand
         left, right = (node, self.node) if swapped else (self.node, node)
         _check_cells(releases, left.terms() + right.terms())
-        return JointValue(releases, Operation(symbol, left, right), self.others and getattr(other, "others", True))
+        return JointValue(releases, JointOperation(symbol, left, right), self.others and getattr(other, "others", True))
 
     @property
     def _cell(self) -> int:
@@ -384,7 +392,7 @@ class JointCells:
 
     def row(self, index: int) -> JointValue:
         """Return what the estimate of one cell computes with."""
-        return JointValue((self.read.cells.blocks[0],), Term(self.read.function, (0, index)), among=self)
+        return JointValue((self.read.cells.blocks[0],), EstimateTerm(self.read.function, (0, index)), among=self)
 
     def accepted(self, level: float) -> tuple[Floats, Floats]:
         """Return (low, high) of each cell at a level."""
@@ -412,7 +420,7 @@ class JointStatisticOfCells:
     """A statistic of all cells of a release, of which nothing is computed before it is asked for."""
 
     release: JointTotals
-    function: SmoothFunction
+    function: FunctionOfTotals
 
     def row(self, index: int) -> JointValue:
         """Return what the estimate of one cell computes with."""
@@ -432,7 +440,7 @@ def covariance_of(values: Sequence[JointValue]) -> tuple[Floats, Floats]:
     for value in values[1:]:
         releases, node = _merged(whole, value)
         nodes.append(node)
-        whole = JointValue(releases, Operation("+", whole.node, node), whole.others and value.others)
+        whole = JointValue(releases, JointOperation("+", whole.node, node), whole.others and value.others)
         _check_cells(releases, whole.node.terms())
     places = sorted({term.place for node in nodes for term in node.terms()})
     cells = _beside(whole.releases, places)
@@ -454,7 +462,7 @@ def _beside(releases: Sequence[JointTotals], places: Sequence[Place]) -> SideByS
     return SideBySide(blocks, tuple(release for release, _ in places))
 
 
-def _check_cells(releases: Sequence[JointTotals], terms: Sequence[Term]) -> None:
+def _check_cells(releases: Sequence[JointTotals], terms: Sequence[EstimateTerm]) -> None:
     """Check that the terms are not of several cells of units that may have rows in each of them (HG130)."""
     for number, release in enumerate(releases):
         if release.limit is not None and len({term.place[1] for term in terms if term.place[0] == number}) > 1:
@@ -485,3 +493,70 @@ def _merged(first: JointValue, second: JointValue) -> tuple[tuple[JointTotals, .
         if not known:
             releases.append(release)
     return tuple(releases), second.node.renumbered(numbers)
+
+
+COUNT, EQUAL, DIFFERENT = "count", "equal", "different"
+EVERY, SHARE = ScaledMean(0, 1.0, 0.0), MeanOfTotals(ScaledMean(1, 0.5, 0.5))
+
+
+def counted_cells(
+    table: AdditiveTable, *, n: int | None, census: bool, method: str
+) -> tuple[NumbersWithErrors, JointStatisticOfCells]:
+    """Return counts or shares of noisy counts, of records or of equal and different ones, and their joint laws.
+
+    Each has its own numbers: their joint laws are for what is computed with them.
+
+    ``n`` is the public number of all records, or None. Where a table counts equal records alone, n divides.
+
+    >>> cells = ({"sex": 0}, {"sex": 1})
+    >>> values = np.array([[30.0, 70.0], [20.0, 80.0]])
+    >>> table = AdditiveTable(cells, (EQUAL, DIFFERENT), values, np.array([3.0, 3.0]), "gaussian")
+    >>> shares, joint = counted_cells(table, n=200, census=False, method="gaussian")
+    >>> more = joint.row(0) - joint.row(1)
+    >>> round(more.estimate, 9), round(more.sampling_error, 4), round(more.privacy_error, 4)
+    (0.1, 0.0606, 0.0335)
+    """
+    column = JointStatisticOfCells(joint_totals_of(table, n=n, census=census), function_of(table.features, n))
+    noise_sd = float(table.noise_sd[0])
+    if table.features == (COUNT,):
+        numbers = counts_with_errors(
+            table.column(COUNT), noise_sd=noise_sd, n=n, census=census, noise_law=table.noise_law, method=method
+        )
+        return numbers, column
+    equal = table.column(EQUAL)
+    whole = equal + table.column(DIFFERENT) if DIFFERENT in table.features else float(n or 0)
+    numbers = proportions_with_errors(
+        equal, whole, noise_sd=noise_sd, census=census, noise_law=table.noise_law, method=method
+    )
+    return numbers, column
+
+
+def function_of(features: tuple[str, ...], n: int | None) -> MeanOfTotals | SumOfTotals:
+    """Return what is read from the totals of such a table."""
+    return SHARE if EQUAL in features else SumOfTotals(EVERY).of_records(0.0, math.inf if n is None else float(n))
+
+
+def joint_totals_of(table: AdditiveTable, *, n: int | None, census: bool) -> JointTotals:
+    """Return noisy counts as the totals and products of f, with the noise on them."""
+    sd, cells = float(table.noise_sd[0]), len(table.values)
+    step = 1.0 / sd if sd else 0.0
+    if table.features == (COUNT,):
+        none = np.zeros((cells, 0)), np.zeros((cells, 0, 0))
+        count, mixing = table.column(COUNT), np.array([[sd]])
+        return JointTotals(count, *none, mixing, table.noise_law, n, census=census, noise_step=step)
+    equal = table.column(EQUAL)
+    if DIFFERENT in table.features:
+        different = table.column(DIFFERENT)
+        count, mixing = equal + different, sd * np.array([[1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
+    else:
+        count, mixing = np.full(cells, float(n or 0)), sd * np.array([[0.0], [2.0], [0.0]])
+    sums, products = (2.0 * equal - count)[:, None], count[:, None, None]
+    return JointTotals(count, sums, products, mixing, table.noise_law, n, census=census, noise_step=step)
+
+
+def table_of(totals: Floats, features: tuple[str, ...], noise_sd: Floats, law: str) -> AdditiveTable:
+    """Return the noisy counts behind totals (N, S): the inverse of `joint_totals_of`."""
+    values = totals
+    if features != (COUNT,):
+        values = np.stack([totals[:, 0] + totals[:, 1], totals[:, 0] - totals[:, 1]], axis=1)[:, : len(features)] / 2.0
+    return AdditiveTable(({},) * len(values), features, values, noise_sd, law)

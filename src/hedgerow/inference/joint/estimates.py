@@ -4,9 +4,9 @@ Errors: with g the slopes at the released totals T̂, the sampling variance is g
 
 Intervals: all values of the function over the totals that the release does not reject. With T̂ ≈ N(T, W), W = S + V,
 the set {h(T): (T̂ − T)'W⁻¹(T̂ − T) ≤ z²} covers as an interval of one normal number does, since {T: h(T) = θ} has one
-dimension less than T (a profile likelihood). For a ratio it is Fieller's set, whose quadratic inequality `ScoreArrays`
-solves; for another function its ends are found by climbing along W∇h. Nothing is divided by a noisy number, and where
-the value could be anything the interval ends at what is possible.
+dimension less than T (a profile likelihood). For a ratio it is Fieller's set, whose quadratic inequality
+`QuadraticTest` solves; for another function its ends are found by climbing along W∇h. Nothing is divided by a noisy
+number, and where the value could be anything the interval ends at what is possible.
 
 The critical value z is larger than the normal one for four reasons: the law of the noise, few records (Student), the
 noise of the sampling variance, and the skewness of the records (`inference.score`).
@@ -22,30 +22,29 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.inference.counts import counts_with_errors
-from hedgerow.inference.interval import normal_quantile, parse_level
+from hedgerow.inference.interval import normal_quantile, parse_level, quantiles_of
 from hedgerow.inference.joint.functions import (
-    Axis,
-    Mean,
+    FunctionOfTotals,
+    MeanOfTotals,
     Numbers,
-    SmoothFunction,
-    Total,
+    ScaledMean,
+    SumOfTotals,
     gradient,
     value_of,
 )
 from hedgerow.inference.joint.totals import JointTotals, SideBySide, influence_range
-from hedgerow.inference.moments import (
+from hedgerow.inference.means_and_counts import (
     RELIABLE_SDS,
     MeanErrors,
     NoisyMoments,
+    counts_with_errors,
     mean_errors,
     mean_score_test,
     mean_skewness,
     sum_skewness,
     sum_variance,
 )
-from hedgerow.inference.noise_law import quantiles_of
-from hedgerow.inference.score import Quadratic, ScoreArrays, correction
+from hedgerow.inference.score_test import Quadratic, QuadraticTest, correction
 from hedgerow.mechanisms.laws import averaged_law
 
 Floats = NDArray[np.float64]
@@ -117,7 +116,7 @@ class JointEstimates:
         The slopes and the parts of the variance.
     """
 
-    function: SmoothFunction
+    function: FunctionOfTotals
     cells: SideBySide
     value: Floats
     sampling_error: Floats
@@ -173,7 +172,7 @@ class JointEstimates:
 
 
 @np.errstate(all="ignore")  # what is not defined in a row is not known there
-def estimate(function: SmoothFunction, cells: SideBySide) -> JointEstimates:
+def estimate(function: FunctionOfTotals, cells: SideBySide) -> JointEstimates:
     """Return the estimates of a smooth function of the totals in each row.
 
     The sampling variance is kept between 0 and what bounded records allow. Means and sums are read as everywhere else,
@@ -228,7 +227,7 @@ def joint_covariance(estimates: Sequence[JointEstimates]) -> tuple[Floats, Float
     return sampling, noise
 
 
-def _as_mean(function: Mean, cells: SideBySide, tangent: Tangent) -> JointEstimates:
+def _as_mean(function: MeanOfTotals, cells: SideBySide, tangent: Tangent) -> JointEstimates:
     """Return means as they are read everywhere else."""
     block, half = cells.blocks[0], function.x.half
     moments, errors, covariance = _moments_of(function.x, block, tangent)
@@ -239,7 +238,7 @@ def _as_mean(function: Mean, cells: SideBySide, tangent: Tangent) -> JointEstima
     return JointEstimates(function, cells, value, *parts, known, known, tangent, test)
 
 
-def _moments_of(axis: Axis, block: JointTotals, tangent: Tangent) -> tuple[NoisyMoments, MeanErrors, float]:
+def _moments_of(axis: ScaledMean, block: JointTotals, tangent: Tangent) -> tuple[NoisyMoments, MeanErrors, float]:
     """Return a column's moments with the errors of its mean, and the covariance of the noises of total and count."""
     place, half = axis.place, axis.half
     mixing = block.mixing[[axis.base, place, block.place_of_product(place, place)]]
@@ -257,7 +256,7 @@ def _moments_of(axis: Axis, block: JointTotals, tangent: Tangent) -> tuple[Noisy
     return moments, errors, float(covariance[0, 1])
 
 
-def _as_sum(function: Total, cells: SideBySide, tangent: Tangent) -> JointEstimates:
+def _as_sum(function: SumOfTotals, cells: SideBySide, tangent: Tangent) -> JointEstimates:
     """Return sums as they are read everywhere else: n means where n is public, else sums about zero."""
     block, axis = cells.blocks[0], function.x
     ends = axis.centre - axis.half, axis.centre + axis.half
@@ -278,11 +277,11 @@ def _as_sum(function: Total, cells: SideBySide, tangent: Tangent) -> JointEstima
         skew = sum_skewness(moments, variance, block.n, *(end / unit for end in ends))
         noise = sds[0]
     else:
-        moments, errors, _ = _moments_of(axis, block, _tangent(Mean(axis), cells)[0])
+        moments, errors, _ = _moments_of(axis, block, _tangent(MeanOfTotals(axis), cells)[0])
         unit, variance, upper = axis.half, records * errors.variance, records * errors.variance_upper
         skew, noise = mean_skewness(errors, upper > 0.0, 1.0), float(moments.total_sd)
         freedom = freedom if block.census else records - 1.0
-    test = ScoreArrays(
+    test = QuadraticTest(
         value,
         sampling=Quadratic(upper * unit**2),
         noise=Quadratic((unit * noise) ** 2),
@@ -302,7 +301,7 @@ def _as_sum(function: Total, cells: SideBySide, tangent: Tangent) -> JointEstima
     )
 
 
-def _as_count(function: Total, cells: SideBySide, tangent: Tangent) -> JointEstimates:
+def _as_count(function: SumOfTotals, cells: SideBySide, tangent: Tangent) -> JointEstimates:
     """Return numbers of records as they are read everywhere else."""
     block = cells.blocks[0]
     read = counts_with_errors(
@@ -321,7 +320,7 @@ _READ_AS: dict[str, Callable[[Any, SideBySide, Tangent], JointEstimates]] = {
 }
 
 
-def _curvature_factor(function: SmoothFunction, cells: SideBySide, tangent: Tangent) -> Floats:
+def _curvature_factor(function: FunctionOfTotals, cells: SideBySide, tangent: Tangent) -> Floats:
     """Return the factor that takes off a standard error what the noise adds to it on average through the slopes.
 
     The slope of a ratio grows by more where the noise lowers the divisor than it falls where it raises it. To second
@@ -351,7 +350,7 @@ def _seen(tangent: Tangent) -> Floats:
     return tangent.sampling * -np.expm1(-np.square(np.maximum(tangent.raw, 0.0) / (0.5 * spread)))
 
 
-def _root_of(function: SmoothFunction, squared: JointEstimates) -> JointEstimates:
+def _root_of(function: FunctionOfTotals, squared: JointEstimates) -> JointEstimates:
     """Return the roots of estimated variances v. The error of √v is s/(2·(v² + s²)^¼), where s is that of v.
 
     That is s/(2√v) where v is well above 0. Over the positive estimates of a normal or Laplace v its mean is within 3 %
@@ -387,7 +386,7 @@ class _Roots:
         return _Roots(self.squared.rows(here))
 
 
-def _tangent(function: SmoothFunction, cells: SideBySide) -> tuple[Tangent, NDArray[np.bool_]]:
+def _tangent(function: FunctionOfTotals, cells: SideBySide) -> tuple[Tangent, NDArray[np.bool_]]:
     slopes = gradient(function, cells.totals)
     defined = np.asarray(np.isfinite(slopes).all(axis=1))
     slopes = np.where(defined[:, None], slopes, 0.0)
@@ -424,7 +423,7 @@ def _counted(cells: SideBySide) -> NDArray[np.bool_]:
     return counted
 
 
-def _clear(function: SmoothFunction, cells: SideBySide) -> NDArray[np.bool_]:
+def _clear(function: FunctionOfTotals, cells: SideBySide) -> NDArray[np.bool_]:
     """Where what the function divides by stands clear of its noise."""
     clear = np.ones(len(cells.totals), dtype=bool)
     for place in range(len(function.divisors(cells.totals[:1]))):
@@ -459,7 +458,7 @@ def _fieller(
             )
             for covariance, scale in ((cells.sampling, factor * share), (cells.noise, factor))
         )
-        test = ScoreArrays(
+        test = QuadraticTest(
             a=np.einsum("ri,i->r", cells.totals, first),
             b=np.einsum("ri,i->r", cells.totals, second),
             shift=0.0,
@@ -541,7 +540,7 @@ def _law_quantile(tangent: Tangent, level: float, sampling: Floats) -> Floats:
     return np.maximum(quantile, normal) / root
 
 
-def reach(function: SmoothFunction, cells: SideBySide, tangent: Tangent, sign: float, radius: Floats) -> Floats:
+def reach(function: FunctionOfTotals, cells: SideBySide, tangent: Tangent, sign: float, radius: Floats) -> Floats:
     """Return the largest (sign 1) or smallest (−1) value of the function within `radius` standard errors of the totals.
 
     T ← T̂ ± radius·W∇h(T)/√(∇h'W∇h) is repeated until T no longer changes. If the function is not defined at a T on the

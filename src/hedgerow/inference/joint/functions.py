@@ -24,11 +24,11 @@ _STEP = 1e-30
 _DIFFERENCE = 1e-6
 _TRIALS = 8
 _AGREEMENT = 1e-5
-_KINDS: dict[str, type[SmoothFunction]] = {}
+_KINDS: dict[str, type[FunctionOfTotals]] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class ScaledMean:
     """The mean of one scaled feature in the column's unit: centre + half·S/N.
 
     ``place`` is that of S in the totals, ``base`` that of N: of all records, or, where the feature may be missing, of
@@ -66,16 +66,16 @@ class Axis:
         slopes[self.place] += self.half
         return self.most * slopes
 
-    def weighted(self, place: int, most: float) -> Axis:
+    def weighted(self, place: int, most: float) -> ScaledMean:
         """Return it with weights from 0 to `most`, whose total is at this place."""
         return replace(self, weight=place, most=most)
 
-    def counting(self) -> Axis:
+    def counting(self) -> ScaledMean:
         """Return the axis whose sum is the number of records, or the sum of their weights."""
         return replace(self, centre=1.0, half=0.0)
 
 
-class SmoothFunction:
+class FunctionOfTotals:
     """A smooth function of the totals of cells that stand side by side; by default one of means.
 
     A subclass with a `kind` goes on record under this name, which never changes, and is read again from there: it is a
@@ -106,8 +106,8 @@ class SmoothFunction:
     homogeneous = is_sent = is_exact = has_poles = True
     moves_ends = False
     read_as = "function"
-    mean_of: Axis | None = None
-    squared: Covariance | None = None
+    mean_of: ScaledMean | None = None
+    squared: CovarianceOfTotals | None = None
 
     kind: ClassVar[str]
 
@@ -145,8 +145,8 @@ class SmoothFunction:
         """Return what must be at least two standard deviations of its noise: the value divides by it."""
         return [totals[:, 0]]
 
-    def weighted(self, place: int, most: float) -> SmoothFunction:
-        """Return it of weighted means and sums; `place` is that of the weights' total, see `Axis`."""
+    def weighted(self, place: int, most: float) -> FunctionOfTotals:
+        """Return it of weighted means and sums; `place` is that of the weights' total, see `ScaledMean`."""
         raise NotImplementedError
 
     def quotient(self, size: int) -> tuple[Floats, Floats] | None:
@@ -159,11 +159,11 @@ class SmoothFunction:
 
 
 @dataclass(frozen=True, slots=True)
-class Mean(SmoothFunction):
+class MeanOfTotals(FunctionOfTotals):
     """The mean of a column."""
 
     kind: ClassVar[str] = "mean"
-    x: Axis
+    x: ScaledMean
 
     @property
     def read_as(self) -> str:  # type: ignore[override]  # a constant in most functions
@@ -171,7 +171,7 @@ class Mean(SmoothFunction):
         return "function" if self.x.weight else "mean"
 
     @property
-    def mean_of(self) -> Axis:  # type: ignore[override]  # None of other functions
+    def mean_of(self) -> ScaledMean:  # type: ignore[override]  # None of other functions
         """The axis of which it is the mean."""
         return self.x
 
@@ -190,17 +190,17 @@ class Mean(SmoothFunction):
         """Return what the value divides by."""
         return [self.x.number(totals)]
 
-    def weighted(self, place: int, most: float) -> Mean:
+    def weighted(self, place: int, most: float) -> MeanOfTotals:
         """Return it of weighted means and sums."""
         return replace(self, x=self.x.weighted(place, most))
 
 
 @dataclass(frozen=True, slots=True)
-class Total(SmoothFunction):
+class SumOfTotals(FunctionOfTotals):
     """The sum of a column, or with half 0 and centre 1 the number of records."""
 
     kind: ClassVar[str] = "total"
-    x: Axis
+    x: ScaledMean
     limits: tuple[float, float] = (-math.inf, math.inf)
 
     homogeneous = False
@@ -212,7 +212,7 @@ class Total(SmoothFunction):
             return "function"
         return "sum" if self.x.place else "count"
 
-    def of_records(self, least: float, most: float) -> Total:
+    def of_records(self, least: float, most: float) -> SumOfTotals:
         """Return it with the limits that so many records, none more and none fewer, set to it."""
         ends = self.x.centre - self.x.half, self.x.centre + self.x.half
         if self.x.weight:
@@ -231,18 +231,18 @@ class Total(SmoothFunction):
         """Return what the value divides by."""
         return []
 
-    def weighted(self, place: int, most: float) -> Total:
+    def weighted(self, place: int, most: float) -> SumOfTotals:
         """Return it of weighted means and sums."""
         return replace(self, x=self.x.weighted(place, most))
 
 
 @dataclass(frozen=True, slots=True)
-class Ratio(SmoothFunction):
+class RatioOfTotals(FunctionOfTotals):
     """Σx / Σy."""
 
     kind: ClassVar[str] = "ratio"
-    x: Axis
-    y: Axis
+    x: ScaledMean
+    y: ScaledMean
 
     def quotient(self, size: int) -> tuple[Floats, Floats]:
         """Return the slopes of both sums."""
@@ -269,13 +269,13 @@ class Ratio(SmoothFunction):
         """Return what the value divides by."""
         return [self.y.total(totals)]
 
-    def weighted(self, place: int, most: float) -> Ratio:
+    def weighted(self, place: int, most: float) -> RatioOfTotals:
         """Return it of weighted means and sums."""
         return replace(self, x=self.x.weighted(place, most), y=self.y.weighted(place, most))
 
 
 @dataclass(frozen=True, slots=True)
-class Covariance(SmoothFunction):
+class CovarianceOfTotals(FunctionOfTotals):
     """E xy − E x · E y; the variance where x is y.
 
     ``product`` is the place of Σ of the scaled product. All three are over the records of ``x.base``.
@@ -284,8 +284,8 @@ class Covariance(SmoothFunction):
     """
 
     kind: ClassVar[str] = "covariance"
-    x: Axis
-    y: Axis
+    x: ScaledMean
+    y: ScaledMean
     product: int
 
     moves_ends = True
@@ -323,14 +323,14 @@ class Covariance(SmoothFunction):
 
 
 @dataclass(frozen=True, slots=True)
-class Deviation(SmoothFunction):
+class DeviationOfTotals(FunctionOfTotals):
     """The standard deviation: the root of a variance; not defined where that is negative."""
 
     kind: ClassVar[str] = "deviation"
-    variance: Covariance
+    variance: CovarianceOfTotals
 
     @property
-    def squared(self) -> Covariance:  # type: ignore[override]  # None of other functions
+    def squared(self) -> CovarianceOfTotals:  # type: ignore[override]  # None of other functions
         """The variance."""
         return self.variance
 
@@ -351,13 +351,13 @@ class Deviation(SmoothFunction):
 
 
 @dataclass(frozen=True, slots=True)
-class Correlation(SmoothFunction):
+class CorrelationOfTotals(FunctionOfTotals):
     """Cov(x, y) / √(Var x · Var y); not defined where a variance is negative."""
 
     kind: ClassVar[str] = "correlation"
-    covariance: Covariance
-    first: Covariance
-    second: Covariance
+    covariance: CovarianceOfTotals
+    first: CovarianceOfTotals
+    second: CovarianceOfTotals
 
     has_poles = False
 
@@ -388,14 +388,14 @@ def _root(numbers: Numbers) -> Numbers:
 
 
 @dataclass(frozen=True, slots=True)
-class UserFunction(SmoothFunction):
+class UserFunctionOfTotals(FunctionOfTotals):
     """A user's smooth function of the means of columns: {name: mean} → number. Made by `smooth_function`.
 
     ``by_differences``: the function does not take complex numbers, so that its slope is a central difference.
     """
 
     function: Callable[[Mapping[str, Any]], Any]
-    columns: tuple[tuple[str, Axis], ...]
+    columns: tuple[tuple[str, ScaledMean], ...]
     limits: tuple[float, float] = (-math.inf, math.inf)
     by_differences: bool = False
 
@@ -415,8 +415,8 @@ class UserFunction(SmoothFunction):
         bases = {(axis.base, axis.weight): axis for _, axis in self.columns}
         return [bases[base].number(totals) for base in sorted(bases)]
 
-    def weighted(self, place: int, most: float) -> UserFunction:
-        """Return it of weighted means; see `SmoothFunction.weighted`."""
+    def weighted(self, place: int, most: float) -> UserFunctionOfTotals:
+        """Return it of weighted means; see `FunctionOfTotals.weighted`."""
         return replace(self, columns=tuple((name, axis.weighted(place, most)) for name, axis in self.columns))
 
     def of_means(self, means: Numbers) -> complex:
@@ -436,7 +436,7 @@ class UserFunction(SmoothFunction):
         return complex(math.nan, math.nan) if value is None else value
 
 
-def recorded_kinds() -> Mapping[str, type[SmoothFunction]]:
+def recorded_kinds() -> Mapping[str, type[FunctionOfTotals]]:
     """Return the functions that a record names, by their `kind`: of every file that was imported.
 
     >>> sorted(recorded_kinds())[:3]
@@ -447,9 +447,9 @@ def recorded_kinds() -> Mapping[str, type[SmoothFunction]]:
 
 def smooth_function(
     function: Callable[[Mapping[str, Any]], Any],
-    columns: Mapping[str, Axis],
+    columns: Mapping[str, ScaledMean],
     limits: tuple[float, float] = (-math.inf, math.inf),
-) -> UserFunction:
+) -> UserFunctionOfTotals:
     """Return a user's function of means after a trial on public points, before any data are read.
 
     Parameters
@@ -477,7 +477,7 @@ def smooth_function(
     Traceback (most recent call last):
     hedgerow.errors.ParameterError: ...
     """
-    plain = UserFunction(function, tuple(columns.items()), limits)
+    plain = UserFunctionOfTotals(function, tuple(columns.items()), limits)
     points = _trial_points(plain)
     values = np.array([plain.of_means(point).real for point in points])
     usable = points[np.isfinite(values)]
@@ -507,7 +507,7 @@ def _not_smooth(finding: str) -> ParameterError:
     )
 
 
-def _trial_points(function: UserFunction) -> Floats:
+def _trial_points(function: UserFunctionOfTotals) -> Floats:
     """Return fixed points in the inner four fifths of the bounds (a Kronecker sequence)."""
     centre = np.array([axis.centre for _, axis in function.columns])
     half = np.array([axis.half for _, axis in function.columns])
@@ -515,7 +515,7 @@ def _trial_points(function: UserFunction) -> Floats:
     return np.asarray(centre + 0.8 * half * (2.0 * (steps % 1.0) - 1.0))
 
 
-def _slopes(function: UserFunction, point: Floats) -> tuple[Floats, Floats]:
+def _slopes(function: UserFunctionOfTotals, point: Floats) -> tuple[Floats, Floats]:
     """Return the gradient at a point by a complex step and by central differences, in units of the half-ranges."""
     half = np.diag([axis.half for _, axis in function.columns])
     exact = [function.of_means(point + 1j * _STEP * row).imag / _STEP for row in half]
@@ -530,7 +530,7 @@ def _agree(exact: Floats, measured: Floats) -> bool:
     return bool((np.abs(exact - measured) <= _AGREEMENT * scale + 1e-7).all()) or not np.isfinite(measured).all()
 
 
-def _has_corner(function: UserFunction, start: Floats, end: Floats) -> bool:
+def _has_corner(function: UserFunctionOfTotals, start: Floats, end: Floats) -> bool:
     """Whether second differences along a line do not shrink with the square of the step.
 
     They shrink 16-fold with a quarter of the step where the function is smooth, 4-fold at a corner and not at a jump.
@@ -544,7 +544,7 @@ def _has_corner(function: UserFunction, start: Floats, end: Floats) -> bool:
     return bool(bends[1] > max(bends[0] / 7.0, 1e-9 * size.max()))
 
 
-def gradient(function: SmoothFunction | Callable[[Numbers], Numbers], totals: Floats) -> Floats:
+def gradient(function: FunctionOfTotals | Callable[[Numbers], Numbers], totals: Floats) -> Floats:
     """Return the gradient of a function of totals in each row, by a complex step: float array like ``totals``.
 
     >>> mean = Mean(Axis(1, 10.0, 2.0))
@@ -560,7 +560,7 @@ def gradient(function: SmoothFunction | Callable[[Numbers], Numbers], totals: Fl
     return slopes
 
 
-def value_of(function: SmoothFunction | Callable[[Numbers], Numbers], totals: Floats) -> Floats:
+def value_of(function: FunctionOfTotals | Callable[[Numbers], Numbers], totals: Floats) -> Floats:
     """Return the value in each row, NaN where it is not defined."""
     with np.errstate(all="ignore"):
         return np.asarray(function(totals.astype(complex)).real)

@@ -20,8 +20,8 @@ from itertools import accumulate, pairwise, product
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.inference.noise_law import draws_of
-from hedgerow.inference.score import skewness_range
+from hedgerow.inference.interval import draws_of
+from hedgerow.inference.score_test import skewness_range
 from hedgerow.mechanisms.laws import averaged_law
 
 Floats = NDArray[np.float64]

@@ -26,7 +26,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.mechanisms.adaptive.newton_steps import NewtonSteps, ReleasedStep
+from hedgerow.mechanisms.newton_steps import NewtonSteps, ReleasedStep
 
 Floats = NDArray[np.float64]
 Coefficients = tuple[float, ...]

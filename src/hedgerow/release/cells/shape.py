@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Category, Scalar
-from hedgerow.facts.given import format_argument
+from hedgerow.facts.validation import format_argument
 
 OTHER = "other"
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class TableDimension:
     """One column of a table with its declared categories; with ``other`` a last one for the rest.
 
     `names` are labels that are shown in place of the categories, one each; none where there are none.
@@ -76,7 +76,7 @@ class TableShape(Sequence[Mapping[str, Scalar]]):
     ({'sex': 1, 'region': 'other'}, 5)
     """
 
-    axes: tuple[Axis, ...]
+    axes: tuple[TableDimension, ...]
 
     def __post_init__(self) -> None:
         if len(set(self.columns)) < len(self.axes) or any(axis.levels == 0 for axis in self.axes):
@@ -94,7 +94,7 @@ class TableShape(Sequence[Mapping[str, Scalar]]):
         >>> TableShape.of([Category.declared("sex", [0, 1])]).cell(1)
         {'sex': 1}
         """
-        return cls(tuple(Axis(one.column, one.values, one.other, one.names) for one in by if one.shown))
+        return cls(tuple(TableDimension(one.column, one.values, one.other, one.names) for one in by if one.shown))
 
     def names_of(self, cell: Mapping[str, Scalar]) -> dict[str, str]:
         """Return {column: label} of the categories of a cell that have labels.
@@ -244,11 +244,11 @@ class Hierarchy:
         return cls(str(fields["column"]), str(fields["name"]), groups)
 
     @property
-    def axis(self) -> Axis:
+    def axis(self) -> TableDimension:
         """The groups as an axis of their own."""
-        return Axis(self.name, tuple(label for label, _ in self.groups))
+        return TableDimension(self.name, tuple(label for label, _ in self.groups))
 
-    def codes(self, axis: Axis) -> NDArray[np.int64]:
+    def codes(self, axis: TableDimension) -> NDArray[np.int64]:
         """Return the group of each category of the axis, by place (HG162 where one has none, or two)."""
         found = {member: place for place, (_, members) in enumerate(self.groups) for member in members}
         listed = [member for _, members in self.groups for member in members]
@@ -263,7 +263,7 @@ class Hierarchy:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AxisMap:
+class DimensionLevels:
     """How the categories of one axis add up: its levels are itself, its hierarchies, and the total.
 
     Attributes
@@ -277,14 +277,14 @@ class AxisMap:
         {level: (groups, g) float array}: how atom MEANS add up to the level's groups; None is the total.
     """
 
-    axis: Axis
+    axis: TableDimension
     atoms: NDArray[np.int64]
     sizes: Floats
     sums: dict[str | None, Floats]
-    levels: dict[str | None, Axis | None]
+    levels: dict[str | None, TableDimension | None]
 
     @classmethod
-    def of(cls, axis: Axis, hierarchies: Iterable[Hierarchy] = ()) -> AxisMap:
+    def of(cls, axis: TableDimension, hierarchies: Iterable[Hierarchy] = ()) -> DimensionLevels:
         """Return the map of an axis; only the hierarchies of its own column are used.
 
         >>> region = Hierarchy.of("district", "region", {"north": ["a", "b"], "south": ["c"]})
@@ -298,7 +298,7 @@ class AxisMap:
         groups, atoms, counted = np.unique(stacked, axis=1, return_inverse=True, return_counts=True)
         sizes: Floats = counted.astype(np.float64)
         sums: dict[str | None, Floats] = {None: sizes[None, :]}
-        levels: dict[str | None, Axis | None] = {None: None, axis.column: axis}
+        levels: dict[str | None, TableDimension | None] = {None: None, axis.column: axis}
         for row, hierarchy in enumerate(mine, start=1):
             held = groups[row] == np.arange(hierarchy.axis.levels)[:, None]
             sums[hierarchy.name] = held * sizes

@@ -15,21 +15,17 @@ import numpy as np
 from hedgerow.engines.query import Indicator, Query, SumsQuery
 from hedgerow.errors import ParameterError, SpentError
 from hedgerow.facts.columns import Category, CellLabels, Missing
-from hedgerow.facts.relation import Relation, Target, UnitLimit
-from hedgerow.facts.weights import Weights
+from hedgerow.facts.relation import Relation, Target, UnitLimit, Weights
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.joint.arithmetic import JointValue
-from hedgerow.inference.joint.functions import SmoothFunction
-from hedgerow.inference.joint.recorded import function_record
-from hedgerow.mechanisms.mechanism import Mechanism, Single, parts_of
-from hedgerow.noise.source import NoiseSource
-from hedgerow.noise.table import AdditiveTable
-from hedgerow.release.cells.cells import TableCells
-from hedgerow.release.designs.expected import Candidate
-from hedgerow.release.designs.guess import Supposed
-from hedgerow.resampling.grid_sums import GridSums
-from hedgerow.resampling.histogram import Histogram
-from hedgerow.resampling.streamed import Tally
+from hedgerow.inference.joint.function_record import function_record
+from hedgerow.inference.joint.functions import FunctionOfTotals
+from hedgerow.mechanisms.mechanism import AtomicMechanism, Mechanism, parts_of
+from hedgerow.noise.lattice import AdditiveTable, NoiseSource
+from hedgerow.release.cells.table_cells import TableCells
+from hedgerow.release.designs.guess import GuessedReading, SupposedCell
+from hedgerow.resampling.counted_values import GridSums, Histogram
+from hedgerow.resampling.streamed_replicates import Tally
 from hedgerow.statistics.statistic import Statistic
 
 NoiseLaw = Literal["gaussian", "geometric", "averaged-laplace"]
@@ -97,7 +93,7 @@ class Recorded:
     by: tuple[Category, ...]
     facts: PublicFacts
     missing: Missing
-    mechanism: Single
+    mechanism: AtomicMechanism
     method: str
     estimator: str = "auto"
     interval: str | None = None
@@ -106,7 +102,7 @@ class Recorded:
     leaves: Mapping[str, Any] | None = None
 
 
-M = TypeVar("M", bound=Single)
+M = TypeVar("M", bound=AtomicMechanism)
 T = TypeVar("T", bound=AdditiveTable)
 
 
@@ -117,7 +113,7 @@ class Design(Generic[M, T]):
     """
 
     __slots__ = ()
-    drawn_by: ClassVar[type[Single]]
+    drawn_by: ClassVar[type[AtomicMechanism]]
     """The kind of mechanism that draws it."""
     kept_in: ClassVar[str] = "noisy"
     """The field of a record under which its table stands."""
@@ -177,7 +173,7 @@ class Design(Generic[M, T]):
         return ""
 
     @property
-    def function(self) -> SmoothFunction | None:
+    def function(self) -> FunctionOfTotals | None:
         """What is read from totals with a joint law, so that one can compute with its estimates; None: from none."""
         return None
 
@@ -202,7 +198,7 @@ class Design(Generic[M, T]):
         """
         return None
 
-    def expected(self, mechanism: M, supposed: Supposed) -> Sequence[Candidate]:
+    def expected(self, mechanism: M, supposed: SupposedCell) -> Sequence[GuessedReading]:
         """Return what would be read of a cell as a guess supposes it: one reading for each guess that may be the worst.
 
         The design reads expected totals instead of released ones, so no formula of an error is repeated.
@@ -241,7 +237,7 @@ class Design(Generic[M, T]):
 
     @property
     def sensitivity(self) -> str | None:
-        """The option of a table that it is, as `hedgerow.tables.dp.choice` names it; None where two are the same."""
+        """Which option of `hedgerow.tables.table_options` it is; None where two are the same."""
         return "whole-table"
 
     @property
@@ -318,7 +314,9 @@ class PartOfRecord:
     function: dict[str, Any] | None = None
 
 
-def table_of(record: Mapping[str, Any], mechanism: Single, cells: CellLabels, features: Sequence[str]) -> AdditiveTable:
+def table_of(
+    record: Mapping[str, Any], mechanism: AtomicMechanism, cells: CellLabels, features: Sequence[str]
+) -> AdditiveTable:
     """Return the table on record of these features, with the noise of its mechanism.
 
     Raises
@@ -339,7 +337,7 @@ class PlannedStatistic:
 
     statistic: Statistic
     design: Design[Any, Any] | None
-    mechanism: Single | None
+    mechanism: AtomicMechanism | None
 
 
 def complete(histogram: Histogram | GridSums | Tally, missing: Missing) -> None:

@@ -29,13 +29,13 @@ from typing import ClassVar
 import numpy as np
 
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.description import Floats
-from hedgerow.mechanisms.joint.numbers import JointLayout
-from hedgerow.mechanisms.joint.weights import JointWeights, Of
+from hedgerow.mechanisms.interface import Floats
 from hedgerow.mechanisms.joint_moments import joint_moments
+from hedgerow.mechanisms.joint_numbers import JointLayout
+from hedgerow.mechanisms.joint_sensitivity import JointWeights, Of
 from hedgerow.mechanisms.laws import GAUSSIAN, Law
-from hedgerow.release.designs.chooser import Candidate, Forecast, Linearised
-from hedgerow.resampling.grid_sums import Monomial
+from hedgerow.release.designs.chooser import Candidate, LinearFunctions, SquaredErrors
+from hedgerow.resampling.counted_values import Monomial
 
 Slopes = Callable[[Floats], Floats]
 """The gradient of a function at the totals (N, Σ f_1, …, Σ f_d) of a cell, in the same order."""
@@ -55,7 +55,7 @@ ABSENT = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class JointQuestion:
     """What a joint release is for.
 
     Attributes
@@ -103,7 +103,7 @@ class Asked:
         leans = [one.lean and (one.lean[0], shared(one.lean[1])) for one in found]
         return [one._replace(weights=shared(one.weights), lean=lean) for one, lean in zip(found, leans, strict=True)]
 
-    def forecast(self, law: Law, weights: JointWeights, precision: float, relation: Relation) -> Forecast:
+    def forecast(self, law: Law, weights: JointWeights, precision: float, relation: Relation) -> SquaredErrors:
         """Return the squared error of each function at each guess, and the part of the noise."""
         moments, linearised = _linearised(self)
         known = self.known or self.layout.rows is not None
@@ -190,7 +190,7 @@ def _noise_of(law: Law) -> str:
     return "Gaussian noise" if law == GAUSSIAN else "Laplace noise"
 
 
-def _candidates(asked: Asked, law: Law) -> list[Candidate]:
+def _candidates(asked: JointQuestion, law: Law) -> list[Candidate]:
     if asked.layout.rows is not None:
         return _candidates_of_units(asked, law)
     by_sets = [] if asked.plain else _candidates_by_sets(asked, law)
@@ -233,7 +233,7 @@ def _candidates(asked: Asked, law: Law) -> list[Candidate]:
     return found + by_sets
 
 
-def _candidates_apart(asked: Asked, law: Law) -> list[Candidate]:
+def _candidates_apart(asked: JointQuestion, law: Law) -> list[Candidate]:
     """Return candidates where each feature is of the records that have its columns.
 
     What tells covariances between statistics alone has a weight that costs `_ACROSS` of the noise; it is not searched,
@@ -274,7 +274,7 @@ def _candidates_apart(asked: Asked, law: Law) -> list[Candidate]:
     return found
 
 
-def _candidates_by_sets(asked: Asked, law: Law) -> list[Candidate]:
+def _candidates_by_sets(asked: JointQuestion, law: Law) -> list[Candidate]:
     """Return candidates for products of powers, of which functions read several sets of columns.
 
     Each set has a block of its own, which tells all that its functions need, or only each set that lies in no other. A
@@ -345,7 +345,7 @@ def _columns_of(power: tuple[int, ...], layout: JointLayout) -> Of:
     return tuple(i for i, one in enumerate(power) if one > (ABSENT if layout.features[i].missing else 0))
 
 
-def _candidates_of_units(asked: Asked, law: Law) -> list[Candidate]:
+def _candidates_of_units(asked: JointQuestion, law: Law) -> list[Candidate]:
     """Return the one candidate for units of several rows: totals of columns, the number of rows, and all products."""
     d, noise = len(asked.layout.features), _noise_of(law)
     last, part = d - 1, 1.0 / max(1, d - 2) ** (1.0 / law.power)
@@ -392,7 +392,7 @@ def _shared(weights: JointWeights, shares: Sequence[float], law: Law) -> JointWe
 
 
 @lru_cache(maxsize=8)
-def _linearised(asked: Asked) -> tuple[tuple[Monomial, ...], Linearised]:
+def _linearised(asked: JointQuestion) -> tuple[tuple[Monomial, ...], LinearFunctions]:
     """Return the moments to be read, and the functions as linear in them."""
     pairs, size = asked.pairs(), 1 + len(asked.features)
     moments = tuple(sorted({asked.moment(a, b) for a, b in [*pairs, *((0, b) for b in range(size))]}))
@@ -414,7 +414,7 @@ def _linearised(asked: Asked) -> tuple[tuple[Monomial, ...], Linearised]:
             for a, b in product(used, used):
                 of_variance[row, column, place[asked.moment(min(a, b), max(a, b))]] += gradient[a] * gradient[b]
             sampling[row, column] = of_variance[row, column] @ expected
-    return moments, Linearised(sampling, slopes, of_variance)
+    return moments, LinearFunctions(sampling, slopes, of_variance)
 
 
 def _expected(moment: Monomial, layout: JointLayout, mean: float, sd: float, apart: float = 0.0) -> float:

@@ -12,21 +12,27 @@ from numpy.typing import NDArray
 
 from hedgerow.engines.query import Indicator, SumsQuery, ValueOnGrid, WeightOnGrid
 from hedgerow.facts.columns import CellLabels, Grid, Missing
-from hedgerow.inference.cells import Cells, Subject
+from hedgerow.inference.estimates_of_cells import Cells, Subject
 from hedgerow.inference.joint.estimates import estimate
-from hedgerow.inference.joint.functions import Axis, SmoothFunction, Total, UserFunction
+from hedgerow.inference.joint.functions import FunctionOfTotals, ScaledMean, SumOfTotals, UserFunctionOfTotals
 from hedgerow.inference.region import ScoreRegion
 from hedgerow.mechanisms.joint_moments import JointMoments
-from hedgerow.noise.source import NoiseSource
-from hedgerow.noise.table import AdditiveTable
-from hedgerow.release.cells.cells import TableCells, joint_cells, noise_about_zero
+from hedgerow.noise.lattice import AdditiveTable, NoiseSource
 from hedgerow.release.cells.shape import TableShape
-from hedgerow.release.designs.chooser import Choice
+from hedgerow.release.cells.table_cells import TableCells, joint_cells, noise_about_zero
+from hedgerow.release.designs.chooser import JointChoice
 from hedgerow.release.designs.design import MIDPOINT, Design, Recorded, covers, rows_kept, table_of
-from hedgerow.release.designs.expected import EQUAL_CELLS, Candidate, Reading
-from hedgerow.release.designs.guess import Correlations, Supposed, correlations, typical_records
-from hedgerow.release.designs.joint import COARSER, JointRelease, JointTable, joint_design
-from hedgerow.resampling.grid_sums import GridSums
+from hedgerow.release.designs.guess import (
+    EQUAL_CELLS,
+    Correlations,
+    ExpectedReading,
+    GuessedReading,
+    SupposedCell,
+    correlations,
+    typical_records,
+)
+from hedgerow.release.designs.joint_release import COARSER, JointRelease, JointTable, joint_design
+from hedgerow.resampling.counted_values import GridSums
 from hedgerow.statistics.statistic import OnGrid, Statistic
 
 Floats = NDArray[np.float64]
@@ -61,7 +67,7 @@ class JointStatistic(Design[JointMoments, JointTable]):
         for coarser in COARSER:
             design = joint_design(about.statistics, about.by, about.facts, about.missing, coarser=coarser)
             if design.layout == part.layout:
-                release = JointRelease(design, Choice(part))
+                release = JointRelease(design, JointChoice(part))
                 return tuple(cls(one, release, place, "") for place, one in enumerate(about.statistics))
         return ()
 
@@ -86,7 +92,7 @@ class JointStatistic(Design[JointMoments, JointTable]):
         return self.release.design.missing
 
     @property
-    def function(self) -> SmoothFunction:
+    def function(self) -> FunctionOfTotals:
         """What is read from the totals of the release."""
         return self.release.design.functions[self.place]
 
@@ -117,7 +123,7 @@ class JointStatistic(Design[JointMoments, JointTable]):
         """Return the mechanism of the whole release."""
         return self.release.mechanism(mu)
 
-    def expected(self, mechanism: JointMoments, supposed: Supposed) -> Sequence[Candidate]:
+    def expected(self, mechanism: JointMoments, supposed: SupposedCell) -> Sequence[GuessedReading]:
         """Return the expected errors, for each law of its column that may be the worst.
 
         Each column is beta with its (mean, sd); columns have the guessed correlations, or are independent. Units of
@@ -125,11 +131,11 @@ class JointStatistic(Design[JointMoments, JointTable]):
         """
         told = correlations(supposed.guesses)
         return [
-            Candidate(self._expected(mechanism, moments, supposed, told), words, value)
+            GuessedReading(self._expected(mechanism, moments, supposed, told), words, value)
             for moments, words, value in self._guessed(supposed, told)
         ]
 
-    def _guessed(self, supposed: Supposed, told: Correlations) -> Iterator[tuple[Moments, str, float | None]]:
+    def _guessed(self, supposed: SupposedCell, told: Correlations) -> Iterator[tuple[Moments, str, float | None]]:
         """Yield the (mean, sd) of each column by a guess, the guess in words, and the value of the statistic by it."""
         joint, statistic, records = self.release.design, self.statistic, supposed.records
         pairs, _ = supposed.laws([(value.column, grid_of(value)) for value in joint.read])
@@ -165,7 +171,9 @@ class JointStatistic(Design[JointMoments, JointTable]):
                 said = guess.in_words(mean, sd) + units + (f"; {weighed}" if weighed else "")
                 yield pairs | {column: (mean, sd)}, said, mean * records * weight if statistic.is_total else mean
 
-    def _expected(self, mechanism: JointMoments, moments: Moments, supposed: Supposed, told: Correlations) -> Reading:
+    def _expected(
+        self, mechanism: JointMoments, moments: Moments, supposed: SupposedCell, told: Correlations
+    ) -> ExpectedReading:
         """Return what is read of a cell whose columns have these (mean, sd)."""
         joint = self.release.design
         laws = [(one.column, grid_of(one), moments[one.column]) for one in joint.read]
@@ -185,12 +193,12 @@ class JointStatistic(Design[JointMoments, JointTable]):
         width = float(np.mean(high - low))
         clear = ~np.isnan(read.sampling_error)
         if clear.mean() < 0.5:
-            return Reading.hidden(width)
+            return ExpectedReading.hidden(width)
         sampling, privacy = read.sampling_error[clear], read.privacy_error[clear]
         # The mean standard error is forecast, divided in proportion to the mean squares of its parts.
         rate = float(np.hypot(sampling, privacy).mean()) / math.sqrt(float((sampling**2 + privacy**2).mean()))
         parts = (rate * math.sqrt(float(np.mean(part**2))) for part in (sampling, privacy))
-        return Reading(next(parts), 0.0, next(parts), width, bool(read.reliable.mean() > 0.5))
+        return ExpectedReading(next(parts), 0.0, next(parts), width, bool(read.reliable.mean() > 0.5))
 
     def added_up(self, mechanism: JointMoments) -> tuple[str, ...]:
         """Return what is added up in each cell."""
@@ -241,7 +249,7 @@ class JointStatistic(Design[JointMoments, JointTable]):
         if design.facts.weights is not None:
             return self._weighted_noise_sd(mechanism)
         at, grid = design.read_by[self.place][0], self.statistic.grids[0][1]
-        about = np.array([function.x.centre if isinstance(function, Total) else 0.0, grid.half_range])
+        about = np.array([function.x.centre if isinstance(function, SumOfTotals) else 0.0, grid.half_range])
         known = design.facts.n if mechanism.layout.presence == "public" else None
         rows = mechanism.layout.rows is not None
         base = ((mechanism.layout.last, 1),) if rows else ((at, 0),) if design.apart else ()
@@ -251,8 +259,8 @@ class JointStatistic(Design[JointMoments, JointTable]):
     def _weighted_noise_sd(self, mechanism: JointMoments) -> float:
         """Return the same where records are weighted."""
         design, function = self.release.design, self.function
-        axis: Axis = function.columns[0][1] if isinstance(function, UserFunction) else function.x  # type: ignore[attr-defined]  # of all functions that can be weighted
-        axis = axis if isinstance(function, Total) else replace(axis, centre=0.0)
+        axis: ScaledMean = function.columns[0][1] if isinstance(function, UserFunctionOfTotals) else function.x  # type: ignore[attr-defined]  # of all functions that can be weighted
+        axis = axis if isinstance(function, SumOfTotals) else replace(axis, centre=0.0)
         size = 1 + len(design.asked.features)
         known = design.facts.n if mechanism.layout.presence == "public" else None
         mixing = mechanism.reading([design.asked.moment(0, place) for place in range(size)], n=known).mixing

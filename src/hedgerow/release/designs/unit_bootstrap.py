@@ -30,20 +30,18 @@ from hedgerow.engines.query import Query
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation, UnitLimit
-from hedgerow.inference.cells import Subject
 from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.estimates_of_cells import Subject
 from hedgerow.inference.region import JoinedRegions
 from hedgerow.mechanisms.mechanism import ResampledCoordinate, ResampledUnits
-from hedgerow.noise.lattice import lattice_noise
-from hedgerow.noise.source import NoiseSource
-from hedgerow.noise.table import AdditiveTable
-from hedgerow.release.cells.cells import Adding, TableCells
+from hedgerow.noise.lattice import AdditiveTable, NoiseSource, lattice_noise
 from hedgerow.release.cells.shape import TableShape
-from hedgerow.release.designs.bootstrap import ReplicatedDesign, replicates_for
+from hedgerow.release.cells.table_cells import Adding, TableCells
 from hedgerow.release.designs.design import PublicFacts, Recorded, check_midpoint, complete, rows_kept
-from hedgerow.release.designs.resampled import ReadCell, ResampledCount, ResampledMean
+from hedgerow.release.designs.replicates_read import ReadCell, ResampledCount, ResampledMean
+from hedgerow.release.designs.row_bootstrap import ReplicatedDesign, replicates_for
 from hedgerow.release.request import Request
-from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.counted_values import Histogram
 from hedgerow.statistics.statistic import Statistic
 
 RATE = 1.0
@@ -69,7 +67,7 @@ class UnitBootstrapDesign(ReplicatedDesign[ResampledUnits]):
     unit : UnitLimit
     n_resamples : int
     interval : str
-        As in `hedgerow.inference.bootstrap.intervals.INTERVALS`.
+        As in `hedgerow.inference.bootstrap.replicate_intervals.INTERVALS`.
     reason : str
     """
 
@@ -113,7 +111,7 @@ class UnitBootstrapDesign(ReplicatedDesign[ResampledUnits]):
         """Return the mechanism whose k replicates together have the noise of one Gaussian release at μ."""
         counted = self.statistic.is_count
         kappa = 1.0 if counted else self.count_weight
-        # Replaced, a unit's rows may turn about: twice its norm (`hedgerow.accounting.units`).
+        # Replaced, a unit's rows may turn about: twice its norm (`hedgerow.accounting.rows_of_units`).
         turned = 1.0 if self.facts.relation is Relation.ADD_REMOVE else 2.0
         width = math.sqrt(self.n_resamples) * turned * (1.0 if counted else math.hypot(1.0, kappa)) / mu
         rows = self.unit.max_rows

@@ -13,10 +13,10 @@ from typing import Any, overload
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Missing
-from hedgerow.facts.given import as_int, format_argument
+from hedgerow.facts.validation import as_int, format_argument
 from hedgerow.inference.interval import parse_level
 from hedgerow.release.designs.design import PlannedStatistic, PublicFacts
-from hedgerow.release.designs.guess import Guess, Supposed, parse_guesses
+from hedgerow.release.designs.guess import Guess, SupposedCell, parse_guesses
 
 # An interval of this part of what is possible says next to nothing.
 WASTE = 0.9
@@ -193,7 +193,7 @@ def _expected(
     if records is None or design.not_forecast:
         said = design.not_forecast or "the number of records is private and was not guessed"
         return Expected(*about, None, noise, None, None, None, None, level, False, said)
-    candidates = design.expected(item.mechanism, Supposed(guesses, records, level))
+    candidates = design.expected(item.mechanism, SupposedCell(guesses, records, level))
     worst = max(candidates, key=lambda one: one.reading.width)
     reading = worst.reading
     half = reading.width / 2 if math.isfinite(reading.width) else None

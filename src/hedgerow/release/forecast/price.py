@@ -29,13 +29,13 @@ from typing import Any, TypedDict, Unpack
 
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget, Mu, Rho, positive_number
-from hedgerow.facts.given import as_int, format_argument
 from hedgerow.facts.relation import Relation, parse_relation
+from hedgerow.facts.validation import as_int, format_argument
 from hedgerow.keywords import takes
 from hedgerow.mechanisms.certificate import as_stated, further_bounds
-from hedgerow.mechanisms.description import Quote
+from hedgerow.mechanisms.interface import Quote
 from hedgerow.mechanisms.laws import N_DRAWS, parse_draws
-from hedgerow.mechanisms.mechanism import Mechanism, Single, as_record, priced
+from hedgerow.mechanisms.mechanism import AtomicMechanism, Mechanism, as_record, priced
 from hedgerow.release.options import AVERAGED_LAPLACE, REPLICATED
 
 # Beyond these a price is either nothing or everything, and its arithmetic would lose its digits.
@@ -180,7 +180,7 @@ def _given_sd(options: PriceOptions, n_resamples: int) -> float:
     return given
 
 
-def _checked(mechanism: str, options: PriceOptions) -> type[Single]:
+def _checked(mechanism: str, options: PriceOptions) -> type[AtomicMechanism]:
     """Return the kind of mechanism; refuse an unknown one, options of another, and not exactly one size."""
     if mechanism not in priced():
         raise ParameterError(

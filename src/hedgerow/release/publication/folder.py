@@ -24,7 +24,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.inputs import note_input, why_kept
 from hedgerow.interrupts import undone
 from hedgerow.release.publication.formats import Kind, formats, why_not
-from hedgerow.release.publication.result import Result
+from hedgerow.release.publication.shared import Result
 
 _CERTIFICATE = "certificate.json"
 

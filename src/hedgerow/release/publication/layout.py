@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.release.cells.cells import TableCells
 from hedgerow.release.cells.margins import ConsistentTable
-from hedgerow.release.cells.shape import Axis
+from hedgerow.release.cells.shape import TableDimension
+from hedgerow.release.cells.table_cells import TableCells
 from hedgerow.release.publication.publication import Publication
 
 TOTAL = "Total"
@@ -22,7 +22,7 @@ MOST_SHOWN = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LayoutEntry:
     """One line of an axis: a category, one that stands under its group, the subtotal of a group, or the total.
 
     ``level`` is the column, the hierarchy's name, or None; ``place`` counts within it; ``kind`` is ``"category"``,
@@ -39,7 +39,7 @@ class Entry:
 class Span:
     """A heading and over how many lines it reaches."""
 
-    entry: Entry
+    entry: LayoutEntry
     length: int
 
 
@@ -53,7 +53,7 @@ class Layout:
     table: ConsistentTable
     down: tuple[str, ...]
     across: tuple[str, ...]
-    entries: dict[str, tuple[Entry, ...]]
+    entries: dict[str, tuple[LayoutEntry, ...]]
 
     @property
     def rows(self) -> int:
@@ -65,7 +65,7 @@ class Layout:
         """How many numbers a line has."""
         return math.prod(len(self.entries[column]) for column in self.across)
 
-    def heads(self, columns: Sequence[str]) -> Iterator[tuple[Entry, ...]]:
+    def heads(self, columns: Sequence[str]) -> Iterator[tuple[LayoutEntry, ...]]:
         """Yield what stands beside each row, or above each column: one entry for each of the columns."""
         return product(*(self.entries[column] for column in columns))
 
@@ -75,7 +75,7 @@ class Layout:
         outside = math.prod(len(self.entries[column]) for column in columns[:depth])
         return [Span(entry, inside) for entry in self.entries[columns[depth]]] * outside
 
-    def is_total(self, head: Sequence[Entry]) -> bool:
+    def is_total(self, head: Sequence[LayoutEntry]) -> bool:
         """Return whether a row or column adds over something."""
         return any(entry.kind in ("group", "total") for entry in head)
 
@@ -168,22 +168,22 @@ def check_can_be_shown(layout: Layout) -> None:
         )
 
 
-def _entries(table: ConsistentTable, axis: Axis) -> tuple[Entry, ...]:
-    categories = [Entry(axis.column, place, label, "category") for place, label in enumerate(axis.heads)]
+def _entries(table: ConsistentTable, axis: TableDimension) -> tuple[LayoutEntry, ...]:
+    categories = [LayoutEntry(axis.column, place, label, "category") for place, label in enumerate(axis.heads)]
     if not table.margins:
         return tuple(categories)
     mine = [hierarchy for hierarchy in table.hierarchies if hierarchy.column == axis.column]
-    listed: list[Entry] = categories
+    listed: list[LayoutEntry] = categories
     if mine:
         first = mine[0]
         codes = first.codes(axis)
         listed = []
         for place, label in enumerate(first.axis.labels):
-            listed.append(Entry(first.name, place, str(label), "group"))
+            listed.append(LayoutEntry(first.name, place, str(label), "group"))
             listed += [replace(one, kind="member") for one in categories if codes[one.place] == place]
     for further in mine[1:]:
         listed = [
             *listed,
-            *(Entry(further.name, at, str(label), "group") for at, label in enumerate(further.axis.labels)),
+            *(LayoutEntry(further.name, at, str(label), "group") for at, label in enumerate(further.axis.labels)),
         ]
-    return (*listed, Entry(None, 0, TOTAL, "total"))
+    return (*listed, LayoutEntry(None, 0, TOTAL, "total"))

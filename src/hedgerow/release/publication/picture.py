@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import format_argument
-from hedgerow.release.cells.letters import reliability_letters
+from hedgerow.facts.validation import format_argument
 from hedgerow.release.cells.margins import ConsistentTable
+from hedgerow.release.cells.printed_numbers import reliability_letters
 from hedgerow.release.publication.layout import Layout, arrange
 from hedgerow.release.publication.publication import Publication
 
@@ -34,7 +34,7 @@ def draw_publication(publication: Publication, *, kind: PictureKind = "heat", ax
 
     Examples
     --------
-    >>> from hedgerow.release.cells.cells import TableCells
+    >>> from hedgerow.release.cells.table_cells import TableCells
     >>> from hedgerow.release.cells.shape import Axis, TableShape
     >>> shape = TableShape((Axis("sex", ("f", "m")), Axis("region", ("north", "south"))))
     >>> cells = TableCells.counts(shape, [140.0, 2500.0, 130.0, 4400.0], privacy_variance=2.0)
@@ -95,8 +95,7 @@ def _heat(publication: Publication, layout: Layout, ax: Axes | None) -> Axes:
 
 
 def _bars(publication: Publication, layout: Layout, ax: Axes | None) -> Axes:
-    from hedgerow.plots.error_bars import ErrorBar
-    from hedgerow.plots.grouped_bars import draw_grouped_bars
+    from hedgerow.plots.bars import ErrorBar, draw_grouped_bars
 
     values, withheld = layout.spread(lambda cells: cells.published), publication.table.interior.withheld
     nothing = np.full(values.shape, math.nan)

@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 from hedgerow.facts.printed import number
 from hedgerow.inference.interval import parse_level
-from hedgerow.release.cells.cells import TableCells
-from hedgerow.release.cells.letters import (
+from hedgerow.release.cells.margins import ConsistentTable
+from hedgerow.release.cells.printed_numbers import (
     STATISTICS_CANADA,
     ReliabilityBands,
     coefficient_of_variation,
     reliability_letters,
 )
-from hedgerow.release.cells.margins import ConsistentTable
-from hedgerow.release.cells.shape import Axis
+from hedgerow.release.cells.shape import TableDimension
+from hedgerow.release.cells.table_cells import TableCells
 
 _NUMBERS = ("standard_error", "sampling_error", "bootstrap_error", "privacy_error", "low", "high")
 _RAW_COUNTS = (
@@ -138,7 +138,7 @@ class Publication:
         axes, named_axes = cells.shape.axes, [axis.column for axis in self.table.interior.shape.axes if axis.names]
         levels = np.unravel_index(np.arange(cells.shape.size), cells.shape.shape) if kept else ()
 
-        def listed(column: str, names: Callable[[Axis], Sequence[Any]]) -> Iterable[Any]:
+        def listed(column: str, names: Callable[[TableDimension], Sequence[Any]]) -> Iterable[Any]:
             if column not in axis_of:
                 return repeat("")
             found = names(axes[axis_of[column]])

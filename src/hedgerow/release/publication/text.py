@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from hedgerow.facts.printed import decimals, for_terminal, number, percent, printable
 from hedgerow.inference.estimate import Estimate
-from hedgerow.release.cells.letters import reliability_letters
-from hedgerow.release.publication.layout import Entry, Layout, arrange
+from hedgerow.release.cells.printed_numbers import reliability_letters
+from hedgerow.release.publication.layout import Layout, LayoutEntry, arrange
 from hedgerow.release.publication.publication import Publication
-from hedgerow.release.publication.result import Result, hidden_cells
+from hedgerow.release.publication.shared import Result, hidden_cells
 
 _WIDTH = 100
 _LABEL = 28
@@ -40,7 +40,7 @@ def text_of(publication: Publication, *, width: int = _WIDTH, most_rows: int = 2
 
     Examples
     --------
-    >>> from hedgerow.release.cells.cells import TableCells
+    >>> from hedgerow.release.cells.table_cells import TableCells
     >>> from hedgerow.release.cells.margins import consistent_table
     >>> from hedgerow.release.cells.shape import Axis, TableShape
     >>> shape = TableShape((Axis("sex", ("f", "m")), Axis("region", ("north", "south"))))
@@ -165,7 +165,7 @@ def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
     return [max(map(len, column)) for column in zip(*rows, strict=True)]
 
 
-def _indented(entry: Entry) -> str:
+def _indented(entry: LayoutEntry) -> str:
     return f"  {entry.label}" if entry.kind == "member" else entry.label
 
 

@@ -1,7 +1,7 @@
 """How a product's record is checked: the product reads the record and writes it again, and the two are compared.
 
 A record holds what was asked, what was drawn, and its price. All its other fields follow from these. A product that
-leaves records has a `RecordKind`; `hedgerow.reports.verify.consistency` lists them and compares every field. No field
+leaves records has a `RecordKind`; `hedgerow.reports.verify.verification` lists them and compares every field. No field
 is checked by a list kept by hand: a field that nothing on record determines is copied, and its kind names it.
 """
 

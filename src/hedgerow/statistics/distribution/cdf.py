@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, ClassVar, overload
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import checked_column
-from hedgerow.facts.given import as_float, format_argument
+from hedgerow.facts.validation import as_float, format_argument
 from hedgerow.keywords import takes
-from hedgerow.statistics.entry import COLUMN, GRID, Entry, Field, at_places, parse_places, unwritten
-from hedgerow.statistics.statistic import Asked, NeedsBounds, OfDistribution, Statistic
+from hedgerow.statistics.entry import COLUMN, GRID, Field, StatisticEntry, at_places, parse_places, unwritten
+from hedgerow.statistics.statistic import NeedsBounds, OfDistribution, Statistic, StatisticRequest
 
 if TYPE_CHECKING:
-    from hedgerow.inference.distribution.distribution import Distribution, Read
+    from hedgerow.inference.distribution.noisy_distribution import Distribution, Read
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def _one(column: str, at: object, bounds: tuple[float, float] | None, step: floa
     return at_places("cdf", checked, f"at={place:.15g}", bounds, step, lambda g: Cdf(*g, place))
 
 
-def _parse(text: str) -> list[Asked]:
+def _parse(text: str) -> list[StatisticRequest]:
     found = parse_places(text)
     if found is None:
         form = "COL:X or COL:X:LO:HI[:STEP], with a value of the column, or several apart by commas, for X"
@@ -102,7 +102,7 @@ def _parse(text: str) -> list[Asked]:
     return [cdf(column, at=one, **grid) for one in places]
 
 
-ENTRY = Entry(
+ENTRY = StatisticEntry(
     cdf,
     14,
     {"column": COLUMN, "at": Field("number", "The value of a distribution function, or the share of a Lorenz curve.")},

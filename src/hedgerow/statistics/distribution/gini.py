@@ -12,7 +12,7 @@ from hedgerow.statistics.entry import at_places, entry_on_grid
 from hedgerow.statistics.statistic import NeedsBounds, OfDistribution, Statistic
 
 if TYPE_CHECKING:
-    from hedgerow.inference.distribution.distribution import Distribution, Read
+    from hedgerow.inference.distribution.noisy_distribution import Distribution, Read
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import checked_column
-from hedgerow.facts.given import as_float
+from hedgerow.facts.validation import as_float
 from hedgerow.keywords import takes
-from hedgerow.statistics.entry import COLUMN, GRID, Entry, Field, at_places, parse_places, unwritten
-from hedgerow.statistics.statistic import Asked, NeedsBounds, OfDistribution, Statistic
+from hedgerow.statistics.entry import COLUMN, GRID, Field, StatisticEntry, at_places, parse_places, unwritten
+from hedgerow.statistics.statistic import NeedsBounds, OfDistribution, Statistic, StatisticRequest
 
 if TYPE_CHECKING:
-    from hedgerow.inference.distribution.distribution import Distribution, Read
+    from hedgerow.inference.distribution.noisy_distribution import Distribution, Read
 
 _MOST_BINS = 1000
 
@@ -99,7 +99,7 @@ def histogram(
     return [one_bin(low, high) for low, high in pairwise(listed)]
 
 
-def _parse(text: str) -> list[Asked]:
+def _parse(text: str) -> list[StatisticRequest]:
     found = parse_places(text)
     if found is None:
         form = "COL:END,END,… or COL:END,END,…:LO:HI[:STEP], with the ends of the bins, which rise"
@@ -108,7 +108,7 @@ def _parse(text: str) -> list[Asked]:
     return list(histogram(column, bins=ends, **grid))
 
 
-ENTRY = Entry(
+ENTRY = StatisticEntry(
     histogram,
     17,
     {"column": COLUMN, "bins": Field("numbers", "The ends of the bins of a histogram, which rise.")},

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid, checked_column
-from hedgerow.facts.given import as_float, format_argument, kind_of
+from hedgerow.facts.validation import as_float, format_argument, kind_of
 from hedgerow.keywords import takes
-from hedgerow.statistics.entry import COLUMN, GRID, Entry, Field, parse_places, unwritten
-from hedgerow.statistics.statistic import Asked, NamedGrid, NeedsBounds, Smooth, Totals
+from hedgerow.statistics.entry import COLUMN, GRID, Field, StatisticEntry, parse_places, unwritten
+from hedgerow.statistics.statistic import NamedGrid, NeedsBounds, SmoothStatistic, StatisticRequest, Totals
 
 if TYPE_CHECKING:
-    from hedgerow.inference.distribution.distribution import Distribution, Read
+    from hedgerow.inference.distribution.noisy_distribution import Distribution, Read
 
 STEPS = 64
 MOST_STEPS = 2**20
 
 
-class Quantile(Smooth):
+class Quantile(SmoothStatistic):
     """A smooth function of one column's histogram: every grid value has a total of its own."""
 
     __slots__ = ()
@@ -52,7 +52,7 @@ class Quantile(Smooth):
 
     def record(self) -> dict[str, Any]:
         """Return the column with its grid, and the probability."""
-        return {**Smooth.record(self), "probability": self.probability}
+        return {**SmoothStatistic.record(self), "probability": self.probability}
 
     @property
     def probability(self) -> float:
@@ -153,7 +153,7 @@ class _Quantile:
         return float(np.mean(np.clip(np.interp(sought * n, rising, edges), low, high)))
 
 
-def parse_quantiles(text: str) -> list[Asked]:
+def parse_quantiles(text: str) -> list[StatisticRequest]:
     """Return the quantiles of ``COL:Q[,Q…][:LO:HI[:STEP]]``, split from the right (HG116).
 
     >>> [one.name for one in parse_quantiles("income:0.1,0.5:0:200000")]
@@ -181,7 +181,7 @@ def _no_probability(column: str, given: object, number: float | None) -> Paramet
 
 
 _PROBABILITY = Field("number", "The probability of a quantile.", above=0, below=1)
-ENTRY = Entry(
+ENTRY = StatisticEntry(
     quantile,
     7,
     {"column": COLUMN, "probability": _PROBABILITY},

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import checked_column
-from hedgerow.facts.given import as_float
+from hedgerow.facts.validation import as_float
 from hedgerow.keywords import takes
-from hedgerow.statistics.entry import COLUMN, GRID, Entry, Field, at_places, parse_places, unwritten
-from hedgerow.statistics.statistic import Asked, NeedsBounds, OfDistribution, Statistic
+from hedgerow.statistics.entry import COLUMN, GRID, Field, StatisticEntry, at_places, parse_places, unwritten
+from hedgerow.statistics.statistic import NeedsBounds, OfDistribution, Statistic, StatisticRequest
 
 if TYPE_CHECKING:
-    from hedgerow.inference.distribution.distribution import Distribution, Read
+    from hedgerow.inference.distribution.noisy_distribution import Distribution, Read
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class ShareBelow(OfDistribution):
         """Return the share with its interval; of a part of the median, with errors from simulation."""
         if not self.of_median:
             return distribution.share_below(self.line, level)
-        from hedgerow.inference.distribution.part_of_median import share_below_of_median
+        from hedgerow.inference.distribution.inequality import share_below_of_median
 
         return share_below_of_median(distribution, self.line, level)
 
@@ -94,7 +94,7 @@ def share_below(
     return at_places("share_below", checked, word, bounds, step, lambda g: ShareBelow(*g, given, relative))
 
 
-def _parse(text: str) -> list[Asked]:
+def _parse(text: str) -> list[StatisticRequest]:
     """Return the shares of ``COL:LINE[,LINE…][:LO:HI[:STEP]]``; ``60%`` is .6 of the median."""
     form = "COL:LINE or COL:LINE:LO:HI[:STEP], with a number for LINE, or a part of the median such as 60%"
     written, percent = text.replace("%", ""), "%" in text
@@ -111,7 +111,7 @@ _TAKES: dict[str, Any] = {
     "line": Field("number", "The line of a share below it."),
     "of_median": Field("number", "A part of the median in place of a line.", above=0),
 }
-ENTRY = Entry(
+ENTRY = StatisticEntry(
     share_below,
     13,
     {"column": COLUMN},

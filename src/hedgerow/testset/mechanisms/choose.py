@@ -8,14 +8,11 @@ from functools import lru_cache
 from typing import Any
 
 from hedgerow.errors import HedgerowError, ParameterError
-from hedgerow.facts.given import format_argument
-from hedgerow.mechanisms.mechanism import Single
-from hedgerow.testset.mechanisms.gaussian import GaussianLook, LaplaceLook
-from hedgerow.testset.mechanisms.mechanism import Conditions, LookMechanism, Options
-from hedgerow.testset.mechanisms.resample import ResampleLook
-from hedgerow.testset.mechanisms.resample_gaussian import ResampleGaussianLook
-from hedgerow.testset.mechanisms.smoothed_resample import SmoothedResampleLook
-from hedgerow.testset.mechanisms.split import SplitLook
+from hedgerow.facts.validation import format_argument
+from hedgerow.mechanisms.mechanism import AtomicMechanism
+from hedgerow.testset.mechanisms.look_mechanism import Conditions, LookMechanism, Options
+from hedgerow.testset.mechanisms.noisy_sum import GaussianLook, LaplaceLook, SplitLook
+from hedgerow.testset.mechanisms.resampled_looks import ResampleGaussianLook, ResampleLook, SmoothedResampleLook
 from hedgerow.testset.mechanisms.thresholdout import ThresholdoutLook
 
 _KINDS: dict[str, type[LookMechanism]] = {
@@ -120,7 +117,7 @@ def choose(name: str, conditions: Conditions, options: Options) -> LookMechanism
     return _fitted(kind_named(served[0] if served else "gaussian"), conditions, options)
 
 
-def mechanism_of(name: str, conditions: Conditions, described: Single, options: Options) -> LookMechanism:
+def mechanism_of(name: str, conditions: Conditions, described: AtomicMechanism, options: Options) -> LookMechanism:
     """Return the mechanism of a recorded description."""
     return kind_named(name).of(conditions, described, options)
 

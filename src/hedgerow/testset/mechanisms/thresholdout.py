@@ -14,23 +14,24 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 from hedgerow.errors import ParameterError, SpentError
-from hedgerow.facts.given import as_float, as_int, format_argument
+from hedgerow.facts.validation import as_float, as_int, format_argument
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import normal_quantile
 from hedgerow.inference.region import LevelTest, ScoreRegion
-from hedgerow.mechanisms.adaptive.sparse_vector import Answers, RunState, SparseVectorRun, sparse_vector
 from hedgerow.mechanisms.mechanism import SparseVector
-from hedgerow.noise.source import NoiseSource
-from hedgerow.testset.mechanisms.mechanism import (
-    Answer,
+from hedgerow.mechanisms.sparse_vector import AnswerNoise, RunState, SparseVectorRun, sparse_vector
+from hedgerow.noise.lattice import NoiseSource
+from hedgerow.testset.mechanisms.look_mechanism import (
+    COVERS,
     Conditions,
-    Drawn,
+    DrawnLook,
+    LookAnswer,
     LookMechanism,
     Options,
     Question,
+    estimate_of_mean,
     replace_one_only,
 )
-from hedgerow.testset.mechanisms.reading import COVERS, estimate_of_mean
 
 _AGREES = "The training score, which agrees with the test set's: nothing else was told, and no answer was used up."
 
@@ -91,7 +92,7 @@ class ThresholdoutLook(LookMechanism):
             conditions.relation,
             reach=reach,
             positives=options.n_answers,
-            answers=Answers(((reach,),), (1.0,)),
+            answers=AnswerNoise(((reach,),), (1.0,)),
         )
         return cls(conditions, described, options.threshold)
 
@@ -130,7 +131,7 @@ class ThresholdoutLook(LookMechanism):
         """Return the noise on the threshold, in grid steps of the summed losses; it is drawn once for all looks."""
         return int(noise.two_sided_geometric(self.described.threshold_scale, 1)[0])
 
-    def draw(self, question: Question, noise: NoiseSource) -> Drawn:
+    def draw(self, question: Question, noise: NoiseSource) -> DrawnLook:
         """Return the training score if it is close to the test score, else a noisy test score, which is paid for."""
         if question.training is None or question.threshold_noise is None:
             raise SpentError(
@@ -145,21 +146,21 @@ class ThresholdoutLook(LookMechanism):
         low, high = self.conditions.grid.as_bounds()
         told = min(max(question.training, low), high)
         if not run.ask(abs(total - round((told - low) / self._unit)), round(self.threshold / self._unit)):
-            return Drawn((told,), paid=False)
+            return DrawnLook((told,), paid=False)
         (noisy,) = run.answer(total)
-        return Drawn((float(noisy),))
+        return DrawnLook((float(noisy),))
 
-    def read(self, drawn: Drawn) -> Answer:
+    def read(self, drawn: DrawnLook) -> LookAnswer:
         """Read a noisy sum of the losses, in grid steps, or the training score."""
         (told,) = drawn.numbers
         if not drawn.paid:
             low, high = self.conditions.grid.as_bounds()
-            return Answer(self._agreeing(min(max(told, low), high)), paid=False)
+            return LookAnswer(self._agreeing(min(max(told, low), high)), paid=False)
         n, steps = float(self.conditions.n or 1), self.conditions.grid.steps
         # u = 2·S/(n·steps) − 1, and the noise on S has variance 2·scale².
         spread = 2.0 * (2.0 * self.described.answer_scales[0] / (n * steps)) ** 2
         u = 2.0 * told / (n * steps) - 1.0
-        return Answer(estimate_of_mean(self, u, noise_variance=spread, noise_law="laplace"))
+        return LookAnswer(estimate_of_mean(self, u, noise_variance=spread, noise_law="laplace"))
 
     @property
     def _unit(self) -> float:

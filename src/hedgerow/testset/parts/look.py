@@ -24,23 +24,21 @@ from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.region import LevelTest, ScoreRegion
-from hedgerow.mechanisms.joint.numbers import STEPS, JointFeature, JointLayout
-from hedgerow.mechanisms.joint.weights import JointWeights
 from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
+from hedgerow.mechanisms.joint_numbers import STEPS, JointFeature, JointLayout
+from hedgerow.mechanisms.joint_sensitivity import JointWeights
 from hedgerow.mechanisms.laws import GAUSSIAN
-from hedgerow.noise.source import NoiseSource
-from hedgerow.testset.adaptive.bounds import share_of_sampling, tail_exponent
-from hedgerow.testset.adaptive.interval import COVERS_FITTED, METHOD
+from hedgerow.noise.lattice import NoiseSource
+from hedgerow.testset.adaptive.bounds import COVERS_FITTED, METHOD, share_of_sampling, tail_exponent
 from hedgerow.testset.entries import Entries, entries_of
-from hedgerow.testset.mechanisms.gaussian import GaussianLook
-from hedgerow.testset.mechanisms.reading import COVERS, two_sided
+from hedgerow.testset.looks import Settings
+from hedgerow.testset.mechanisms.look_mechanism import COVERS, two_sided
+from hedgerow.testset.mechanisms.noisy_sum import GaussianLook
 from hedgerow.testset.metric import accuracy, brier
-from hedgerow.testset.parts.measures import BINS, SUBPARTS, Kind, Measure, Told
-from hedgerow.testset.parts.readings import Reading
-from hedgerow.testset.parts.squares import Squared, SquaredParts, Squares
+from hedgerow.testset.parts.measures import BINS, SUBPARTS, GroupSums, Kind, Measure, PartReading
+from hedgerow.testset.parts.squares import GroupMoments, SquaredParts, Squares
 from hedgerow.testset.predictions import checked_kind
-from hedgerow.testset.score import Part, Score
-from hedgerow.testset.settings import Settings
+from hedgerow.testset.scores import Part, Score
 
 MOST_GROUPS = 100
 OF_LABELS: tuple[Kind, ...] = ("right", "classes")
@@ -98,7 +96,7 @@ class Division:
         weights = JointWeights(d, {}, {(i,): 1.0 for i in range(d)})
         return joint_moments(GAUSSIAN, layout, weights, mu, Relation.REPLACE_ONE)
 
-    def told(self, described: JointMoments, sums: Floats) -> list[Told]:
+    def told(self, described: JointMoments, sums: Floats) -> list[GroupSums]:
         """Return what noisy sums of the labels tell of each group and, last, of all records.
 
         `sums` holds Σ y·v of each part, (groups, parts of a group, d).
@@ -107,7 +105,7 @@ class Division:
         found = [self._told(place, sums[place], each) for place in range(len(self.groups))]
         return [*found, self._told(len(self.groups), sums.sum(axis=0), each * math.sqrt(len(self.groups)))]
 
-    def _told(self, place: int, sums: Floats, sd: float) -> Told:
+    def _told(self, place: int, sums: Floats, sd: float) -> GroupSums:
         overall = place == len(self.groups)
         sizes, chances = (
             (self.sizes.sum(axis=0), self.chances.sum(axis=0)) if overall else (self.sizes[place], self.chances[place])
@@ -115,7 +113,7 @@ class Division:
         # Of ranks: the labels, and their ranks in the group or among all.
         columns = [0, sums.shape[1] - 1 if overall else 1] if self.kind == "ranks" else [0]
         units = self.units[place, columns]
-        return Told((sums[:, columns] * units).ravel(), sd * units, sizes, chances)
+        return GroupSums((sums[:, columns] * units).ravel(), sd * units, sizes, chances)
 
     def record(self, sums: Floats) -> dict[str, Any]:
         """Return the division and noisy sums of its parts as plain JSON data; null for a part that holds no record."""
@@ -329,7 +327,7 @@ class LookByParts:
 
 def score_by_parts(look: LookByParts, described: JointMoments, sums: Floats) -> Score:
     """Return the score that noisy sums tell: the first metric of all records leads. It reads no record."""
-    told: Sequence[Told | Squared] = look.parts.told(described, sums)
+    told: Sequence[GroupSums | GroupMoments] = look.parts.told(described, sums)
     every = tuple(
         _part(look, measure, name, one) for name, one in named(look.parts.groups, told) for measure in look.measures
     )
@@ -352,7 +350,7 @@ def score_by_parts(look: LookByParts, described: JointMoments, sums: Floats) -> 
     )
 
 
-def _part(look: LookByParts, measure: Measure, group: str | None, told: Told | Squared) -> Part:
+def _part(look: LookByParts, measure: Measure, group: str | None, told: GroupSums | GroupMoments) -> Part:
     records = int(told.sizes.sum())
     reading = measure.read(told)
     estimate = Estimate(
@@ -378,7 +376,9 @@ def _part(look: LookByParts, measure: Measure, group: str | None, told: Told | S
     return Part(measure.name, group, records, replace(estimate, region=region, covers=COVERS_FITTED), fixed)
 
 
-def _fitted_ends(reading: Reading, information: float, records: int, sd: float, level: float) -> tuple[float, float]:
+def _fitted_ends(
+    reading: PartReading, information: float, records: int, sd: float, level: float
+) -> tuple[float, float]:
     """Return the interval of a model fitted to earlier answers; public facts alone share the probability to err."""
     if not math.isfinite(information):
         return reading.ends

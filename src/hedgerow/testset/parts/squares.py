@@ -18,18 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import as_float
 from hedgerow.facts.relation import Relation
+from hedgerow.facts.validation import as_float
 from hedgerow.inference.interval import normal_quantile
-from hedgerow.mechanisms.joint.numbers import JointFeature, JointLayout
-from hedgerow.mechanisms.joint.weights import JointWeights, Of
 from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
+from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
+from hedgerow.mechanisms.joint_sensitivity import JointWeights, Of
 from hedgerow.mechanisms.laws import GAUSSIAN
-from hedgerow.noise.source import NoiseSource
-from hedgerow.resampling.grid_sums import GridSums, Monomial
+from hedgerow.noise.lattice import NoiseSource
+from hedgerow.resampling.counted_values import GridSums, Monomial
 from hedgerow.testset.adaptive.bounds import chernoff
 from hedgerow.testset.entries import Entries
-from hedgerow.testset.mechanisms.reading import two_sided
+from hedgerow.testset.mechanisms.look_mechanism import two_sided
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -45,7 +45,7 @@ _TELLS = math.sqrt(3.0 / (3.0 + 3.0 * (_SQUARE / 2.0) ** 2 + 3.0 * _PRODUCT**2))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Squared:
+class GroupMoments:
     """What is known of one group or of all records: means of (a, u, c), the covariance of one record's, the noise's.
 
     Attributes
@@ -98,13 +98,13 @@ class SquaredParts:
         weights = JointWeights(3, {}, sums)
         return joint_moments(GAUSSIAN, layout, weights, mu * _TELLS, Relation.REPLACE_ONE)
 
-    def told(self, described: JointMoments, sums: Floats) -> list[Squared]:
+    def told(self, described: JointMoments, sums: Floats) -> list[GroupMoments]:
         """Return what noisy moments, (groups, 9), tell of each group and, last, of all records."""
         noise = described.reading((*_FIRST, *_SECOND), n=1.0).covariance[:3, :3]
         found = [self._told(one, size, noise) for one, size in zip(sums, self.sizes.tolist(), strict=True)]
         return [*found, self._told(sums.sum(axis=0), int(self.sizes.sum()), len(sums) * noise)]
 
-    def _told(self, moments: Floats, size: int, noise: Floats) -> Squared:
+    def _told(self, moments: Floats, size: int, noise: Floats) -> GroupMoments:
         """Read sums of f = 2t/steps − 1: a and c are (1 + f)/2, u is f."""
         scale = np.array([0.5, 1.0, 0.5])
         mean, second = moments[:3] / size, np.zeros((3, 3))
@@ -115,7 +115,7 @@ class SquaredParts:
         of_record = (vectors * np.maximum(values, 0.0)) @ vectors.T
         means = np.where(scale == 1.0, mean, (1.0 + mean) / 2.0)
         of_noise, half = noise * both / size**2, (self.bounds[1] - self.bounds[0]) / 2.0
-        return Squared(means, of_record, of_noise, np.array([size]), np.sqrt(noise[:1, 0]) / 2.0, half)
+        return GroupMoments(means, of_record, of_noise, np.array([size]), np.sqrt(noise[:1, 0]) / 2.0, half)
 
     def record(self, sums: Floats) -> dict[str, Any]:
         """Return the groups and their noisy moments as plain JSON data."""
@@ -199,7 +199,7 @@ class Squares(SquaredParts):
 class MeanSquare:
     """4·E a in the square of the labels' unit."""
 
-    told: Squared
+    told: GroupMoments
 
     @property
     def _unit(self) -> float:
@@ -245,7 +245,7 @@ class MeanSquare:
 class Determination:
     """1 − ρ, ρ = 4·E a/(E c − (E u)²), from −1 on."""
 
-    told: Squared
+    told: GroupMoments
     ends = (-1.0, 1.0)
 
     @property
@@ -310,7 +310,7 @@ class Determination:
         return math.sqrt(float(gradient @ covariance @ gradient)) / max(self.spread, 1e-12) if self.reliable else 1.0
 
 
-def bounded(told: Squared, exponent: float, beta: float) -> list[tuple[float, float]]:
+def bounded(told: GroupMoments, exponent: float, beta: float) -> list[tuple[float, float]]:
     """Return bounds of E a, (1 + E u)/2 and E c, each with tails e^−exponent and `beta`; grids err by half a step."""
     found, z, scale = [], two_sided(beta), np.array([1.0, 0.5, 1.0])
     places = np.array([told.means[0], (1.0 + told.means[1]) / 2.0, told.means[2]])

@@ -6,32 +6,240 @@ that was killed in between takes the same look to its end when the request comes
 
 An answer depends on what was sent, on public facts and on paid scores alone. Whatever fails on the custodian's side is
 told to the custodian; a client learns the code.
+
+Predictions as they were sent: JSON or CSV, read strictly and in memory, before anything of the test set is touched.
+
+What is refused here depends on the body alone (HG453), and the words never quote it.
+
+What a server asks of the files that it keeps: nobody else can read the labels, and no other server counts here.
 """
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import os
+import stat
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr, ValidationError
+
+from hedgerow.engines.files import parsed
+from hedgerow.engines.query import Query, SumsQuery
+from hedgerow.engines.schema import BLANKS, NUMBER, TEXT_CELL, check_present, check_query
 from hedgerow.errors import BudgetExceeded, DataError, HedgerowError, LedgerError, ParameterError, SpentError
 from hedgerow.inputs import note_input
-from hedgerow.testset.from_file import Asked, FileSource, changed_labels
+from hedgerow.testset.file_columns import FileColumns
+from hedgerow.testset.label_sources import FileSource, SubmissionOptions, changed_labels
 from hedgerow.testset.looks import secret_path
-from hedgerow.testset.server.custody import check_private, lock
-from hedgerow.testset.server.submission import read
 from hedgerow.testset.testset import TestSet
 from hedgerow.version import __version__
+
+JSON, CSV = "application/json", "text/csv"
+_MOST = 10**308  # a whole number beyond every double would be read as missing, and counted as wrong
+_Number = Annotated[StrictFloat, Field(allow_inf_nan=False)] | Annotated[StrictInt, Field(ge=-_MOST, le=_MOST)]
+
+
+class Sent(BaseModel):
+    """The body of a request in JSON."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    predictions: list[_Number | StrictStr | None]
+    keys: list[StrictInt | StrictStr] | None = None
+    training_score: _Number | None = None
+    against: list[_Number | StrictStr | None] | None = None
+    metric: StrictStr | list[StrictStr] | None = None
+    groups: list[_Number | StrictStr] | None = None
+    positive: _Number | StrictStr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """Columns of predictions, and keys if there are any; an `hedgerow.engines.source.InOrder`.
+
+    Attributes
+    ----------
+    columns : mapping
+        Name → kind.
+    cells : mapping
+        Name → cells.
+    asked : Asked
+        What is asked with them.
+    against : Submission or None
+        What they are compared with.
+    """
+
+    columns: Mapping[str, str]
+    cells: Mapping[str, list[Any]]
+    asked: SubmissionOptions = field(default_factory=SubmissionOptions)
+    against: Submission | None = None
+
+    def check(self, query: Query | SumsQuery) -> None:
+        """Refuse a question that the columns cannot answer (HG111, HG203, HG204)."""
+        check_query(query, self.columns)
+
+    def in_order(self, columns: Sequence[str]) -> list[Any]:
+        """Return the cells of some columns (HG203)."""
+        check_present(columns, self.columns)
+        return [self.cells[column] for column in columns]
+
+
+def read(body: bytes, content_type: str, wanted: FileColumns) -> Submission:
+    """Return what a body holds (HG453 if it is no such JSON or CSV)."""
+    try:
+        text = body.decode("utf-8-sig" if content_type == CSV else "utf-8")
+    except UnicodeDecodeError:
+        raise malformed("It is no UTF-8 text.") from None
+    return _from_csv(text, body) if content_type == CSV else _from_json(text, wanted)
+
+
+def _from_json(text: str, wanted: FileColumns) -> Submission:
+    try:
+        sent = Sent.model_validate(json.loads(text, object_pairs_hook=_once, parse_constant=_no_number))
+    except (ValidationError, ValueError, RecursionError):
+        sent = None
+    if sent is None:
+        raise malformed(
+            "It is no JSON object with `predictions`, a list of numbers, texts and nulls, and where they are wanted "
+            "`keys`, `against`, `metric`, `groups`, `positive`, `training_score`; every name once, every number finite."
+        )
+    keys: list[Any] | None = sent.keys
+    if keys is not None and (
+        wanted.key is None or wanted.key == wanted.prediction or len(keys) != len(sent.predictions)
+    ):
+        raise malformed("`keys` are one for each prediction, for a test set that joins by key; here they are not.")
+    others = [one for one in (sent.against, sent.groups) if one is not None]
+    plain = (sent.metric, sent.groups, sent.positive, sent.training_score) == (None,) * 4
+    if any(len(one) != len(sent.predictions) for one in others) or (sent.against is not None and not plain):
+        raise malformed("`against` and `groups` are one for each prediction, and a comparison asks nothing else.")
+    # Longer than every other name.
+    column = f"{wanted.prediction} {wanted.key or ''} group"
+    asked = SubmissionOptions(
+        metric=sent.metric, groups=None if sent.groups is None else column, positive=sent.positive
+    )
+    asked["training_score"] = sent.training_score
+    columns = {wanted.prediction: sent.predictions, column: sent.groups, wanted.key or "": keys}
+    against = None if sent.against is None else _columns({wanted.prediction: sent.against, wanted.key or "": keys})
+    return replace(_columns(columns), asked=asked, against=against)
+
+
+def _columns(given: Mapping[str, list[Any] | None]) -> Submission:
+    cells = {name: column for name, column in given.items() if column is not None}
+    kinds = {name: TEXT_CELL if any(isinstance(one, str) for one in cells[name]) else NUMBER for name in cells}
+    return Submission(kinds, {name: _trimmed(column) for name, column in cells.items()})
+
+
+def _from_csv(text: str, body: bytes) -> Submission:
+    """Read CSV as `hedgerow.engines.files` does, but refuse what a file is forgiven: short, long and broken rows."""
+    header = parsed(body, "the body")
+    rows: list[list[str]] | None = None
+    if "\0" not in text:
+        try:
+            rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=header.delimiter, strict=True))[1:]
+        except csv.Error:  # a quotation mark in the middle of a cell, or one that never closes
+            rows = None
+    while rows and not rows[-1]:
+        rows.pop()
+    if rows is None or any(len(row) != len(header.names) for row in rows):
+        raise malformed("It is no CSV text with a header and as many cells in every row.")
+    columns = zip(*rows, strict=True) if rows else [()] * len(header.names)
+    cells = {name: _trimmed(list(column)) for name, column in zip(header.names, columns, strict=True)}
+    return Submission(dict.fromkeys(header.names, TEXT_CELL), cells)
+
+
+def _trimmed(cells: list[Any]) -> list[Any]:
+    return [(one.strip(BLANKS) or None) if isinstance(one, str) else one for one in cells]
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name stands there twice")
+    return found
+
+
+def _no_number(_: str) -> float:
+    raise ValueError("NaN and Infinity are no JSON")
+
+
+def malformed(finding: str) -> ParameterError:
+    """Return the refusal of a request that cannot be read."""
+    return ParameterError(
+        "HG453",
+        rule="A request holds predictions as JSON or CSV, its type, and an Idempotency-Key of its own.",
+        finding=finding,
+        remedy="No look was taken. Mend the request and send it again.",
+    )
+
+
+def check_private(path: Path, what: str) -> Path:
+    """Return the file that a path leads to, once its user alone may read and replace it (HG451).
+
+    Links are followed first. The folder must not be writable by others, who could put another file in its place; a
+    folder with the sticky bit, such as ``/tmp``, protects the files of each user.
+    """
+    try:
+        found = path.resolve(strict=True)
+        mode, folder = found.stat(), found.parent.stat()
+    except (OSError, RuntimeError, ValueError):
+        raise DataError(
+            "HG435",
+            rule="Labels stay with the custodian, in the file from which the test set was made.",
+            finding=f"The file of {what} is not there, or not for this user.",
+            remedy='Say where they are now: labels="FILE".',
+        ) from None
+    if not stat.S_ISREG(mode.st_mode) or mode.st_uid != os.geteuid() or mode.st_mode & 0o077:
+        raise _open_to_others(f"The file of {what} belongs to somebody else, or others may use it.", "chmod 600", found)
+    if folder.st_mode & 0o022 and not folder.st_mode & stat.S_ISVTX:
+        raise _open_to_others(f"Others may replace the file of {what}.", "chmod go-w", found.parent)
+    return found
+
+
+def lock(secret: Path) -> int:
+    """Return a descriptor that holds the test set for one server; the system frees it when the process ends (HG452).
+
+    The secret is locked and not the ledger: SQLite's own locks go when any descriptor of that file is closed.
+    """
+    try:
+        import fcntl
+
+        held = os.open(secret, os.O_RDONLY | os.O_CLOEXEC)
+    except (ImportError, OSError):
+        raise _held("Its secret cannot be locked.", "Serve it on Linux or macOS, from its own disk.") from None
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(held)
+        raise _held("Another one serves it now.", "Stop that one first, or send predictions there.") from None
+    return held
+
+
+def _open_to_others(finding: str, remedy: str, path: Path) -> DataError:
+    return DataError(
+        "HG451",
+        rule="What a server keeps is readable by its user alone, and lies in a folder in which only that user writes.",
+        finding=finding,
+        remedy=f"As its owner: {remedy} {path.name}. Nothing was read.",
+    )
+
+
+def _held(finding: str, remedy: str) -> LedgerError:
+    rule = "A test set is served by one server at a time, which limits its requests."
+    return LedgerError("HG452", rule=rule, finding=finding, remedy=remedy)
+
 
 _LEAST_BYTES, _USUAL_BYTES, _BYTES_A_RECORD = 2**20, 64 * 2**20, 128
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ServerAnswer:
     """A status of HTTP, plain JSON data, and in how many seconds to ask again, where that helps."""
 
     status: int
@@ -93,15 +301,15 @@ class Service:
         declared = {"prediction": columns.prediction, "declared_labels": list(columns.labels)}
         return {**told, "predicted": columns.metric.needs, **declared, "version": __version__}
 
-    def answer_facts(self) -> Answer:
+    def answer_facts(self) -> ServerAnswer:
         """Answer with the public facts."""
-        return self._guarded(lambda: Answer(200, {"test_set": self.facts()}))
+        return self._guarded(lambda: ServerAnswer(200, {"test_set": self.facts()}))
 
-    def answer_score(self, key: str, body: bytes, content_type: str) -> Answer:
+    def answer_score(self, key: str, body: bytes, content_type: str) -> ServerAnswer:
         """Answer with the score of predictions, from its record where the key was answered before."""
         return self._guarded(lambda: self._score(key, body, content_type))
 
-    def _score(self, key: str, body: bytes, content_type: str) -> Answer:
+    def _score(self, key: str, body: bytes, content_type: str) -> ServerAnswer:
         # One body at a time is taken apart, which takes many times its bytes.
         with self._turn, warnings.catch_warnings():
             # What hedgerow would warn of is in the answer; a library's warning may quote data.
@@ -114,7 +322,7 @@ class Service:
             if sent.against is not None:
                 found = self._test_set.compare(sent, sent.against, request_id=key, labels=self._named)
             else:
-                asked: Asked = {**sent.asked, "request_id": key}
+                asked: SubmissionOptions = {**sent.asked, "request_id": key}
                 found = self._test_set.score(sent, **asked, labels=self._named)
         if found.unrecorded:
             # Not sent: what is on no record could be drawn a second time.
@@ -126,7 +334,7 @@ class Service:
             )
         again = {"replayed": found.replayed, "ledger": {"head": found.ledger_head}}
         self._tell(f"look {found.look} of {found.n_looks}" + (", from its record" if found.replayed else ""))
-        return Answer(200, found.to_dict() | again)
+        return ServerAnswer(200, found.to_dict() | again)
 
     def _labels_state(self) -> tuple[int, ...]:
         try:
@@ -135,7 +343,7 @@ class Service:
             return ()
         return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode, found.st_uid
 
-    def _guarded(self, answer: Callable[[], Answer]) -> Answer:
+    def _guarded(self, answer: Callable[[], ServerAnswer]) -> ServerAnswer:
         try:
             return answer()
         except HedgerowError as error:
@@ -178,16 +386,16 @@ def status_of(refused: HedgerowError) -> int:
     return 503 if isinstance(refused, (DataError, LedgerError)) else 500
 
 
-def refusal(refused: HedgerowError, status: int) -> Answer:
+def refusal(refused: HedgerowError, status: int) -> ServerAnswer:
     """Return a refusal as an answer; of what the custodian must mend it holds the code, and nothing else of it."""
     said = {"code": refused.code, "rule": refused.rule, "finding": refused.finding, "remedy": refused.remedy}
     if status >= 500:
         said["rule"] = "A score is recorded before it is sent."
         said["finding"] = "The server cannot answer now; the custodian is told why."
         said["remedy"] = "Send the same request again later, under the same key: it takes one look in all."
-    return Answer(status, {"error": {**said, "exit": refused.exit_code}}, 10 if status == 503 else None)
+    return ServerAnswer(status, {"error": {**said, "exit": refused.exit_code}}, 10 if status == 503 else None)
 
 
-def stopping() -> Answer:
+def stopping() -> ServerAnswer:
     """Return the answer of a server that is about to end."""
     return refusal(LedgerError("HG455", rule="A server that stops takes no new request."), 503)

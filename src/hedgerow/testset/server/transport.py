@@ -4,30 +4,177 @@ No answer holds a word of the standard library's, which quotes what was sent: ea
 headers. A page in a browser on this machine could send requests to a port: those with an ``Origin``, or to another
 ``Host``, are refused.
 
-Each connection has a thread of its own, and each peer a share of them (`hedgerow.testset.server.limits.Places`). A
+Each connection has a thread of its own, and each peer a share of them (`hedgerow.testset.server.transport.Places`). A
 connection for which there is no place is refused by a thread too: what its client still sends is read and thrown away,
 since closing the connection at once would tear the answer away.
+
+How much a server takes: declared when it starts, the same for everybody, and told to whoever asks.
+
+A peer is a user at a Unix socket, and an address at a port. Each has a share of the connections, so that no peer holds
+them all.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import math
 import re
 import socket
 import socketserver
 import threading
 import time
+from collections.abc import Callable, Hashable
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from http.server import BaseHTTPRequestHandler
-from typing import Any
+from threading import Lock
+from typing import Any, Literal
 
 from hedgerow.errors import LedgerError, ParameterError
-from hedgerow.testset.server.address import LOCAL, Access, Address, bound, peer_of
-from hedgerow.testset.server.limits import Limits, Places, Rate
-from hedgerow.testset.server.service import Answer, Service, refusal, stopping
-from hedgerow.testset.server.submission import CSV, JSON, malformed
+from hedgerow.testset.server.client import LOCAL, Access, Address, bound, peer_of
+from hedgerow.testset.server.service import CSV, JSON, ServerAnswer, Service, malformed, refusal, stopping
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a server takes.
+
+    Attributes
+    ----------
+    requests_per_minute : int
+        From all clients together, malformed requests included; as many may come at once.
+    most_bytes : int
+        Of the body of one request.
+    seconds : float
+        In which a whole request must have arrived; its head in 10 at most.
+    connections : int
+        Open at a time; half of them of one peer.
+    """
+
+    requests_per_minute: int = 120
+    most_bytes: int = 64 * 2**20
+    seconds: float = 30.0
+    connections: int = 64
+
+    def __post_init__(self) -> None:
+        numbers = (self.requests_per_minute, self.most_bytes, self.seconds, self.connections)
+        if not all(isinstance(one, (int, float)) and 1 <= one <= 2**40 for one in numbers):
+            raise ParameterError(
+                "HG450",
+                rule="A limit of a server is a number from 1 on.",
+                finding="Found something else.",
+                remedy="For example requests_per_minute=120.",
+                shell="For example --rate 120.",
+            )
+
+    @property
+    def head_seconds(self) -> float:
+        """In which the head of a request must have arrived."""
+        return min(10.0, self.seconds)
+
+    @property
+    def connections_a_peer(self) -> int:
+        """How many connections of one peer are open at a time."""
+        return max(1, int(self.connections) // 2)
+
+
+def usual_connections(most_bytes: int) -> int:
+    """Return how many requests may arrive at a time: 64, or fewer so that their bodies take a GiB at most.
+
+    >>> usual_connections(2**20), usual_connections(2**27), usual_connections(2**40)
+    (64, 8, 2)
+    """
+    return max(2, min(64, 2**30 // max(1, most_bytes)))
+
+
+@dataclass(slots=True)
+class _ConnectionPlace:
+    peer: Hashable
+    state: Literal["waiting", "asked", "lost"] = "waiting"
+
+
+class Places:
+    """The connections that are open, of each peer a share.
+
+    A connection waits until the head of its request has arrived. Where no place is left for a peer, its connection that
+    has waited longest loses its place to the new one. So connections that ask for nothing keep no request out, and what
+    one peer does takes no place from another peer.
+
+    Examples
+    --------
+    >>> places = Places(Limits(connections=4))
+    >>> [places.take(connection, "a peer") for connection in ("first", "second", "third")]
+    [True, True, True]
+    >>> places.keep("first"), places.keep("second"), places.keep("third")
+    (False, True, True)
+    >>> places.take("fourth", "a peer"), places.take("fourth", "another peer")
+    (False, True)
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._most, self._share, self._lock = limits.connections, limits.connections_a_peer, Lock()
+        self._places: dict[Hashable, _ConnectionPlace] = {}  # by connection, the oldest first
+
+    def take(self, connection: Hashable, peer: Hashable) -> bool:
+        """Return whether a new connection got a place."""
+        with self._lock:
+            held = [place for place in self._places.values() if place.state != "lost"]
+            own = [place for place in held if place.peer == peer]
+            if len(own) >= self._share or len(held) >= self._most:
+                oldest = next((place for place in own if place.state == "waiting"), None)
+                ending = sum(place.peer == peer for place in self._places.values()) - len(own)
+                # Threads of connections that lost their place are about to end; their number is bounded too.
+                if oldest is None or ending >= self._share:
+                    return False
+                oldest.state = "lost"
+            self._places[connection] = _ConnectionPlace(peer)
+            return True
+
+    def keep(self, connection: Hashable) -> bool:
+        """Let a connection keep its place until it is freed; return False where it has none or lost it."""
+        with self._lock:
+            place = self._places.get(connection)
+            if place is None or place.state == "lost":
+                return False
+            place.state = "asked"
+            return True
+
+    def holds(self, connection: Hashable) -> bool:
+        """Return whether a connection has a place that it did not lose."""
+        with self._lock:
+            place = self._places.get(connection)
+            return place is not None and place.state != "lost"
+
+    def free(self, connection: Hashable) -> None:
+        """Forget a connection, if it is known."""
+        with self._lock:
+            self._places.pop(connection, None)
+
+
+class Rate:
+    """A number of requests a minute: each takes one, and they come back evenly.
+
+    >>> rate = Rate(2, lambda: 0.0)
+    >>> rate.wait(), rate.wait(), rate.wait()
+    (0, 0, 30)
+    """
+
+    def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most, self._clock, self._lock = per_minute, clock, Lock()
+        self._left, self._seen = float(per_minute), clock()
+
+    def wait(self) -> int:
+        """Take one, and return 0; where none is left, return after how many whole seconds there is one again."""
+        with self._lock:
+            now = self._clock()
+            self._left = min(self._most, self._left + (now - self._seen) * self._most / 60.0)
+            self._seen = now
+            if self._left >= 1.0:
+                self._left -= 1.0
+                return 0
+            return max(1, math.ceil((1.0 - self._left) * 60.0 / self._most))
+
 
 FACTS, SCORES = "/v1", "/v1/scores"
 _KEY = re.compile(r"[\x21-\x7e]{1,200}")
@@ -64,7 +211,7 @@ class TestSetServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
         self.service, self.limits, self.rate = service, limits, Rate(limits.requests_per_minute)
         self.places, self.refusals = Places(limits), Places(limits)
         made, self.address = bound(address, access)
-        super().__init__((str(address.path or ""), 0), _Handler, bind_and_activate=False)
+        super().__init__((str(address.path or ""), 0), _RequestHandler, bind_and_activate=False)
         self.socket.close()
         self.socket = made
         self._file = None if address.path is None else (address.path.stat().st_dev, address.path.stat().st_ino)
@@ -142,7 +289,7 @@ class _Arriving(io.RawIOBase):
                 return self._request.recv_into(buffer)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _RequestHandler(BaseHTTPRequestHandler):
     server: TestSetServer
     protocol_version = "HTTP/1.1"
 
@@ -165,7 +312,7 @@ class _Handler(BaseHTTPRequestHandler):
             with suppress(OSError):
                 self._throw_away()
 
-    def _late(self) -> Answer:
+    def _late(self) -> ServerAnswer:
         if self.server.service.stopping:
             return stopping()
         if self.server.loses(self.request):
@@ -186,7 +333,7 @@ class _Handler(BaseHTTPRequestHandler):
             limits = self.server.limits
             shares = {"connections_a_peer": limits.connections_a_peer, "head_seconds": limits.head_seconds}
             if answer.status == 200:
-                answer = Answer(200, {**answer.record, "limits": {**asdict(limits), **shares}})
+                answer = ServerAnswer(200, {**answer.record, "limits": {**asdict(limits), **shares}})
         self._send(answer)
 
     def do_POST(self) -> None:
@@ -210,7 +357,7 @@ class _Handler(BaseHTTPRequestHandler):
                 answer = self.server.service.answer_score(self.headers["Idempotency-Key"], body, kind)
         self._send(answer)
 
-    def _refused(self) -> Answer | None:
+    def _refused(self) -> ServerAnswer | None:
         """Count a request whose head arrived, and refuse one that comes from no program of this machine."""
         self._unread = not {"Content-Length", "Transfer-Encoding"}.isdisjoint(self.headers)
         if not self.server.places.keep(self.request) or self.server.service.stopping:
@@ -224,13 +371,13 @@ class _Handler(BaseHTTPRequestHandler):
             return refusal(malformed("It comes from a web page, or names another host than localhost."), 421)
         return None
 
-    def _counted(self) -> Answer | None:
+    def _counted(self) -> ServerAnswer | None:
         """Count a request, and refuse one that is too many."""
         if seconds := self.server.rate.wait():
             return _busy(seconds, "requests a minute")
         return None
 
-    def _check_head(self) -> Answer | None:
+    def _check_head(self) -> ServerAnswer | None:
         """Return the refusal of a head, before a byte of the body is read."""
         for name in ("Idempotency-Key", "Content-Type", "Content-Length"):
             if len(self.headers.get_all(name, [])) > 1:
@@ -260,11 +407,11 @@ class _Handler(BaseHTTPRequestHandler):
         if (too_many := self._counted()) is not None:
             self._send(too_many)
         elif code == 501:
-            self._send(Answer(405, refusal(malformed("Its method is neither GET nor POST."), 405).record))
+            self._send(ServerAnswer(405, refusal(malformed("Its method is neither GET nor POST."), 405).record))
         else:
             self._send(refusal(malformed("It is no request of HTTP/1.1, or its head is too long."), code))
 
-    def _send(self, answer: Answer) -> None:
+    def _send(self, answer: ServerAnswer) -> None:
         self.close_connection = True
         with suppress(OSError):
             self.request.settimeout(self.server.limits.seconds)
@@ -293,7 +440,7 @@ class _Handler(BaseHTTPRequestHandler):
 _PHRASES = {200: "OK", 400: "Bad Request", 403: "Forbidden", 429: "Too Many Requests", 503: "Service Unavailable"}
 
 
-def _as_http(answer: Answer) -> bytes:
+def _as_http(answer: ServerAnswer) -> bytes:
     body = json.dumps(answer.record, ensure_ascii=True, allow_nan=False).encode() + b"\n"
     lines = [
         f"HTTP/1.1 {answer.status} {_PHRASES.get(answer.status, 'Refused')}",
@@ -312,12 +459,12 @@ def _media_type(stated: str) -> str:
     return stated.split(";")[0].strip().lower()
 
 
-def _not_there(method: str, path: str) -> Answer:
+def _not_there(method: str, path: str) -> ServerAnswer:
     status = 405 if path in (FACTS, SCORES) else 404
     return refusal(malformed(f"A test set is asked by GET {FACTS} and POST {SCORES}."), status)
 
 
-def _busy(seconds: int, what: str) -> Answer:
+def _busy(seconds: int, what: str) -> ServerAnswer:
     refused = LedgerError(
         "HG455",
         rule=f"A server takes so many {what} and no more.",
@@ -325,4 +472,4 @@ def _busy(seconds: int, what: str) -> Answer:
         remedy="No look was taken. Wait for as many seconds as Retry-After says, and send it again under the same key.",
     )
     status = 429 if what.startswith("requests") else 503
-    return Answer(status, refusal(refused, 429).record, seconds)
+    return ServerAnswer(status, refusal(refused, 429).record, seconds)

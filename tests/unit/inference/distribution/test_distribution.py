@@ -14,13 +14,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from hedgerow.facts.relation import Relation
-from hedgerow.inference.distribution.distribution import Distribution, first_reached
-from hedgerow.inference.distribution.errors import ErrorLaw
-from hedgerow.inference.distribution.inequality import gini, lorenz
-from hedgerow.inference.distribution.least_squares import NoisyTree, plain_levels
-from hedgerow.inference.distribution.part_of_median import share_below_of_median
-from hedgerow.inference.distribution.simulated import band
-from hedgerow.mechanisms.tree_counts import TreeCounts, tree_counts
+from hedgerow.inference.distribution.inequality import gini, lorenz, share_below_of_median
+from hedgerow.inference.distribution.noisy_distribution import Distribution, band, first_reached
+from hedgerow.inference.distribution.noisy_tree import ErrorLaw, NoisyTree, plain_levels
+from hedgerow.mechanisms.histograms import TreeCounts, tree_counts
 from hedgerow.testing.simulated import SimulatedNoise
 
 NEAR, FAR = Relation.ADD_REMOVE, Relation.REPLACE_ONE

@@ -12,11 +12,10 @@ import pytest
 from scipy import stats
 
 from hedgerow.facts.relation import Relation
-from hedgerow.inference.distribution.distribution import Distribution, Read
-from hedgerow.inference.distribution.inequality import gini, lorenz
-from hedgerow.inference.distribution.least_squares import NoisyTree, plain_levels
-from hedgerow.inference.distribution.part_of_median import share_below_of_median
-from hedgerow.mechanisms.tree_counts import tree_counts
+from hedgerow.inference.distribution.inequality import gini, lorenz, share_below_of_median
+from hedgerow.inference.distribution.noisy_distribution import Distribution, Read
+from hedgerow.inference.distribution.noisy_tree import NoisyTree, plain_levels
+from hedgerow.mechanisms.histograms import tree_counts
 from hedgerow.testing.simulated import SimulatedNoise
 
 READ: tuple[Callable[[Distribution], Read], ...] = (

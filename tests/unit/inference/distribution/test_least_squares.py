@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.facts.relation import Relation
-from hedgerow.inference.distribution.least_squares import NoisyTree, plain_levels, typical_prefix_variance
-from hedgerow.mechanisms.tree_counts import TreeCounts, tree_counts
+from hedgerow.inference.distribution.noisy_tree import NoisyTree, plain_levels, typical_prefix_variance
+from hedgerow.mechanisms.histograms import TreeCounts, tree_counts
 from hedgerow.testing.simulated import SimulatedNoise
 
 SHAPES = [(5, (5,)), (4, (2, 2)), (7, (2, 2, 2)), (11, (3, 4)), (9, (2, 5)), (13, (2, 2, 2, 2))]

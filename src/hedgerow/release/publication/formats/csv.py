@@ -25,7 +25,7 @@ def csv_text(publication: Published) -> str:
 
     Examples
     --------
-    >>> from hedgerow.release.cells.cells import TableCells
+    >>> from hedgerow.release.cells.table_cells import TableCells
     >>> from hedgerow.release.cells.margins import consistent_table
     >>> from hedgerow.release.cells.shape import Axis, TableShape
     >>> from hedgerow.release.publication.publication import Publication

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.facts.printed import json_for_script, number, page_templates, percent
-from hedgerow.release.cells.cells import TableCells
-from hedgerow.release.cells.letters import reliability_letters
-from hedgerow.release.publication.layout import Entry, Layout, arrange, check_can_be_shown, too_large
+from hedgerow.release.cells.printed_numbers import reliability_letters
+from hedgerow.release.cells.table_cells import TableCells
+from hedgerow.release.publication.layout import Layout, LayoutEntry, arrange, check_can_be_shown, too_large
 from hedgerow.release.publication.publication import Publication
 from hedgerow.release.publication.write_file import write_lines
 
@@ -217,7 +217,7 @@ def html_table(publication: Publication, *, name: str = "table") -> str:
 
     Examples
     --------
-    >>> from hedgerow.release.cells.cells import TableCells
+    >>> from hedgerow.release.cells.table_cells import TableCells
     >>> from hedgerow.release.cells.margins import consistent_table
     >>> from hedgerow.release.cells.shape import Axis, TableShape
     >>> cells = TableCells.counts(TableShape((Axis("sex", ("<f>", "m")),)), [1.0, 2.0], privacy_variance=2.0)
@@ -291,7 +291,7 @@ def _groups(publication: Publication, layout: Layout, name: str) -> Iterator[_Gr
         yield _Group(rows, len(layout.down) > 1 and heads[start][0].kind == "total")
 
 
-def _row_heads(layout: Layout, name: str, row: int, head: Sequence[Entry]) -> Iterator[_Heading]:
+def _row_heads(layout: Layout, name: str, row: int, head: Sequence[LayoutEntry]) -> Iterator[_Heading]:
     """Yield the headings that start in a row, each over all rows inside it."""
     for depth, entry in enumerate(head):
         inside = math.prod(len(layout.entries[column]) for column in layout.down[depth + 1 :])
@@ -364,5 +364,5 @@ def _named_beside(layout: Layout, name: str, row: int) -> str:
     return " ".join(f"{name}-r{depth}-{row // inside}" for depth, inside in enumerate(sizes))
 
 
-def _kind(entry: Entry) -> str:
+def _kind(entry: LayoutEntry) -> str:
     return "" if entry.kind == "category" else entry.kind

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from hedgerow.plots.error_bars import ErrorBar
+    from hedgerow.plots.bars import ErrorBar
 
 SUFFIXES = (".png", ".svg")
 KINDS = ("release",)
 
 
-class Drawn(Protocol):
+class HasErrorBars(Protocol):
     """Numbers with their intervals, to be drawn."""
 
     @property
@@ -25,14 +25,14 @@ class Drawn(Protocol):
         ...
 
 
-def write(publication: Drawn, path: str | Path) -> None:
+def write(publication: HasErrorBars, path: str | Path) -> None:
     """Draw each estimate with its interval and the privacy part of it."""
-    from hedgerow.plots.error_bars import draw_error_bars
+    from hedgerow.plots.bars import draw_error_bars
     from hedgerow.plots.figure import save_figure
 
     save_figure(draw_error_bars(publication.error_bars(), level=publication.level), path)
 
 
-def why_not(publication: Drawn) -> str | None:
+def why_not(publication: HasErrorBars) -> str | None:
     """Return why there is no picture: a number without an error has no bar."""
     return "errors are withheld" if getattr(publication, "withheld", False) else None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.printed import neutralise_formula, percent, printable
-from hedgerow.release.cells.letters import reliability_letters
+from hedgerow.release.cells.printed_numbers import reliability_letters
 from hedgerow.release.publication.layout import Layout, arrange, check_can_be_shown, too_large
 from hedgerow.release.publication.publication import Publication
 from hedgerow.release.publication.write_file import write_bytes
@@ -48,7 +48,7 @@ def xlsx_bytes(publication: Publication) -> bytes:
 
     Examples
     --------
-    >>> from hedgerow.release.cells.cells import TableCells
+    >>> from hedgerow.release.cells.table_cells import TableCells
     >>> from hedgerow.release.cells.margins import consistent_table
     >>> from hedgerow.release.cells.shape import Axis, TableShape
     >>> cells = TableCells.counts(TableShape((Axis("sex", ("f", "m")),)), [1.0, 2.0], privacy_variance=2.0)

@@ -1,0 +1,344 @@
+"""The options that verbs share; those of statistics come from their registry."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import wraps
+from importlib import import_module
+from inspect import Parameter, Signature, signature
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hedgerow.cli.grammar import parse_by, parse_share, parse_weights, with_labels
+from hedgerow.cli.terminal import write_warning
+from hedgerow.errors import FactsError, ParameterError
+from hedgerow.formats import listed
+from hedgerow.keywords import StatisticCall, noting_calls
+from hedgerow.release.options import with_estimator
+from hedgerow.statistics.entry import StatisticEntry
+from hedgerow.statistics.registry import entries
+from hedgerow.statistics.statistic import AskedFor
+
+if TYPE_CHECKING:
+    from hedgerow.facts.declared import Facts
+    from hedgerow.release.request import Requested
+
+_Texts = list[str] | None
+# What a help lists, by the word in angle brackets that stands for it there: a module, and its registry by name.
+_REGISTRIES = {
+    "mechanisms": ("hedgerow.mechanisms.mechanism", "priced"),
+    "laws": ("hedgerow.mechanisms.laws", "LAWS"),
+    "estimators": ("hedgerow.release.options", "ESTIMATORS"),
+    "intervals": ("hedgerow.inference.bootstrap.replicate_intervals", "INTERVALS"),
+    "calibrations": ("hedgerow.multicalibration.calibration_mechanism", "MECHANISMS"),
+    "looks": ("hedgerow.testset.mechanisms.choose", "MECHANISMS"),
+    "formats": ("hedgerow.release.publication.formats", "suffixes"),
+}
+
+
+def filled(text: str) -> str:
+    """Return a help with what is registered, where it names a registry in angle brackets: none is loaded before.
+
+    >>> filled("For errors: <estimators>.")
+    'For errors: auto, moments, bootstrap or bounded-bootstrap.'
+    """
+
+    def registered(found: re.Match[str]) -> str:
+        module, name = _REGISTRIES[found[1]]
+        registry, kind = getattr(import_module(module), name), found[2].split()
+        *names, last = registry(*kind) if callable(registry) else registry
+        return ", ".join([*names, last]) if kind else f"{', '.join(names)} or {last}"
+
+    return re.sub(r"<(\w+)((?: \w+)?)>", registered, text)
+
+
+Source = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="SOURCE",
+        help=f"A {listed()} file, - for standard input, or a database's URL. [default: the file of the facts]",
+    ),
+]
+Relation = Annotated[
+    str | None, typer.Option(metavar="R", help="Who is protected: replace-one (n is public) or add-remove.")
+]
+By = Annotated[
+    _Texts,
+    typer.Option(
+        metavar="COL[=v1,v2]",
+        help="Group by a column; list its categories, or the first values of bands (0..25..45), or use the facts.",
+    ),
+]
+Labels = Annotated[
+    _Texts,
+    typer.Option(metavar="COL=l1,l2", help="Show these in place of the categories or bands of --by, in their order."),
+]
+Other = Annotated[bool | None, typer.Option("--other", help="Add a cell for all other categories.")]
+Where = Annotated[
+    str | None,
+    typer.Option(metavar="CONDITION", help='Use only records where it is true, e.g. "age >= 25 and sex in [0, 1]".'),
+]
+Weighting = Annotated[
+    str | None,
+    typer.Option("--weights", metavar="COL:MAX", help="Weight records by a column, clamped to 0 … MAX."),
+]
+Epsilon = Annotated[float | None, typer.Option(metavar="E", help="ε, the total price.")]
+RhoBudget = Annotated[float | None, typer.Option("--rho", metavar="R", help="ρ of the whole call, for --epsilon.")]
+MuBudget = Annotated[float | None, typer.Option("--mu", metavar="M", help="μ of the whole call, for --epsilon.")]
+Delta = Annotated[float | None, typer.Option(metavar="D", help="δ; 0 for a pure guarantee. [default: 1e-6]")]
+Shares = Annotated[
+    str | None,
+    typer.Option(metavar="S,S,…", help="Relative noise precision of the statistics, in the order of this help."),
+]
+Estimator = Annotated[
+    str | None,
+    typer.Option(metavar="M", help="For errors: <estimators>."),
+]
+Method = Annotated[str | None, typer.Option(metavar="M", hidden=True, help="Old name of --estimator and --noise.")]
+Replicates = Annotated[int | None, typer.Option("--n-resamples", metavar="K", help="Number of bootstrap replicates.")]
+IntervalKind = Annotated[
+    str | None,
+    typer.Option(metavar="I", help="For a bootstrap: <intervals>."),
+]
+Noise = Annotated[str | None, typer.Option(metavar="LAW", help="Noise law: auto, <laws>.")]
+Draws = Annotated[
+    int | None, typer.Option("--n-draws", metavar="K", help="Draws per number, for averaged-laplace. [default: 10]")
+]
+Policy = Annotated[
+    str | None, typer.Option(metavar="P", help="Missing values: drop, midpoint or error-if-declared-complete.")
+]
+Level = Annotated[float, typer.Option(metavar="L", help="Confidence level of the intervals.")]
+Target = Annotated[
+    str | None, typer.Option(metavar="T", help="What intervals must cover: population, or file (a census).")
+]
+Table = Annotated[str | None, typer.Option(metavar="NAME", help="Which table of a database or a DuckDB file.")]
+FactsPath = Annotated[str | None, typer.Option(metavar="TOML", help="File of the public facts; options override it.")]
+Unit = Annotated[
+    str | None,
+    typer.Option(metavar="COL:MAX", help="Protect all rows of a person, and use at most MAX of them. [default: row]"),
+]
+LedgerPath = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Reserve the price there before data are read. [default: the facts' ledger]"),
+]
+RequestId = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ID", help="With a ledger: the same request and id give the recorded answer again, at no price."
+    ),
+]
+Guarantee = Annotated[str, typer.Option(metavar="G", help="dp, or bootstrap-dp, which is not differential privacy.")]
+ForTheCustodian = Annotated[
+    bool,
+    typer.Option(
+        "--for-the-custodian",
+        help="Under bootstrap-dp: also print the confidential width of the noise, its accuracy and gains, on standard "
+        "error.",
+    ),
+]
+Out = Annotated[str | None, typer.Option(metavar="DIR", help="Write a report, the record and its certificate there.")]
+Force = Annotated[bool, typer.Option("--force", help="Write into a folder that is not empty.")]
+ForceFile = Annotated[bool, typer.Option("--force", help="Replace the file of --out, whatever it holds.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+RequestName = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Use only the [[release]] of the facts with this name.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class AskedOptions:
+    """What a command asks for: statistics, the options of the release that were given, and both as they were asked.
+
+    `calls` asks for the statistics in Python, `words` for all of it in the shell.
+    """
+
+    statistics: list[AskedFor]
+    options: dict[str, Any]
+    calls: tuple[StatisticCall, ...] = ()
+    words: tuple[str, ...] = ()
+
+
+def _parameter(name: str, annotation: Any, several: bool = True) -> Parameter:
+    return Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=None if several else False, annotation=annotation)
+
+
+# The options of a release, by the names of its keywords.
+OF_RELEASES = {
+    name: _parameter(name, kind)
+    for name, kind in {
+        "by": By,
+        "labels": Labels,
+        "other": Other,
+        "where": Where,
+        "weights": Weighting,
+        "epsilon": Epsilon,
+        "rho": RhoBudget,
+        "mu": MuBudget,
+        "delta": Delta,
+        "share": Shares,
+        "estimator": Estimator,
+        "noise": Noise,
+        "n_draws": Draws,
+        "n_resamples": Replicates,
+        "interval": IntervalKind,
+        "method": Method,
+        "missing": Policy,
+    }.items()
+}
+
+
+def in_place_of(
+    parameter: str,
+    listed: Mapping[str, Parameter],
+    make: Callable[[dict[str, Any]], Any],
+    order: str = "",
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a verb further options in place of one of its parameters.
+
+    Parameters
+    ----------
+    parameter : str
+        The one that is replaced.
+    listed : mapping
+        The options by their names; the verb's own ones go before them.
+    make : callable
+        Makes the parameter's value of what was given for the options.
+    order : str
+        The names of options in the order of the help, the verb's own ones among them. The first … stands for those that
+        the verb has in front of the parameter, the second for those behind it. Without an order all of `listed` stand
+        where the parameter does.
+    """
+
+    def give(verb: Callable[..., None]) -> Callable[..., None]:
+        own = dict(signature(verb, eval_str=True).parameters)
+        places, names = order.split() or ["…", *listed, "…"], list(own)
+        front, behind = names[: names.index(parameter)], names[names.index(parameter) + 1 :]
+        rests = iter([[name for name in part if name not in places] for part in (front, behind)])
+        shown = [name for place in places for name in (next(rests) if place == "…" else [place])]
+        further = [name for name in shown if name not in own]
+
+        @wraps(verb)
+        def run(**values: Any) -> None:
+            made = make({name: values.pop(name) for name in further})
+            verb(**{parameter: made}, **values)
+
+        parameters = [(own.get(name) or listed[name]).replace(kind=Parameter.KEYWORD_ONLY) for name in shown]
+        run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what typer reads
+        run.__annotations__ = {}
+        return run
+
+    return give
+
+
+def asking(verb: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb an option for each statistic and for each option of a release, in place of its `asked`."""
+    listed = {entry.kind: entry for entry in entries().values() if entry.in_files}
+
+    def make(given: dict[str, Any]) -> AskedOptions:
+        texts = {kind: given.pop(kind) for kind in listed}
+        words = (*_words(texts), *_words(given))
+        with noting_calls() as calls:
+            statistics = _statistics(texts)
+        return AskedOptions(statistics, chosen(given), tuple(calls), words)
+
+    statistics = {kind: _parameter(kind, _option_of(entry), entry.parse is not None) for kind, entry in listed.items()}
+    return in_place_of("asked", statistics | OF_RELEASES, make)(verb)
+
+
+# The size of the noise of a mechanism, or the budget that it must meet: for `price` and `audit`.
+_SIZES = {
+    "relation": Annotated[str | None, typer.Option(metavar="R", help="replace-one or add-remove: who is protected.")],
+    "rho": Annotated[float | None, typer.Option(metavar="R", help="ρ: μ = √(2ρ).")],
+    "mu": Annotated[float | None, typer.Option(metavar="M", help="μ: the noise's sd is √k/μ, k replicates or 1.")],
+    "noise_sd": Annotated[float | None, typer.Option(metavar="S", help="Standard deviation of the noise.")],
+    "epsilon": Annotated[float | None, typer.Option(metavar="E", help="Use the least noise that meets this ε.")],
+    "delta": Annotated[float | None, typer.Option(metavar="D", help="δ. [default: 1e-6]")],
+    "n_resamples": Replicates,
+    "rate": Annotated[float | None, typer.Option(metavar="L", help="Mean resampling weight, for the bootstrap.")],
+    "n_draws": Annotated[
+        int | None, typer.Option("--n-draws", metavar="K", help="Draws per number, for averaged-laplace.")
+    ],
+}
+sized = in_place_of("size", {name: _parameter(name, kind) for name, kind in _SIZES.items()}, dict)
+
+
+def _words(given: dict[str, Any]) -> Iterator[str]:
+    """Yield options as the shell takes them: a list once for each of its texts, a flag alone."""
+    for name, value in given.items():
+        option = "--" + name.replace("_", "-")
+        for one in value if isinstance(value, (list, tuple)) else () if value in (None, False) else (value,):
+            yield from (option,) if one is True else (option, str(one))
+
+
+def _option_of(entry: StatisticEntry) -> Any:
+    if entry.parse is None:
+        return Annotated[bool, typer.Option(entry.option, help=entry.about)]
+    return Annotated[_Texts, typer.Option(entry.option, metavar=entry.metavar, help=entry.about)]
+
+
+def _statistics(texts: dict[str, Any]) -> list[AskedFor]:
+    """Return the statistics asked for, in the order of the registry; those of one option together, as in Python."""
+    asked: list[AskedFor] = []
+    for kind, given in texts.items():
+        entry = entries()[kind]
+        if entry.parse is None:
+            asked += [entry.from_record({})] if given else []
+        else:
+            several = [entry.parse(text) for text in given or ()]
+            asked += [one[0] if len(one) == 1 else one for one in several]
+    return asked
+
+
+def chosen(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a release that were given; what was not is left to the facts and the defaults."""
+    if values.get("method") is not None:
+        old_name("--method", "--estimator and --noise")
+    values["by"] = with_labels(parse_by(values.get("by") or (), banded=True), values.pop("labels", None) or ())
+    values |= {"share": parse_share(values.get("share")), "weights": parse_weights(values.get("weights"))}
+    return with_estimator({name: value for name, value in values.items() if value is not None})
+
+
+def old_name(option: str, current: str) -> None:
+    """Say on standard error that an option has another name today."""
+    write_warning(f"{option} is an old name: write {current}.")
+
+
+def requests_of(asked: AskedOptions, facts: Facts | None, name: str | None) -> tuple[Requested, ...]:
+    """Return what to release or to plan: what the options ask for, else the requests of the facts.
+
+    Options beside a request of the facts override it.
+
+    Raises
+    ------
+    ParameterError
+        HG116: statistics and a request of the facts at once.
+    FactsError
+        HG703: the facts hold no such request, or several of the name.
+    """
+    from hedgerow.release.request import Requested, requested
+
+    if asked.statistics and name is None:
+        return (Requested("", tuple(asked.statistics), asked.options, asked.calls),)
+    if asked.statistics:
+        raise ParameterError(
+            "HG116",
+            rule="A command asks for statistics, or for a request of the facts.",
+            finding="Found both.",
+            remedy="Leave out --request, or the statistics.",
+        )
+    listed = requested(facts) if facts is not None else ()
+    if facts is not None and any("method" in one for one in facts.releases):
+        old_name("method in the facts", "estimator and noise")
+    if name is not None:
+        listed = tuple(one for one in listed if one.name == name)
+        if len(listed) != 1:
+            raise FactsError(
+                "HG703",
+                rule="A request is one [[release]] of the facts, by its name.",
+                finding=f"There is none called {name!r}." if not listed else f"Several are called {name!r}.",
+                remedy="hedgerow plan --facts hedgerow.toml lists them all.",
+            )
+    return tuple(replace(one, options={**one.options, **asked.options}) for one in listed)

@@ -1,0 +1,133 @@
+"""`hedgerow find bounds | categories`: what nobody declared of a column, found at a price of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hedgerow.cli.call import Call, spends
+from hedgerow.disk import move_into_place
+from hedgerow.errors import ParameterError
+from hedgerow.statistics.entry import written_column
+
+if TYPE_CHECKING:
+    from hedgerow.find.found import Found
+
+find = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Find bounds or categories that nobody declared, as a release of its own.",
+)
+
+_FILES = ("found.json", "certificate.json", "report.html")
+_PLACES = "where table facts ledger request_id write out force as_json"
+Names = Annotated[
+    list[str], typer.Argument(metavar="[SOURCE] COLUMN", help="The data file, unless the facts name it; the column.")
+]
+Write = Annotated[
+    str | None, typer.Option("--write", metavar="TOML", help="Add the answer to this facts file, which must be there.")
+]
+
+
+@find.command()
+@spends(f"names relation epsilon … {_PLACES}")
+def bounds(
+    names: Names,
+    share: Annotated[float, typer.Option(metavar="S", help="Share of the values that the bounds are to hold.")] = 0.99,
+    around: Annotated[
+        float, typer.Option(metavar="X", help="A number near which the values may lie, e.g. 1900 for years.")
+    ] = 0.0,
+    write: Write = None,
+    *,
+    call: Call,
+) -> None:
+    """Find bounds that hold most values of a column, and print the lines for a facts file.
+
+    Spends epsilon. Bounds from a codebook cost nothing.
+    """
+    _find(call, names, "find_bounds", {"share": share, "around": around}, write, {"bounds": [0, 1]})
+
+
+@find.command()
+@spends(f"names relation epsilon … {_PLACES}")
+def categories(
+    names: Names,
+    delta: Annotated[float | None, typer.Option(metavar="D", help="δ, which must be positive. [default: 1e-6]")] = None,
+    write: Write = None,
+    *,
+    call: Call,
+) -> None:
+    """Find the values of a column that many records have, and print the lines for a facts file.
+
+    Spends epsilon and delta. Declared categories cost nothing.
+    """
+    _find(call, names, "find_categories", {"delta": delta}, write, {"categories": ["a"], "other": True})
+
+
+def _find(
+    call: Call, names: list[str], search: str, given: dict[str, Any], write: str | None, example: dict[str, Any]
+) -> None:
+    """Search, write and print; `example` has the facts that there will be, to try whether they can be written."""
+    if not (len(names) == 2 or (len(names) == 1 and call.facts is not None)):
+        raise ParameterError(
+            "HG116",
+            rule="A search names its source, or facts that name one, and then one column.",
+            finding=f"Found {len(names)} name{'s' * (len(names) != 1)}.",
+            remedy="See: hedgerow find bounds --help.",
+        )
+    column, facts = written_column(names[-1]), None if write is None else Path(write)
+    call = replace(call, source=names[0] if len(names) == 2 else None)
+    with call.opened(_FILES) as (survey, folder):
+        if facts is not None:
+            # Tried before anything is spent.
+            _added(facts, column, example | {"source": "found"})
+
+        def write_files(found: Found) -> tuple[str, ...]:
+            from hedgerow.reports.answer_pages import found_html
+
+            written: list[str] = []
+            if folder is not None:
+                texts = (found.to_json(), found.certificate.to_json(), found_html(found))
+                written += [str(folder.path / name) for name in folder.put(dict(zip(_FILES, texts, strict=True)))]
+            if facts is not None and found.facts():
+                # Written anew beside it, then moved to its name: a failure leaves it as it is.
+                made = facts.with_name(f".{facts.name}.new")
+                made.write_text(_added(facts, found.column, found.facts() | {"source": found.source}), encoding="utf-8")
+                move_into_place(made, facts)
+                written.append(str(facts))
+            return tuple(written)
+
+        call.spend(
+            lambda: getattr(survey, search)(column, request_id=call.request_id, **call.chosen, **given),
+            _page,
+            None if folder is None and facts is None else write_files,
+            record=lambda found: found.to_dict(),
+            heading="Written",
+        )
+
+
+def _page(found: Found) -> str:
+    facts = found.to_toml()
+    return "\n".join(
+        [found.summary(), found.price(), *found.remarks(), *([f"\nFor the facts file:\n{facts}"] if facts else [])]
+    )
+
+
+def _added(path: Path, column: str, facts: dict[str, Any]) -> str:
+    from hedgerow.facts.facts_file import with_column
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        text = None
+    if text is None:
+        raise ParameterError(
+            "HG119",
+            rule="Facts are added to a facts file that is there.",
+            finding=f"{str(path)!r} cannot be read.",
+            remedy="hedgerow init FILE writes one.",
+        )
+    return with_column(text, column, facts)

@@ -1,0 +1,255 @@
+"""`hedgerow verify`: a record priced anew from itself alone, off-line.
+
+`hedgerow publish`: what registries, statistical offices and readers ask for of a release.
+
+`hedgerow ask`: an expression of estimates that were released, from their records alone.
+"""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hedgerow.cli import shared_options
+from hedgerow.cli.terminal import write_json, write_stdout
+from hedgerow.errors import ParameterError
+
+if TYPE_CHECKING:
+    from hedgerow.reports.verify.verification import CheckedPoint, Verification
+
+
+_WIDTH, _INDENT, _MOST_NUMBERS = 100, "  ", 20
+
+
+def verify(
+    record: Annotated[
+        str,
+        typer.Argument(metavar="RECORD", help="certificate.json, release.json, table.json, a model or report.html."),
+    ],
+    as_json: shared_options.AsJson = False,
+) -> None:
+    """Recompute the price of a record. Exit 5 if a price does not hold, or if the record contradicts itself.
+
+    Needs the record alone: no data, no network. Says who is protected against what, and what is assumed.
+    """
+    from hedgerow.facts.printed import for_terminal
+    from hedgerow.reports.verify.verification import verify_file
+
+    stated, found = verify_file(record)
+    if as_json:
+        write_json(found.to_dict())
+    else:
+        # Whoever altered a record may have put codes into it that steer a terminal.
+        page = _page(found, stated).replace("\N{NO-BREAK SPACE}", " ")
+        write_stdout(for_terminal(page))
+    found.require()
+
+
+def _page(found: Verification, stated: object) -> str:
+    from hedgerow.reports.verify.verification import NOT_CHECKED
+
+    told, certificate = found.protection, found.certificate
+    holding = sum(point.holds for point in found.profile)
+    versions = ", ".join(f"{name} {version}" for name, version in certificate.versions.items())
+    return "\n".join(
+        [
+            f"{_verdict(found)}: {told.price}",
+            "",
+            *_titled("What this record says is NOT PROTECTED", found.not_protected),
+            f"{'stated':<8}  {_point(found.stated)}",
+            *(f"{'curve':<8}  {_point(point)}" for point in found.profile),
+            *(f"{'also':<8}  {line}" for line in told.bounds),
+            f"{1 * found.stated.holds + holding} of {1 + len(found.profile)} stated prices hold for the recorded "
+            f"mechanism: {certificate.mechanism.type}.",
+            "",
+            *_titled("The record contradicts itself", found.contradictions),
+            *_titled("The numbers of the record", _numbers(stated)),
+            *_titled("Who is protected" + (", by the calibration alone" if found.not_protected else ""), [told.who]),
+            *_titled("Against whom", [told.against, told.attack]),
+            *_titled("What this rests on", told.assumptions),
+            *_titled("What it does not cover", told.not_covered),
+            *_titled("What a record cannot show about itself", NOT_CHECKED),
+            *_titled("Fields of this record that nothing else in it determines", [", ".join(found.unchecked)]),
+            f"Made by: {versions}.",
+            "The price follows from the record alone.",
+        ]
+    )
+
+
+def _numbers(record: object) -> list[str]:
+    """Return a line for each of the first estimates of a record: whoever reads a page compares these with it."""
+    entries = record.get("estimates", []) if isinstance(record, dict) else []
+    try:
+        lines = [_estimate(one) for one in entries[:_MOST_NUMBERS]]
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return []  # what such a record lacks stands among its contradictions
+    return lines + ([f"… and {len(entries) - _MOST_NUMBERS:,} more"] if len(entries) > _MOST_NUMBERS else [])
+
+
+def _estimate(entry: Mapping[str, Any]) -> str:
+    from hedgerow.facts.printed import number
+
+    cell = ", ".join(f"{column}={value}" for column, value in entry["cell"].items())
+    name = entry["statistic"] if entry["column"] is None else f"{entry['statistic']} of {entry['column']}"
+    error, ends = entry["standard_error"], entry["confidence_interval"]
+    span = f"{100 * ends['level']:.4g} % interval {number(ends['low'])} to {number(ends['high'])}"
+    said = f"s.e. {error:.3g}, " if error is not None else ""
+    return f"{name}{f' ({cell})' if cell else ''}: {number(entry['estimate'])} ({said}{span})"
+
+
+def _verdict(found: Verification) -> str:
+    if not found.holds:
+        return "DOES NOT HOLD"
+    return "HOLDS FOR THE CALIBRATION ALONE, THE BASE MODEL IS NOT PROTECTED" if found.not_protected else "HOLDS"
+
+
+def _point(point: CheckedPoint) -> str:
+    verdict = "holds" if point.holds else "DOES NOT HOLD"
+    return f"ε ≤ {point.epsilon:.6g} at δ = {point.delta:.3g}: {verdict} (re-priced: δ ≤ {point.delta_upper:.4g})"
+
+
+def _titled(title: str, texts: Sequence[str]) -> list[str]:
+    if not texts:
+        return []
+    filled = [textwrap.fill(text, _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT) for text in texts]
+    return [title, *filled, ""]
+
+
+REGISTRY, SDMX, CITATION = "registry.yaml", "sdmx.csv", "CITATION.cff"
+
+
+def publish(
+    source: Annotated[
+        str, typer.Argument(metavar="DIR", help="What --out wrote, or the JSON record of a release, table or fit.")
+    ],
+    registry: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help=f"Entry of the registry of deployments. [default: DIR/{REGISTRY}]"),
+    ] = None,
+    sdmx: Annotated[
+        str | None, typer.Option(metavar="FILE", help=f"The numbers as SDMX-CSV. [default: DIR/{SDMX}]")
+    ] = None,
+    citation: Annotated[
+        str | None, typer.Option(metavar="FILE", help=f"Citation: .cff, .bib or .txt. [default: DIR/{CITATION}]")
+    ] = None,
+    structure: Annotated[
+        str | None, typer.Option(metavar="AGENCY:FLOW(VERSION)", help="The dataflow that SDMX names.")
+    ] = None,
+    facts: shared_options.FactsPath = None,
+) -> None:
+    """Write an entry for the registry of deployments, SDMX-CSV and a citation. Needs the record alone.
+
+    Who publishes what for which use stands under [about] in the facts. With options, only what they name is written.
+    """
+    from hedgerow.facts.declared import Facts
+    from hedgerow.release.publication.write_file import write_lines
+    from hedgerow.reports.publishing import (
+        CITATIONS,
+        STRUCTURE_ID,
+        PublishedRecord,
+        registry_entry,
+        sdmx_csv,
+        unknown_format,
+        yaml,
+    )
+
+    published = PublishedRecord.read(source, None if facts is None else Facts.read(facts))
+    folder = Path(source) if Path(source).is_dir() else Path(source).parent
+    if registry is sdmx is citation is None:
+        registry, sdmx, citation = (str(folder / name) for name in (REGISTRY, SDMX, CITATION))
+    made: list[tuple[str, Callable[[], str]]] = []
+    if registry is not None:
+        made.append((registry, lambda: yaml(registry_entry(published)) + "\n"))
+    if sdmx is not None:
+        made.append((sdmx, lambda: sdmx_csv(published, structure_id=structure or STRUCTURE_ID)))
+    if citation is not None:
+        suffix = Path(citation).suffix.lower()
+        if suffix not in CITATIONS:
+            raise unknown_format(Path(citation), tuple(CITATIONS))
+        made.append((citation, lambda: CITATIONS[suffix](published)))
+    # All are made before the first is written.
+    written = [(path, text()) for path, text in made]
+    for path, text in written:
+        write_lines(path, [text])
+        write_stdout(f"Wrote {path}")
+
+
+def ask(
+    asked: Annotated[
+        list[str],
+        typer.Argument(metavar="RECORD… EXPRESSION", help="release.json or report.html of each; the expression."),
+    ],
+    *,
+    independent: Annotated[
+        bool, typer.Option("--independent", help="The records are of different people, who are in one of them alone.")
+    ] = False,
+    test: Annotated[
+        float | None, typer.Option(metavar="VALUE", help="Test whether the answer is this value: a p-value, two-sided.")
+    ] = None,
+    level: shared_options.Level = 0.95,
+    as_json: shared_options.AsJson = False,
+) -> None:
+    """Compute with released estimates: 'ratio(tax, income | sex=0) - ratio(tax, income | sex=1)'.
+
+    Needs the records alone: no data, no price. Terms of several records are named in order: 'r1.count - r2.count'.
+    """
+    from hedgerow.inference.interval import parse_level
+    from hedgerow.release.ask import ask as answer_of
+    from hedgerow.release.publication.text import answer_text
+    from hedgerow.release.result import release_from_record
+    from hedgerow.reports.verify.verification import read_record
+
+    level = parse_level(level)
+    *paths, expression = asked
+    if not paths:
+        raise ParameterError(
+            "HG116",
+            rule="An expression is asked of one or several records.",
+            finding="Found one argument: a record, or an expression, is missing.",
+            remedy="For example: hedgerow ask release.json 'ratio(tax, income) * 100'.",
+        )
+    records: list[Any] = [read_record(path) for path in paths]
+    if len(records) == 1 and isinstance(records[0], dict) and "regression" in records[0]:
+        _of_coefficients(records[0], expression, test, level, as_json=as_json)
+        return
+    releases = [release_from_record(json.dumps(record)) for record in records]
+    answer = answer_of(expression, releases, independent=independent)
+    tested = None if test is None else answer.test(test)
+    if as_json:
+        found = {} if tested is None else {"test": tested.to_dict()}
+        write_json({"expression": expression, **answer.to_dict(level), **found})
+        return
+    write_stdout(answer_text(expression, answer, level=level))
+    if tested is not None:
+        said = str(tested)
+        write_stdout(f"\n{said[0].upper()}{said[1:]}.")
+
+
+def _of_coefficients(
+    record: dict[str, Any], expression: str, test: float | None, level: float, *, as_json: bool
+) -> None:
+    """Tell weighted sums of the coefficients of a regression: '10 * age - educ'."""
+    from hedgerow.regression.coefficients import AnyFit
+    from hedgerow.regression.logit_regression import logit_from_record
+    from hedgerow.regression.regression import regressions_from_record
+
+    logit = record["regression"].get("family") == "logit"
+    fits: tuple[AnyFit, ...] = (logit_from_record(record),) if logit else regressions_from_record(record)
+    asked = expression if test is None else f"{expression} = {test!r}"
+    found = [(dict(fit.cell), fit.t_test(asked, level)) for fit in fits]
+    if as_json:
+        write_json(
+            {
+                "expression": expression,
+                "tests": [{"cell": cell, **one.to_dict()} for cell, tests in found for one in tests],
+            }
+        )
+        return
+    for cell, tests in found:
+        said = ", ".join(f"{column}={value}" for column, value in cell.items())
+        write_stdout("\n".join([*([said] if said else []), tests.summary()]))

@@ -1,1 +1,0 @@
-"""`hedgerow ols` and `hedgerow logit`."""

@@ -1,0 +1,212 @@
+"""`hedgerow release`: private statistics of a file, with error bars and a certificate.
+
+`hedgerow table`: a protected table of counts or totals, with errors, margins and a price.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hedgerow.cli import shared_options
+from hedgerow.cli.call import Call, check_for_bootstrap, replayed_field, spends, tell_the_custodian
+from hedgerow.cli.grammar import parse_cell_bounds, parse_totals
+from hedgerow.cli.terminal import write_note, write_stdout
+from hedgerow.errors import ParameterError
+from hedgerow.release.options import with_sensitivity
+
+if TYPE_CHECKING:
+    from hedgerow.release.result import Release
+    from hedgerow.survey import Survey
+    from hedgerow.tables.protected import ProtectedTable
+
+
+@spends(
+    "source relation … level target table unit facts request ledger request_id … out force as_json",
+    out=typer.Option(metavar="DIR", help="Write a report, <formats release> and the certificate there."),
+)
+@shared_options.asking
+def release(
+    *,
+    asked: shared_options.AskedOptions,
+    call: Call,
+    ask: Annotated[
+        list[str] | None,
+        typer.Option(metavar="EXPR", help="Also compute an expression of the estimates; see `hedgerow ask`."),
+    ] = None,
+    totals: Annotated[
+        str | None,
+        typer.Option(metavar="COL=v:N,v:N", help="Public sizes of the cells: also stratified means and totals."),
+    ] = None,
+    guarantee: shared_options.Guarantee = "dp",
+    minimum: Annotated[
+        list[str] | None, typer.Option(metavar="COL", help="The least value; bootstrap-dp alone.")
+    ] = None,
+    maximum: Annotated[
+        list[str] | None, typer.Option(metavar="COL", help="The greatest value; bootstrap-dp alone.")
+    ] = None,
+    step: Annotated[
+        float | None, typer.Option(metavar="STEP", help="Of values without bounds, under bootstrap-dp.")
+    ] = None,
+    custodian: shared_options.ForTheCustodian = False,
+) -> None:
+    """Release private statistics with standard errors, intervals and one certificate.
+
+    All options are checked before the data are read. Once they are read, the price is spent, even if the command fails.
+    """
+    from hedgerow.release.bootstrap_dp import bootstrap_numbers as of_rows
+    from hedgerow.release.bootstrap_dp.bootstrap_release import with_step
+    from hedgerow.release.publication.folder import FILES
+
+    with call.opened(FILES) as (survey, folder):
+        if call.request is not None:
+            (one,) = shared_options.requests_of(asked, call.declared, call.request)
+            asked = shared_options.AskedOptions(list(one.statistics), dict(one.options))
+        further = {"ask": ask or (), "totals": parse_totals(totals), "request_id": call.request_id}
+        extremes = [*map(of_rows.minimum, minimum or ()), *map(of_rows.maximum, maximum or ())]
+        statistics: Any = [*asked.statistics, *extremes] if extremes else asked.statistics
+        weak = guarantee == "bootstrap-dp"
+        check_for_bootstrap(weak, step=step is not None, for_the_custodian=custodian)
+        if weak:
+            statistics = with_step(statistics, step)
+        ask_for: Any = survey.release
+
+        def write(result: Any) -> Sequence[str]:
+            from hedgerow.reports import add_report
+
+            kept: Any = folder
+            files: Sequence[str] = kept.write(result, level=call.level)
+            about = {"level": call.level, "facts": call.declared, "ledger_head": result.ledger_head}
+            return files if weak else (*files, *add_report(result, kept, **about))
+
+        def after(result: Any, written: bool) -> None:
+            if custodian:
+                tell_the_custodian(result, result.custodian_names(), call.level)
+
+        call.spend(
+            lambda: ask_for(statistics, guarantee=guarantee, **further, **asked.options),
+            str if weak else lambda result: _page(result, call.level),
+            None if folder is None else write,
+            after=after,
+        )
+
+
+def _page(result: Release, level: float) -> str:
+    from hedgerow.release.publication.text import text_table
+
+    return "\n".join([text_table(result, level=level), *result.notes])
+
+
+# Beyond this many cells JSON is put together line by line: as objects it would take gigabytes.
+_LARGE = 20_000
+
+
+@spends(
+    "source relation … by labels other where epsilon rho mu delta guarantee custodian sensitivity method noise n_draws "
+    "margins non_negative integer missing level target table unit facts ledger request_id … out force as_json",
+    out=typer.Option(metavar="DIR", help="Write <formats table> and the certificate there."),
+)
+def table(
+    *,
+    total: Annotated[
+        str | None,
+        typer.Option(metavar="COL[:LO:HI[:STEP]]", help="Release totals of a column, of values clamped to LO and HI."),
+    ] = None,
+    count: Annotated[bool, typer.Option("--count", help="Release counts of records.")] = False,
+    cell_bounds: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[COL=]CAT[,CAT…]:LO:HI", help="Narrower bounds for a cell or a category, within those of --total."
+        ),
+    ] = None,
+    guarantee: shared_options.Guarantee = "dp",
+    custodian: shared_options.ForTheCustodian = False,
+    sensitivity: Annotated[
+        str | None,
+        typer.Option(metavar="S", help="How sensitivity is computed: auto, whole-table, per-cell, public-membership."),
+    ] = None,
+    method: Annotated[str | None, typer.Option(metavar="S", hidden=True, help="Old name of --sensitivity.")] = None,
+    margins: Annotated[
+        bool, typer.Option("--margins", help="Add totals over rows, columns and all cells, which add up.")
+    ] = False,
+    non_negative: Annotated[bool, typer.Option("--non-negative", help="Show no number below zero.")] = False,
+    integer: Annotated[bool, typer.Option("--integer", help="Show whole numbers.")] = False,
+    call: Call,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Caption of the table.")] = None,
+) -> None:
+    """Release a table of counts or totals, with standard errors, consistent margins and its price.
+
+    The output states the guarantee. All options are checked before the data are read. Once they are read, the price is
+    spent, even if the command fails.
+    """
+    from hedgerow.release.publication.folder import TABLE_FILES, left_out
+
+    _check_asked(total, count)
+    check_for_bootstrap(guarantee == "bootstrap-dp", step=False, for_the_custodian=custodian)
+    bounds = parse_cell_bounds(cell_bounds or ())
+    given = {"cell_bounds": bounds, "sensitivity": sensitivity, "request_id": call.request_id}
+    if method is not None:
+        shared_options.old_name("--method", "--sensitivity")
+        given = with_sensitivity(given | {"method": method})
+    chosen = call.chosen | {name: value for name, value in given.items() if value is not None}
+    chosen |= {"guarantee": guarantee, "margins": margins}
+    drawn: list[Any] = []
+
+    with call.opened(TABLE_FILES) as (survey, folder):
+
+        def release() -> ProtectedTable:
+            result = _released(survey, total, chosen)
+            drawn.append(result)
+            result = result.nonnegative() if non_negative else result
+            return result.rounded() if integer else result
+
+        def after(result: ProtectedTable, written: bool) -> None:
+            missed = left_out(result) if written else None
+            if missed is not None:
+                # Under --json standard output holds JSON and nothing else.
+                write_note(missed) if call.as_json else write_stdout(missed)
+            if custodian:
+                tell_the_custodian(drawn[0], [one.cell_in_words() or "all" for one in drawn[0]], call.level)
+
+        call.spend(
+            release,
+            lambda result: _table_page(result, title, call.level),
+            None if folder is None else lambda result: folder.write(result, level=call.level, title=title),
+            record=lambda result: _table_record(result, call.level),
+            after=after,
+        )
+
+
+def _check_asked(total: str | None, count: bool) -> None:
+    if (total is None) != count:
+        raise ParameterError(
+            "HG116",
+            rule="A table holds counts, or the totals of one column.",
+            finding="Neither was asked for." if total is None else "Both were asked for.",
+            remedy="For example --count, or --total income:0:100000:100.",
+        )
+
+
+def _released(survey: Survey, total: str | None, chosen: dict[str, Any]) -> ProtectedTable:
+    from hedgerow.statistics.entry import parse_on_grid
+
+    options_given = {"by": (), **chosen}
+    if total is None:
+        return survey.contingency_table(**options_given)
+    column, bounds, step = parse_on_grid("--total", total)
+    return survey.magnitude_table(column, bounds=bounds, step=step, **options_given)
+
+
+def _table_page(result: ProtectedTable, title: str | None, level: float) -> str:
+    from hedgerow.release.publication.text import text_of
+
+    return text_of(result.publication(title, level=level, errors=True))
+
+
+def _table_record(result: ProtectedTable, level: float) -> dict[str, Any] | None:
+    if len(result) <= _LARGE:
+        return result.to_dict(level)
+    write_stdout("".join(result.json_parts(level, **replayed_field(result))))
+    return None

@@ -1,1 +1,0 @@
-"""`hedgerow testset` and its subcommands."""

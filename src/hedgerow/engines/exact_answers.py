@@ -1,0 +1,139 @@
+"""What all sources share: the checks and the reading of the three kinds of question."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Any, Self
+
+from hedgerow.engines import frames, streamed
+from hedgerow.engines.dialects.ibis_tables import Asked
+from hedgerow.engines.dialects.levels import fresh_key
+from hedgerow.engines.frames import A, Builds, Q
+from hedgerow.engines.query import ColumnQuery, Query, SumsQuery, ValueCounts
+from hedgerow.engines.reading import unreachable, withheld
+from hedgerow.engines.schema import check_values
+from hedgerow.resampling.counted_values import GridSums, Histogram
+from hedgerow.resampling.streamed_replicates import StreamedReplicates, Tally
+
+SECRET_KEY = "<a secret key, drawn for this question alone>"
+"""What stands in a text that is shown where the key of `dialects.priority` will stand in the one that is sent."""
+
+
+class FrameAnswers(ABC):
+    """What every source does alike: it checks a question, then answers it by the expressions of `engines.frames`."""
+
+    __slots__ = ()
+    columns: dict[str, str]
+
+    @abstractmethod
+    def check(self, query: Query | SumsQuery) -> None:
+        """Refuse, before any value is read, a question that cannot be answered."""
+
+    @abstractmethod
+    def _roles(self, query: Query | SumsQuery | ColumnQuery, *, reading: bool) -> AbstractContextManager[Any]:
+        """Yield the columns that `frames.count` takes, on a connection of their own.
+
+        Where it is not `reading`, what is made of them is shown and not sent, so that no record need be there.
+        """
+
+    @abstractmethod
+    def _opened(self) -> AbstractContextManager[Self]:
+        """Yield this source with what it reads from open until the context ends; itself where it is open already."""
+
+    @contextmanager
+    def reading(self, queries: Iterable[Query | SumsQuery | ColumnQuery]) -> Iterator[Self]:
+        """Yield this source, open, and ready to answer these questions; see `hedgerow.engines.source.SpentFrom`."""
+        with ExitStack() as context:
+            yield withheld(lambda: self._ready(context, queries), unreachable)
+
+    def _ready(self, context: ExitStack, queries: Iterable[Query | SumsQuery | ColumnQuery]) -> Self:
+        source = context.enter_context(self._opened())
+        for query in queries:
+            if isinstance(query, ColumnQuery):
+                source.check_column(query)
+            else:
+                source.check(query)
+            source._rehearse(query)
+        return source
+
+    def _rehearse(self, query: Query | SumsQuery | ColumnQuery) -> None:
+        """Let the engine look up what a question needs, as it does before it computes; no value is read."""
+        with self._roles(query, reading=False) as roles:
+            # DuckDB looks names up where an expression is made, and files were opened with their columns.
+            if not roles.implementation.is_duckdb():
+                self._asked(roles, query, fresh_key()).explain()
+
+    def _asked(self, roles: Any, query: Query | SumsQuery | ColumnQuery, key: bytes | None) -> Asked[Any]:
+        """Return what an engine is sent for a question, built and not sent."""
+        if isinstance(query, SumsQuery):
+            return frames.add_up(roles, query, self.columns, key)
+        if isinstance(query, ColumnQuery):
+            return frames.count_values(roles, query, self.columns, key)
+        return frames.count(roles, query, self.columns, key)
+
+    def _loading(self, query: Query | SumsQuery) -> Sequence[str]:
+        """Return what is sent before a question; refuse (HG213) where no text is sent."""
+        return ()
+
+    def _answer(self, build: Builds[Q, A], query: Q, key: bytes | None) -> A:
+        """Return the answer to what `build`, which is `count`, `add_up` or `count_values`, makes of a question."""
+        with self._roles(query, reading=True) as roles:
+            return build(roles, query, self.columns, key).found()
+
+    def statements(self, query: Query | SumsQuery, *, by_record: bool = False) -> tuple[str, ...]:
+        """Return the SQL by which a question is answered, in order: what `histogram` or `sums` sends, word by word.
+
+        `by_record`: what `stream` sends instead.
+        A question about units of several rows is sent with a secret key: `SECRET_KEY` stands in its place.
+
+        Raises
+        ------
+        DataError
+            HG207: the source could not be opened.
+        ParameterError
+            HG213: the source is a frame whose library is called, not sent a text.
+        """
+        self.check(query)
+        key = fresh_key()
+
+        def texts() -> list[str]:
+            loading = self._loading(query)
+            with self._roles(query, reading=False) as roles:
+                if by_record and isinstance(query, Query):
+                    return [*loading, *streamed.each(lambda _: None)(roles, query, self.columns, key).texts()]
+                return [*loading, *self._asked(roles, query, key).texts()]
+
+        return tuple(text.replace(key.hex(), SECRET_KEY) for text in withheld(texts))
+
+    def histogram(self, query: Query, *, key: bytes | None = None) -> Histogram:
+        """Return the counts by cell and grid index (after `check`; HG207 where reading fails).
+
+        `key` decides which rows of a unit beyond its limit are kept; a fresh secret one is drawn where none is given.
+        """
+        self.check(query)
+        return withheld(lambda: self._answer(frames.count, query, key))
+
+    def sums(self, query: SumsQuery, *, key: bytes | None = None) -> GridSums:
+        """Return exact sums of monomials by cell (after `check`; HG207 where reading fails); see `histogram`."""
+        self.check(query)
+        return withheld(lambda: self._answer(frames.add_up, query, key))
+
+    def stream(self, query: Query, asked: StreamedReplicates, watch: streamed.Watch) -> Tally:
+        """Return replicates of the records, read one batch at a time (after `check`; HG207 where reading fails)."""
+        self.check(query)
+        return withheld(lambda: self._answer(streamed.each(streamed.reader(asked, watch)), query, None))
+
+    def check_column(self, query: ColumnQuery) -> None:
+        """Refuse, before any value is read, a question about a column that cannot be answered."""
+        check_values(query, self.columns)
+
+    def values(self, query: ColumnQuery) -> ValueCounts:
+        """Return the values of a column that occur and their counts (after `check_column`; HG207)."""
+        self.check_column(query)
+        return withheld(lambda: self._answer(frames.count_values, query, None))
+
+    def count_rows(self) -> int:
+        """Return the number of records."""
+        return self.histogram(Query(None)).total()

@@ -1,1 +1,0 @@
-"""Mechanisms whose later questions depend on earlier answers."""

@@ -1,0 +1,515 @@
+r"""The numbers of a release of joint moments: which sums of grid integers they are, and which moments they tell.
+
+A feature of a record is an integer t ∈ {0..m} on a public grid; q = 2t − m is centred, |q| ≤ m, f = q/m ∈ [−1, 1].
+Released are exact integer sums over the records of a cell:
+
+=====================  =============================================================================================
+`JointCoordinate`      a count of records (all, or those where some features are present), Σ q_i, Σ q_i q_j, or
+                       Σ (q_i² − o), with o = ⌊m²/2⌋ where the count that undoes it is released and presence is
+                       private; over all records with these features, or those only where others are `present` too
+`PartitionBlock`       of one to three features: the sums of all products of their Bernstein polynomials, of degree 1,
+                       (m − t, t), 2, ((m − t)², 2t(m − t), t²), up to 4, with one more outcome, "missing", for a
+                       feature that may be missing. They are non-negative and add up to the same integer for every
+                       record, and tell the moments of each feature up to the degree
+=====================  =============================================================================================
+
+Each is a polynomial in the grid integers, so sums of monomials over the records where their features are present
+determine everything: an engine answers those in one scan, as exact integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import product
+from typing import Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import ParameterError
+from hedgerow.mechanisms.interface import LATER, Floats
+from hedgerow.mechanisms.joint_sensitivity import Of, Presence
+from hedgerow.noise.lattice import MIN_LATTICE_STEPS, LatticeNoise
+from hedgerow.resampling.counted_values import Monomial
+
+MOST_NUMBERS = 10_000
+MOST_IN_BLOCK = 3
+
+Polynomial = dict[Monomial, int]
+Kinds = tuple[tuple[Literal["count", "sum"], Of, Of], ...]
+Blocks = tuple[tuple[Of, Of], ...]
+N = TypeVar("N", int, float)
+MOST_FEATURES = 64
+MOST_STEPS = 2**42  # squares then fit 84 bits, which engines add up exactly
+STEPS = 2**20
+"""Of the grid of a feature, where none is given: rounding to it is far below any noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class JointFeature:
+    """A feature on the grid {0..steps}; `missing`: whether it may be missing where others are present."""
+
+    steps: int
+    missing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JointLayout:
+    """The features of a record, and whether it is known to lie in its cell, of so many disjoint ones.
+
+    Attributes
+    ----------
+    features : tuple of JointFeature
+    presence : "public" or "private"
+        Public: every record is known to be in its cell (replace-one alone).
+    cells : int
+    rows : int or None
+        The limit of rows where the records are units of several rows: then a feature of a unit in a cell is the total
+        over its rows there, the last one is their number, and f ∈ [−rows, rows] (`joint.units`).
+    ball : int or None
+        How many of the features, the first ones, are a vector of length 1 at most (`joint.ball`).
+    shares : int or None
+        Where a record counts by a share of itself, u/shares with u ∈ {0..shares}: every sum is one of u times what a
+        record adds, and a count one of u. What two records add differs by a convex function of their shares, which is
+        largest where each is 0 or 1: no more than if records were there or not, so presence is private.
+    """
+
+    features: tuple[JointFeature, ...]
+    presence: Presence
+    cells: int
+    rows: int | None = field(default=None, metadata=LATER)
+    ball: int | None = field(default=None, metadata=LATER)
+    shares: int | None = field(default=None, metadata=LATER)
+
+    def __post_init__(self) -> None:
+        whole = all(isinstance(feature.steps, int) and 1 <= feature.steps <= MOST_STEPS for feature in self.features)
+        known = self.presence in ("public", "private") and isinstance(self.cells, int) and self.cells >= 1
+        check(
+            whole and known and 0 < len(self.features) <= MOST_FEATURES,
+            f"Joint moments are of 1 to {MOST_FEATURES} features, each on a grid of 1 to 2⁴² steps, by cells.",
+        )
+        if self.ball is not None:
+            whole = isinstance(self.ball, int) and 1 <= self.ball <= len(self.features) and self.rows is None
+            even = len({feature.steps for feature in self.features[: self.ball]}) == 1
+            check(
+                whole and even and not self.missing and self.features[0].steps % 2 == 0,
+                "A ball is of features on one even grid, of records with all of them.",
+            )
+        if self.shares is not None:
+            whole = isinstance(self.shares, int) and 1 <= self.shares <= 2**20 and self.rows is None
+            check(
+                whole and self.presence == "private" and not self.missing,
+                "A record counts by a share of 1 to 2²⁰ parts where presence is private, and no value missing alone.",
+            )
+        if self.rows is not None:
+            whole = isinstance(self.rows, int) and 1 <= self.rows <= 2**20 and self.features[-1].steps == 1
+            check(
+                whole and self.presence == "private" and not self.missing,
+                "Units have 1 to 2²⁰ rows, whose number is their last feature and private, and no value missing alone.",
+            )
+
+    @property
+    def missing(self) -> frozenset[int]:
+        """The features that may be missing where others are present."""
+        return frozenset(i for i, feature in enumerate(self.features) if feature.missing)
+
+    def reach(self, of: Of, degrees: Of) -> int:
+        """Return Π m_i^e_i: the largest value of a product of centred features, and the constant sum of a block."""
+        whole = math.prod(self.features[i].steps ** e for i, e in zip(of, degrees, strict=True))
+        return int(whole * (self.rows or 1) ** sum(degrees)) * (self.shares or 1)
+
+    @property
+    def last(self) -> int:
+        """The place of the last feature: of units the number of their rows."""
+        return len(self.features) - 1
+
+    def offset(self, i: int, present: Of, counts: Collection[Of]) -> int:
+        """Return o of Σ (q_i² − o): m²/2, rounded down, where a count undoes it and a record may come or go.
+
+        The count is that of the records over which the sum is taken: those with feature i and the features `present`.
+        """
+        needed = tuple(sorted({i, *present} & self.missing))
+        useful = (
+            needed in counts
+            and self.rows is None
+            and self.ball is None
+            and (bool(needed) or self.presence == "private")
+        )
+        return self.features[i].steps ** 2 // 2 if useful else 0
+
+    def centres(self, squares: Iterable[tuple[int, Of]], counts: Collection[Of]) -> dict[tuple[int, Of], float]:
+        """Return the largest |q_i² − o|/m_i² of each square, (i, present)."""
+        found = {}
+        for i, present in squares:
+            o, m2 = self.offset(i, present, counts), self.features[i].steps ** 2
+            found[i, present] = max(o, m2 - o) / m2
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class JointCoordinate:
+    """One released sum: of records (`kind` "count") or of the product of centred features ("sum"), `of` in order.
+
+    A sum is over the records where the features `present`, in order and none of `of`, are present too.
+    The exact sum is rounded to multiples of 2^`coarse` before noise is added, and `noise` is in those units: integers
+    of 80 bits, of which noise hides the last ones anyway, then fit 64.
+    """
+
+    kind: Literal["count", "sum"]
+    of: tuple[int, ...]
+    noise: LatticeNoise
+    coarse: int = 0
+    present: tuple[int, ...] = field(default=(), metadata=LATER)
+
+    @property
+    def squared(self) -> bool:
+        """Whether this is the sum of one feature's square."""
+        return len(self.of) == 2 and self.of[0] == self.of[1]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionBlock:
+    """The products of Bernstein polynomials of the features `of`, of these `degrees`, each sum with the same noise."""
+
+    of: tuple[int, ...]
+    degrees: tuple[int, ...]
+    noise: LatticeNoise
+    coarse: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointReading:
+    """What a release says of Σ f^e: moments = constant + matrix @ released, the noise on them mixing @ z.
+
+    Attributes
+    ----------
+    moments : tuple of Monomial
+        Which moments, in powers of the features f ∈ [−1, 1]; ``()`` is the number of records.
+    matrix : float array, (moments, released)
+    constant : float array, (moments,)
+    mixing : float array, (moments, released)
+        The z are independent, of variance 1 and the law of the noise.
+    """
+
+    moments: tuple[Monomial, ...]
+    matrix: Floats
+    constant: Floats
+    mixing: Floats
+
+    @property
+    def covariance(self) -> Floats:
+        """The covariance of the noise on the moments, (moments, moments)."""
+        return self.mixing @ self.mixing.T
+
+    def values(self, released: Floats) -> Floats:
+        """Return the moments of each cell, (cells, moments), from the released numbers, (cells, released)."""
+        return self.constant + released @ self.matrix.T
+
+
+@dataclass(frozen=True, slots=True)
+class JointNumber:
+    """One released number: its polynomial in the grid integers t, and its noise."""
+
+    name: str
+    polynomial: Polynomial
+    noise: LatticeNoise
+    coarse: int
+
+    @property
+    def width(self) -> float:
+        """The width of the noise in units of the sum."""
+        return self.noise.in_units * 2.0**self.coarse
+
+
+@dataclass(frozen=True, slots=True)
+class JointNumbers:
+    """What is released of each cell, in order: the coordinates, then the outcomes of the blocks.
+
+    Examples
+    --------
+    A partition block of degree 2 tells the count, the mean and the mean square; all in powers of f:
+
+    >>> block = PartitionBlock((0,), (2,), LatticeNoise(10_000, 0))
+    >>> numbers = JointNumbers(JointLayout((JointFeature(100),), "private", 1), (), (block,))
+    >>> [number.name for number in numbers.listed()]
+    ['block 0: 0/0', 'block 0: 0/1', 'block 0: 0/2']
+    >>> found = numbers.reading([(), ((0, 1),), ((0, 2),)], np.ones(3))
+    >>> (found.matrix * 100**2).round(6).tolist()
+    [[1.0, 1.0, 1.0], [-1.0, 0.0, 1.0], [1.0, -1.0, 1.0]]
+    """
+
+    layout: JointLayout
+    coordinates: tuple[JointCoordinate, ...]
+    blocks: tuple[PartitionBlock, ...]
+
+    @property
+    def shape(self) -> tuple[Kinds, Blocks]:
+        """What the coordinates and blocks are, whatever their noise."""
+        kinds = tuple((one.kind, one.of, one.present) for one in self.coordinates)
+        return kinds, tuple((one.of, one.degrees) for one in self.blocks)
+
+    def listed(self) -> tuple[JointNumber, ...]:
+        """Return every number of a cell, in the order in which they are released."""
+        return _listed(self)
+
+    def reading(self, moments: Iterable[Monomial], sds: Floats, *, n: float | None = None) -> JointReading:
+        """Return the least-squares estimate of moments Σ f^e from the released numbers, with its noise covariance.
+
+        Where several numbers hold a moment, or a block tells a count once more, all are used, each by its precision.
+
+        Parameters
+        ----------
+        moments : iterable of Monomial
+            In powers of f ∈ [−1, 1], of units in [−rows, rows].
+        sds : float array
+            The standard deviation of the noise of each number.
+        n : float, optional
+            The number of records of the cell, where it is public.
+
+        Raises
+        ------
+        ParameterError
+            HG406: a moment that the released numbers do not determine.
+        """
+        wanted = tuple(moments)
+        known, design = _design(self.layout, *self.shape)
+        given = known.index(())
+        count = design[:, given] * (0.0 if n is None else n)
+        if n is not None:
+            design = design.copy()
+            design[:, given] = 0.0
+        precision = 1.0 / sds
+        # Each column to its own size: the integers of one moment may be 2⁴⁰ times those of another.
+        weighted = design * precision[:, None]
+        size = np.linalg.norm(weighted, axis=0)
+        size[size == 0.0] = 1.0
+        weighted /= size
+        inverse, determined = _inverse(weighted)
+        inverse *= precision / size[:, None]
+        if n is not None:
+            determined[given] = True
+        if missing := [one for one in wanted if one not in known or not determined[known.index(one)]]:
+            raise ParameterError(
+                "HG406",
+                rule="A moment is read from numbers that determine it.",
+                finding=f"{len(missing)} of {len(wanted)} are not determined by what is released.",
+            )
+        rows = [known.index(one) for one in wanted]
+        matrix = np.asarray(inverse[rows], dtype=np.float64)
+        constant = -matrix @ count
+        if n is not None:
+            constant[[row == given for row in rows]] = n
+        return JointReading(wanted, matrix, constant, matrix * sds)
+
+    def _in_features(self, polynomial: Polynomial) -> dict[Monomial, float]:
+        """Return a polynomial in t as one in f, t = m(1 + f)/2, of records that count whole."""
+        found: dict[Monomial, float] = {}
+        for monomial, coefficient in polynomial.items():
+            expanded: dict[Monomial, float] = {(): float(coefficient) * (self.layout.shares or 1)}
+            for i, power in monomial:
+                expanded = _product([expanded, self._substituted(i, power)])
+            for one, value in expanded.items():
+                found[one] = found.get(one, 0.0) + value
+        return {monomial: value for monomial, value in found.items() if value}
+
+    def _substituted(self, i: int, power: int) -> dict[Monomial, float]:
+        """Return t_i^power in powers of f: t = m(1 + f)/2, of units m(r + f)/2 with r the number of rows."""
+        half, last = (self.layout.features[i].steps / 2.0) ** power, self.layout.last
+        if self.layout.rows is None:
+            return {self._powers(i, e): half * math.comb(power, e) for e in range(power + 1)}
+        if i == last:
+            return {((i, power),): 1.0}
+        named = {e: ((i, e), (last, power - e)) for e in range(power + 1)}
+        return {tuple(p for p in both if p[1]): half * math.comb(power, e) for e, both in named.items()}
+
+    def _powers(self, i: int, power: int) -> Monomial:
+        """Return t_i^power; presence need not be asked of a feature that is never missing alone."""
+        return ((i, power),) if power or self.layout.features[i].missing else ()
+
+    def _each(self) -> list[tuple[str, Polynomial, int]]:
+        found = [(*self._coordinate(coordinate), place) for place, coordinate in enumerate(self.coordinates)]
+        for place, block in enumerate(self.blocks):
+            each = [self._outcomes(i, degree) for i, degree in zip(block.of, block.degrees, strict=True)]
+            for outcome in product(*each):
+                name = f"block {place}: " + " ".join(label for label, _ in outcome)
+                found.append((name, _product(factor for _, factor in outcome), len(self.coordinates) + place))
+        return found
+
+    def _coordinate(self, coordinate: JointCoordinate) -> tuple[str, Polynomial]:
+        where = ("where", *map(str, coordinate.present)) if coordinate.present else ()
+        name = " ".join([coordinate.kind, *map(str, coordinate.of), *where])
+        present: list[Polynomial] = [{((i, 0),): 1} for i in coordinate.present]
+        return name, _product([self._polynomial(coordinate), *present])
+
+    def _polynomial(self, coordinate: JointCoordinate) -> Polynomial:
+        if self.layout.rows is not None:
+            return _product(self._of_unit(i) for i in coordinate.of)
+        if coordinate.kind == "count":
+            return _product({self._powers(i, 0): 1} for i in coordinate.of)
+        if coordinate.squared:
+            i, counts = coordinate.of[0], {other.of for other in self.coordinates if other.kind == "count"}
+            steps = self.layout.features[i].steps
+            constant = {self._powers(i, 0): steps**2 - self.layout.offset(i, coordinate.present, counts)}
+            return {self._powers(i, 2): 4, self._powers(i, 1): -4 * steps} | constant
+        return _product(
+            {self._powers(i, 1): 2, self._powers(i, 0): -self.layout.features[i].steps} for i in coordinate.of
+        )
+
+    def _of_unit(self, i: int) -> Polynomial:
+        """Return the total of a unit's q_i, Σ(2t − m) = 2T − m·r, or the number r of its rows."""
+        last = self.layout.last
+        return {((i, 1),): 1} if i == last else {((i, 1),): 2, ((last, 1),): -self.layout.features[i].steps}
+
+    def _outcomes(self, i: int, degree: int) -> list[tuple[str, Polynomial]]:
+        """Return the Bernstein polynomials of a feature, and "missing" where it may be, as they add up to m^degree."""
+        m, one = self.layout.features[i].steps, self._powers(i, 0)
+        found: list[Polynomial] = []
+        for k in range(degree + 1):
+            signed = [
+                (k + j, math.comb(degree, k) * math.comb(degree - k, j) * (-1) ** j * m ** (degree - k - j))
+                for j in range(degree - k + 1)
+            ]
+            found.append({self._powers(i, power): coefficient for power, coefficient in signed})
+        labelled = [(f"{i}/{k}", polynomial) for k, polynomial in enumerate(found)]
+        return [*labelled, (f"{i}/missing", {(): m**degree, one: -(m**degree)})] if one else labelled
+
+
+def _inverse(matrix: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return the pseudo-inverse, and which unknowns it determines; each set of rows with unknowns in common by itself.
+
+    Many numbers tell a moment each, and such a matrix is nearly diagonal.
+    """
+    inverse, determined = np.zeros(matrix.T.shape), np.zeros(matrix.shape[1], dtype=bool)
+    for those, which in _in_common((matrix != 0.0).tobytes(), matrix.shape):
+        part = matrix[those[:, None], which]
+        own = 1.0 / part if part.shape == (1, 1) else np.linalg.pinv(part, rcond=1e-12)
+        inverse[which[:, None], those] = own
+        determined[which] = np.abs(own @ part - np.eye(len(which))).max(axis=1) < 1e-6
+    return inverse, determined
+
+
+@lru_cache(maxsize=64)
+def _in_common(filled: bytes, shape: tuple[int, int]) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Return the rows and columns that hang together; a search for weights asks again and again."""
+    linked = np.frombuffer(filled, dtype=bool).reshape(shape)
+    those = [np.flatnonzero(row).tolist() for row in linked]
+    above = list(range(shape[1]))
+
+    def top(column: int) -> int:
+        while above[column] != column:
+            above[column] = column = above[above[column]]
+        return column
+
+    for first, *others in filter(None, those):
+        for other in others:
+            above[top(other)] = top(first)
+    parts: dict[int, tuple[list[int], dict[int, None]]] = {}
+    for row, columns in enumerate(those):
+        if columns:
+            rows, which = parts.setdefault(top(columns[0]), ([], {}))
+            rows.append(row)
+            which |= dict.fromkeys(columns)
+    return [(np.array(rows, np.intp), np.array(sorted(which), np.intp)) for rows, which in parts.values()]
+
+
+@lru_cache(maxsize=64)
+def _design(layout: JointLayout, kinds: Kinds, blocks: Blocks) -> tuple[list[Monomial], Floats]:
+    """Return the moments that numbers tell, and these as their coefficients: the same for every noise on them."""
+    numbers = _shaped(layout, kinds, blocks)
+    found = [numbers._in_features(polynomial) for _, polynomial, _ in _named(layout, kinds, blocks)]
+    known = sorted({monomial for number in found for monomial in number} | {()})
+    return known, np.array([[number.get(monomial, 0.0) for monomial in known] for number in found])
+
+
+@lru_cache(maxsize=256)
+def _listed(numbers: JointNumbers) -> tuple[JointNumber, ...]:
+    parts: tuple[JointCoordinate | PartitionBlock, ...] = (*numbers.coordinates, *numbers.blocks)
+    return tuple(
+        JointNumber(name, polynomial, parts[place].noise, parts[place].coarse)
+        for name, polynomial, place in _named(numbers.layout, *numbers.shape)
+    )
+
+
+@lru_cache(maxsize=64)
+def _named(layout: JointLayout, kinds: Kinds, blocks: Blocks) -> list[tuple[str, Polynomial, int]]:
+    """Return the name and the polynomial of every number, and of which coordinate or block it is."""
+    return _shaped(layout, kinds, blocks)._each()
+
+
+def _shaped(layout: JointLayout, kinds: Kinds, blocks: Blocks) -> JointNumbers:
+    """Return numbers of a shape, with any noise."""
+    noise = LatticeNoise(MIN_LATTICE_STEPS, 0)
+    coordinates = tuple(JointCoordinate(kind, of, noise, present=present) for kind, of, present in kinds)
+    return JointNumbers(layout, coordinates, tuple(PartitionBlock(of, degrees, noise) for of, degrees in blocks))
+
+
+def _product(factors: Iterable[Mapping[Monomial, N]]) -> dict[Monomial, N]:
+    """Return the product of polynomials."""
+    found: dict[Monomial, N] = {(): 1}
+    for factor in factors:
+        terms: dict[Monomial, N] = {}
+        for (first, c), (second, k) in product(found.items(), factor.items()):
+            powers = dict(first)
+            for i, power in second:
+                powers[i] = powers.get(i, 0) + power
+            monomial = tuple(sorted(powers.items()))
+            terms[monomial] = terms.get(monomial, 0) + c * k
+        found = terms
+    return {monomial: coefficient for monomial, coefficient in found.items() if coefficient}
+
+
+def value_of(monomial: Monomial, values: Sequence[int | None]) -> int:
+    """Return a monomial at grid integers, 0 where a feature that it names is missing."""
+    found = 1
+    for i, power in monomial:
+        value = values[i]
+        if value is None:
+            return 0
+        found *= value**power
+    return found
+
+
+def check(fits: bool, rule: str) -> None:
+    """Refuse a description that does not fit its rule (HG406)."""
+    if not fits:
+        raise ParameterError("HG406", rule=rule, finding="These do not fit.")
+
+
+def check_coordinates(
+    layout: JointLayout, coordinates: Sequence[JointCoordinate], blocks: Sequence[PartitionBlock]
+) -> None:
+    """Refuse coordinates that are no sums of a layout, or are named twice."""
+    parts: tuple[JointCoordinate | PartitionBlock, ...] = (*coordinates, *blocks)
+    rounded = all(isinstance(part.coarse, int) and 0 <= part.coarse <= 60 for part in parts)
+    check(rounded, "Sums are rounded to multiples of 2⁰ to 2⁶⁰.")
+    named = [(coordinate.kind, coordinate.of, coordinate.present) for coordinate in coordinates]
+    absent = layout.missing
+    for kind, of, present in named:
+        ordered = list(of) == sorted(of) and all(0 <= i < len(layout.features) for i in of)
+        if kind == "count":
+            fits = len(set(of)) == len(of) and absent.issuperset(of) and not present
+        else:
+            fits = kind == "sum" and 1 <= len(of) <= 2
+        fits = fits and (kind == "sum" or layout.rows is None)
+        check(ordered and fits, "A coordinate counts records, or adds up one feature or the product of two, in order.")
+        others = list(present) == sorted(set(present)) and absent.issuperset(present) and not {*of} & {*present}
+        check(others, "A sum is restricted to records with other features, in order, each of which may be missing.")
+    check(bool(named or blocks) and len(set(named)) == len(named), "Each coordinate is released once.")
+
+
+def check_blocks(layout: JointLayout, numbers: int, blocks: Sequence[PartitionBlock]) -> None:
+    """Refuse blocks that a layout does not have, and more numbers of a cell, beside so many others, than are drawn."""
+    for block in blocks:
+        of = block.of
+        named = list(of) == sorted(set(of)) and all(0 <= i < len(layout.features) for i in of)
+        fits = 1 <= len(of) == len(block.degrees) <= MOST_IN_BLOCK and set(block.degrees) <= {1, 2, 3, 4}
+        check(named and fits, "A block is of one to three features in order, each of degree 1 to 4.")
+        check(layout.reach(of, block.degrees) < 2**84, "A block's polynomials fit 84 bits.")
+        numbers += math.prod(e + 1 + layout.features[i].missing for i, e in zip(of, block.degrees, strict=True))
+    named_blocks = {(block.of, block.degrees) for block in blocks}
+    check(layout.rows is None or not blocks, "Blocks are not of units of several rows.")
+    check(len(named_blocks) == len(blocks), "Each block is released once.")  # its weight is kept by these
+    check(numbers <= MOST_NUMBERS, f"At most {MOST_NUMBERS:,} numbers of a cell are released.")

@@ -1,1 +1,0 @@
-"""Mechanisms that read records drawn again from the data."""

@@ -1,0 +1,256 @@
+"""The interface of a multicalibration mechanism: describe what will run, then run it; all else is post-processing.
+
+A mechanism is one frozen object with its own parameters and two methods:
+
+``describe(setting, budget)``
+    reads only public facts and returns the privacy mechanism that will run (`hedgerow.mechanisms.mechanism`). This is
+    what is priced, certified and reserved BEFORE data are read; None where nothing is private (`hedgerow.testing`).
+``run(setting, described, records, noise)``
+    reads the records, draws the noise that `described` states, and returns a `FittedCalibration`: a model, and what can
+    be read from the release. Everything in a private `FittedCalibration` is a function of noisy releases and public
+    facts.
+
+============================  =====================================================================
+``table``                     one noisy count table, atom × score bin × label (the default)
+``rounds``                    Gaussian histogram rounds, for families too large for a table
+``numeric_sparse``            residual sums above a noisy threshold, corrected
+``input_perturbation``        every record randomised first
+============================  =====================================================================
+
+To add one, write a subclass of `CalibrationMechanism`, and name it in `MECHANISMS`. The estimator, the command and its
+help, the report and `hedgerow verify` then find it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.accounting.calibrate import least_noise
+from hedgerow.errors import ParameterError
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
+from hedgerow.facts.validation import as_float, as_int, format_argument, kind_of
+from hedgerow.mechanisms.mechanism import AtomicMechanism, Composition, Mechanism, parts_of
+from hedgerow.multicalibration.calibrated_model import CalibratedModel, Calibration, Records, Residuals
+from hedgerow.multicalibration.family import Family
+from hedgerow.noise.lattice import AdditiveTable, NoiseSource
+
+MECHANISMS = {
+    "table": "hedgerow.multicalibration.count_table:Table",
+    "rounds": "hedgerow.multicalibration.rounds:Rounds",
+    "numeric_sparse": "hedgerow.multicalibration.rounds:NumericSparse",
+    "input_perturbation": "hedgerow.multicalibration.input_perturbation:InputPerturbation",
+}
+"""The file and the class of each name, imported on use: a fit needs one of them."""
+PUBLISHED_ALPHA = 0.1
+_WITHOUT = "none"  # the name of a calibration without privacy, which old models state
+
+
+M = TypeVar("M", bound=Mechanism)
+D = TypeVar("D")
+"""What a mechanism describes: the privacy mechanism of one model, None where nothing is private."""
+
+
+def check_parameter(fits: bool, rule: str, *values: object, code: str = "HG165", remedy: str = "") -> None:
+    """Raise a `ParameterError` that shows the values, unless they fit the rule."""
+    if not fits:
+        raise ParameterError(
+            code, rule=rule, finding=f"Found {' and '.join(map(format_argument, values))}.", remedy=remedy
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Everything that may be known before data are read.
+
+    Attributes
+    ----------
+    family : Family
+        The groups; ``family.most_groups`` is M.
+    relation : Relation
+        Who is protected.
+    n : int or None
+        The number of records: public under replace-one, None under add-remove.
+    n_buckets : int
+        k, the number of score buckets in which calibration is required.
+    alpha : float or None
+        The target, if any: a cell is shifted only when its mean residual is at least α/2 (Algorithm 2), and a private
+        mechanism that measures again stops once its release shows every group α-calibrated (Definition 3). None: as far
+        as the noise allows; Algorithms 1 and 2 without privacy, which need a target, then take `PUBLISHED_ALPHA`.
+    models : int
+        How many models are fitted on the same records (one a class above two classes): they share the budget.
+    """
+
+    family: Family
+    relation: Relation
+    n: int | None
+    n_buckets: int = 10
+    alpha: float | None = None
+    models: int = 1
+
+    def __post_init__(self) -> None:
+        buckets, alpha = as_int(self.n_buckets), None if self.alpha is None else as_float(self.alpha)
+        fits = buckets is not None and 1 <= buckets <= 1000
+        check_parameter(fits, "`n_buckets` is a whole number from 1 to 1,000.", self.n_buckets)
+        alpha_fits = self.alpha is None or (alpha is not None and 0.0 < alpha <= 1.0)
+        check_parameter(alpha_fits, "`alpha` lies in (0, 1], or is None.", self.alpha)
+        object.__setattr__(self, "n_buckets", buckets)
+        object.__setattr__(self, "alpha", alpha)
+
+    @property
+    def least_shift(self) -> float:
+        """The least mean residual of a cell that a private mechanism shifts: α/2, or 0 without a target."""
+        return 0.0 if self.alpha is None else self.alpha / 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class FittedCalibration:
+    """The result of one run.
+
+    Attributes
+    ----------
+    calibration : Calibration
+        The model.
+    before, after : Residuals or None
+        Residuals of the original and of the calibrated scores: read from the release (exact for ``none``), None where
+        the release does not show them.
+    released : tuple of AdditiveTable
+        The noisy tables, in order; everything else follows from them and from public facts.
+    numbers : tuple of float array
+        These tables as `CalibrationMechanism.read` takes them; where empty, their values.
+    """
+
+    calibration: Calibration
+    before: Residuals | None
+    after: Residuals | None
+    released: tuple[AdditiveTable, ...] = ()
+    numbers: tuple[NDArray[np.float64], ...] = ()
+
+
+class CalibrationMechanism(ABC, Generic[D]):
+    """See the module.
+
+    Attributes
+    ----------
+    name : str
+        The value of ``mechanism=``.
+    default_delta : float
+        The δ used where the user gives none: 0 where δ = 0 is possible.
+    releases : tuple of str
+        The kinds of statistics that are released, as a facts file allows or forbids them.
+    untold : str
+        Why a report lacks errors before or after; empty where it has both.
+    noise : tuple of type
+        The types of the privacy mechanisms that `describe` returns for one model, in order.
+    planned : tuple of str
+        The parameters that `describe` alone depends on: `read` depends on all others.
+    """
+
+    __slots__ = ()
+    name: ClassVar[str]
+    default_delta: ClassVar[float] = 0.0
+    releases: ClassVar[tuple[str, ...]] = ("count",)
+    untold: ClassVar[str] = ""
+    noise: ClassVar[tuple[type, ...]] = ()
+    planned: ClassVar[tuple[str, ...]] = ()
+
+    @abstractmethod
+    def describe(self, setting: Setting, budget: Budget) -> D:
+        """Return the mechanism of ONE model, such that ``setting.models`` of them together meet the budget.
+
+        Raises
+        ------
+        UncertifiedError
+            HG401, HG420 to HG429: this cannot be certified for these public facts.
+        """
+
+    @abstractmethod
+    def run(self, setting: Setting, described: D, records: Records, noise: NoiseSource) -> FittedCalibration:
+        """Fit one model, adding the noise that `described` states."""
+
+    def read(self, setting: Setting, described: D, numbers: Sequence[NDArray[np.float64]]) -> FittedCalibration:
+        """Return what the released numbers of a run give. It reads no record: `hedgerow verify` reads a model again.
+
+        Raises
+        ------
+        TypeError
+            This mechanism, of one's own, does not say how.
+        """
+        raise TypeError(f"{self.name} reads no numbers")
+
+    @classmethod
+    def agrees(cls, model: CalibratedModel, before: Residuals | None, part: Any) -> bool:
+        """Return whether a model's groups and residuals can come from this `part` of its certificate."""
+        return True
+
+
+def mechanism_class(name: str) -> type[CalibrationMechanism[Any]] | None:
+    """Return the mechanism of that name, None where there is none."""
+    if name not in MECHANISMS:
+        return None
+    module, _, kind = MECHANISMS[name].partition(":")
+    mechanism: type[CalibrationMechanism[Any]] = getattr(import_module(module), kind)
+    return mechanism
+
+
+def mechanism_named(mechanism: object) -> CalibrationMechanism[Any]:
+    """Return the mechanism of that name with its default parameters; an object with the methods is returned as it is.
+
+    Raises
+    ------
+    ParameterError
+        HG167: neither.
+
+    Examples
+    --------
+    >>> mechanism_named("table").name
+    'table'
+    """
+    named = mechanism_class(mechanism) if isinstance(mechanism, str) else None
+    if named is not None:
+        return named()
+    if not isinstance(mechanism, (str, type)) and all(hasattr(mechanism, part) for part in ("name", "describe", "run")):
+        return mechanism  # type: ignore[return-value]  # the three parts of the interface were looked for
+    if mechanism == _WITHOUT:
+        raise ParameterError(
+            "HG167",
+            rule="A calibration that protects nobody is for studies, and is not asked for by name.",
+            finding=f'Found "{_WITHOUT}".',
+            remedy="In Python, Multicalibrator takes a NoPrivacy() of hedgerow.testing.published in its place.",
+        )
+    raise ParameterError(
+        "HG167",
+        rule="`mechanism` is one of " + ", ".join(f'"{name}"' for name in MECHANISMS) + ".",
+        finding=f"Found {format_argument(mechanism)}."
+        if isinstance(mechanism, str)
+        else f"Found {kind_of(mechanism)}.",
+        remedy='The default is "table"; with parameters of its own it is an object, Table(bins=20).',
+        shell="The default is table.",
+    )
+
+
+def all_models(described: AtomicMechanism | Composition, models: int) -> AtomicMechanism | Composition:
+    """Return the composition of the mechanisms of all models of a fit."""
+    return described if models == 1 else Composition(parts_of(described) * models)
+
+
+def least_noise_for(build: Callable[[float], M], setting: Setting, budget: Budget) -> M:
+    """Return ``build(M)`` for the largest precision M at which all the setting's models together meet the budget.
+
+    >>> from hedgerow.mechanisms.mechanism import GeometricCounts
+    >>> public = Setting(Family((), depth=1), Relation.ADD_REMOVE, None, models=2)
+    >>> described = least_noise_for(lambda m: GeometricCounts(1.0 / m, 40), public, Budget(1.0, 0.0))
+    >>> 2.0 <= described.scale <= 2.003
+    True
+    """
+    least = least_noise(
+        lambda precision: Composition(parts_of(build(precision)) * setting.models), setting.relation, budget
+    )
+    return build(least.precision)

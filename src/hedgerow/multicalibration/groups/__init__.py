@@ -1,1 +1,0 @@
-"""Groups of records, and the columns that make them."""

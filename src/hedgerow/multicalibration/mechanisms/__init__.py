@@ -1,1 +1,0 @@
-"""Mechanisms that find corrections: one file each."""

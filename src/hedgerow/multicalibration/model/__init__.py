@@ -1,1 +1,0 @@
-"""The calibrated model, and how it is written and read."""

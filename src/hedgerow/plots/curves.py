@@ -1,0 +1,252 @@
+"""Pictures of one distribution: its function with a band that holds all of it, its histogram, its Lorenz curve.
+
+Reliability curves by group, before and after: observed share against score, with bands. Numbers in, axes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from textwrap import fill
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.plots.figure import (
+    BLUE,
+    GREY,
+    INK,
+    PALE,
+    QUIET,
+    RULE,
+    by_name,
+    drawn_with,
+    label_text,
+    new_figure,
+    set_frame,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+_WIDTH, _HEIGHT = 6.4, 3.6
+_STYLE = drawn_with()
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnCurve:
+    """What is drawn: shares left of edges, and a band, whose ends hold from one of its edges to the next.
+
+    Attributes
+    ----------
+    edges, shares : float array
+        The curve.
+    places, low, high : float array
+        F(x) lies between low_i and high_j, i the last place at or below x and j the first at or above it.
+    label : str
+        The column and its cell.
+    level : float
+        Of the band.
+    """
+
+    edges: Floats
+    shares: Floats
+    places: Floats
+    low: Floats
+    high: Floats
+    label: str
+    level: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnNumbers:
+    """Numbers between 0 and 1 with their intervals: the shares of bins, or the parts of a Lorenz curve.
+
+    Attributes
+    ----------
+    places : float array
+        The ends of the bins, one more than numbers; or the shares of the records.
+    shares, low, high : float array
+    label : str
+        The column and its cell.
+    level : float
+        Of each interval by itself.
+    """
+
+    places: Floats
+    shares: Floats
+    low: Floats
+    high: Floats
+    label: str
+    level: float
+
+
+def draw_distribution(curve: DrawnCurve, ax: Axes | None = None) -> Axes:
+    """Draw the curve with its band; return the axes."""
+    with _axes(ax) as axes:
+        # Between two places the lower end is that of the first, the upper one that of the second.
+        x = np.repeat(curve.places, 2)[1:-1]
+        low, high = np.repeat(curve.low[:-1], 2), np.repeat(curve.high[1:], 2)
+        axes.fill_between(x, low, high, color=PALE, lw=0, label=f"{100 * curve.level:g} % band, of the whole curve")
+        axes.plot(curve.edges, curve.shares, color=BLUE, lw=1.6, label="estimate")
+        axes.set_ylim(0.0, 1.0)
+        axes.set_xlim(float(curve.edges[0]), float(curve.edges[-1]))
+        _labelled(axes, curve.label, "share of records")
+        axes.legend(loc="lower right", frameon=False, fontsize=9, labelcolor=INK)
+    return axes
+
+
+def draw_histogram(bins: DrawnNumbers, ax: Axes | None = None) -> Axes:
+    """Draw a bar for each bin with its interval; return the axes. Bins of several widths have areas for shares.
+
+    >>> ends, share = np.array([0.0, 1.0, 2.0]), np.array([0.3, 0.7])
+    >>> axes = draw_histogram(DrawnNumbers(ends, share, share - 0.1, share + 0.1, "age", 0.95))
+    >>> [float(bar.get_height()) for bar in axes.patches]
+    [0.3, 0.7]
+    """
+    width = np.diff(bins.places)
+    alike = bool(np.ptp(width) <= 1e-9 * width.max())
+    scale = np.ones_like(width) if alike else width
+    height, low, high = bins.shares / scale, bins.low / scale, bins.high / scale
+    with _axes(ax) as axes:
+        axes.bar(
+            bins.places[:-1], height, width, align="edge", color=PALE, edgecolor="#ffffff", lw=0.8, label="estimate"
+        )
+        middle = bins.places[:-1] + width / 2.0
+        # A point that was made monotone may lie outside of its own interval by a rounding.
+        ends = np.maximum([height - low, high - height], 0.0)
+        label = f"{100 * bins.level:g} % interval of each"
+        axes.errorbar(middle, height, ends, fmt="none", ecolor=BLUE, elinewidth=1.4, capsize=2.5, label=label)
+        axes.set_xlim(float(bins.places[0]), float(bins.places[-1]))
+        axes.set_ylim(0.0, 1.08 * float(high.max()) or 1.0)
+        _labelled(axes, bins.label, "share of records" if alike else "share of records per unit")
+        axes.legend(loc="upper right", frameon=False, fontsize=9, labelcolor=INK)
+    return axes
+
+
+def draw_lorenz(curve: DrawnNumbers, ax: Axes | None = None) -> Axes:
+    """Draw a Lorenz curve with the interval of each of its points, and the line of equality; return the axes."""
+    x = np.concatenate([[0.0], curve.places, [1.0]])
+    y, low, high = (np.concatenate([[0.0], one, [1.0]]) for one in (curve.shares, curve.low, curve.high))
+    with _axes(ax) as axes:
+        axes.plot([0.0, 1.0], [0.0, 1.0], color=QUIET, lw=1.0, ls="--", label="equality")
+        axes.fill_between(x, low, high, color=PALE, lw=0, label=f"{100 * curve.level:g} % interval of each point")
+        axes.plot(x, y, color=BLUE, lw=1.6, label="estimate")
+        axes.set_xlim(0.0, 1.0)
+        axes.set_ylim(0.0, 1.0)
+        _labelled(axes, "share of records, the lowest first", f"part of the total of {curve.label}")
+        axes.legend(loc="upper left", frameon=False, fontsize=9, labelcolor=INK)
+    return axes
+
+
+@contextmanager
+def _axes(ax: Axes | None) -> Iterator[Axes]:
+    import matplotlib
+
+    with matplotlib.rc_context(_STYLE):
+        yield new_figure(_WIDTH, _HEIGHT, layout="constrained").subplots() if ax is None else ax
+
+
+def _labelled(axes: Axes, across: str, up: str) -> None:
+    axes.set_xlabel(label_text(across, longest=70), color=INK)
+    axes.set_ylabel(label_text(up, longest=46), color=INK)
+    axes.tick_params(colors=QUIET)
+    set_frame(axes, "both", hidden=("top", "right"))
+
+
+_PANEL, _ACROSS = 2.5, 3
+_LETTERS = 42  # of a note, to a panel's width
+_SMALL_STYLE = drawn_with(size=9)
+
+
+@dataclass(frozen=True, slots=True)
+class ReliabilityCurve:
+    """One curve: the observed share of label 1 at each mean score, with a band.
+
+    Attributes
+    ----------
+    group : str
+        Curves of one group share a panel.
+    when : {"before", "after"}
+    score, observed, low, high : tuple of float
+        Point by point, in rising order of score; empty where nothing reliable is known.
+    """
+
+    group: str
+    when: str
+    score: tuple[float, ...]
+    observed: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+
+def draw_reliability(curves: Sequence[ReliabilityCurve], *, ax: Axes | None = None, note: str = "") -> Axes:
+    """Draw curves and the diagonal of perfect calibration; return the first panel's axes.
+
+    Parameters
+    ----------
+    curves : sequence of ReliabilityCurve
+        Without `ax`, a panel for each different group, three to a row; with it everything is drawn there.
+    ax : matplotlib Axes, optional
+    note : str
+        A line below the panels, for what no curve shows; left out with `ax`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> curve = ReliabilityCurve("all", "after", (0.2, 0.8), (0.25, 0.7), (0.2, 0.6), (0.3, 0.8))
+    >>> draw_reliability([curve]).get_title(loc="left")
+    'all'
+    """
+    import matplotlib
+
+    panels = by_name(curves, lambda curve: curve.group)
+    with matplotlib.rc_context(_SMALL_STYLE):
+        every = [ax] * len(panels) if ax is not None else _new_panels(len(panels))
+        for axes, (group, drawn) in zip(every, panels.items(), strict=True):
+            _draw_panel(axes, group, drawn)
+        if ax is None:
+            every[0].legend(loc="upper left", frameon=False, fontsize=8, labelcolor=INK)
+            if note:
+                lines = fill(label_text(note), int(_LETTERS * min(len(panels), _ACROSS)))
+                every[0].figure.supxlabel(lines, fontsize=8, color=QUIET)
+    return every[0]
+
+
+def _new_panels(count: int) -> list[Axes]:
+    across = min(max(count, 1), _ACROSS)
+    down = -(-max(count, 1) // across)
+    figure = new_figure(_PANEL * across + 0.4, _PANEL * down + 0.4, layout="constrained")
+    return [figure.add_subplot(down, across, place + 1) for place in range(max(count, 1))]
+
+
+def _draw_panel(axes: Axes, group: str, curves: Sequence[ReliabilityCurve]) -> None:
+    axes.plot([0.0, 1.0], [0.0, 1.0], color=RULE, lw=1.2, zorder=1)
+    for curve in curves:
+        after = curve.when == "after"
+        colour = BLUE if after else GREY  # what was, in grey
+        if curve.score:
+            # The band before is fainter, and lies below: what matters is where scores are now.
+            band, alpha, order = (PALE, 0.6, 2.0) if after else (GREY, 0.18, 1.5)
+            axes.fill_between(curve.score, curve.low, curve.high, color=band, alpha=alpha, lw=0, zorder=order)
+        # The line before is dashed, so that it can be told apart without colour.
+        style = "-" if after else "--"
+        axes.plot(
+            curve.score, curve.observed, style, marker="o", ms=3, lw=1.3, color=colour, label=curve.when, zorder=3
+        )
+    axes.set_title(label_text(group, longest=32), loc="left", fontsize=9, fontweight="bold", color=INK)
+    axes.set_xlim(0.0, 1.0)
+    axes.set_ylim(0.0, 1.0)
+    axes.set_aspect("equal")
+    axes.set_xlabel("score", color=QUIET)
+    axes.set_ylabel("observed share", color=QUIET)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.tick_params(length=3, color=QUIET, labelcolor=QUIET, labelsize=8)

@@ -1,0 +1,332 @@
+"""A linear model as a statistic that is planned, priced, drawn and recorded like any other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+from hedgerow.engines.query import SumsQuery, WeightOnGrid
+from hedgerow.engines.source import ColumnSource
+from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.facts.columns import Category, CellLabels, Grid, Missing, Scalar
+from hedgerow.facts.declared import Protection
+from hedgerow.facts.relation import UnitLimit
+from hedgerow.facts.validation import as_float, format_argument
+from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.interval import normal_quantile
+from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
+from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
+from hedgerow.mechanisms.mechanism import Composition
+from hedgerow.noise.lattice import AdditiveTable, NoiseSource
+from hedgerow.regression.features import LinearFeatures
+from hedgerow.regression.formula import FormulaTerms
+from hedgerow.regression.least_squares import TYPICAL, TYPICAL_WEIGHT, UNRELIABLE, CoefficientQuestion, reason_of
+from hedgerow.regression.sandwich import SecondStep, parse_robust
+from hedgerow.regression.shares import WEIGHTS, shares_exact, shares_query, weight_on_grid
+from hedgerow.release.designs.chooser import JointChoice
+from hedgerow.release.designs.design import Design, PublicFacts, complete
+from hedgerow.release.options import Resolver
+from hedgerow.resampling.counted_values import GridSums
+from hedgerow.statistics.statistic import Family, NamedGrid, Powers, Statistic
+
+
+@dataclass(frozen=True, repr=False)
+class LinearModel(Statistic):
+    """The coefficients of a linear model."""
+
+    model: LinearFeatures
+    formula: str
+    terms: FormulaTerms
+    robust: str | None = None
+    kind: ClassVar[str] = "ols"
+    family: ClassVar[Family] = "moments"
+
+    @property
+    def grids(self) -> tuple[NamedGrid, ...]:
+        """The numeric columns."""
+        return tuple(self.model.grids.items())
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The numeric columns and the categories."""
+        return (*self.model.grids, *self.model.categories)
+
+    @property
+    def column(self) -> str:
+        """The response."""
+        return self.model.response
+
+    @property
+    def weighable(self) -> bool:
+        """It is, with robust errors."""
+        return True
+
+    @property
+    def powers(self) -> Powers:
+        """None: it is no function of means of columns alone."""
+        return ()
+
+    def in_words(self, *, by_cell: bool = False) -> str:
+        """Return what a coefficient is of."""
+        return f"least-squares coefficient of {self.formula}, all columns clamped to their bounds"
+
+    def public_record(self) -> list[Any]:
+        """Return the model: its regressors, grids and categories."""
+        grids = [[column, str(grid.lower), str(grid.upper), grid.steps] for column, grid in self.model.grids.items()]
+        categories = [[column, list(values)] for column, values in self.model.categories.items()]
+        further = [one for one in (self.model.ball, self.robust) if one is not None]
+        return ["ols", self.formula, [one.name for one in self.model.regressors], grids, categories, *further]
+
+    def renamed(self, name: Callable[[str], str]) -> Statistic:
+        """Return the model of columns that may be computed; their names stay."""
+        return replace(self, model=replace(self.model, computed={column: name(column) for column in self.columns}))
+
+
+@dataclass(frozen=True)
+class RegressionDesign(Design[JointMoments, AdditiveTable]):
+    """How the moments of a linear model are asked, drawn and read."""
+
+    statistic: LinearModel
+    by: tuple[Category, ...]
+    facts: PublicFacts
+    missing: Missing
+    guess: Mapping[str, Any] | None = None
+    chosen: JointChoice | None = None
+    second: SecondStep | None = None
+    method: str = "moments"
+
+    @property
+    def model(self) -> LinearFeatures:
+        """The model."""
+        return self.statistic.model
+
+    @cached_property
+    def layout(self) -> JointLayout:
+        """The features as the mechanism sees them: a record has all of them, or is in no cell."""
+        features = tuple(JointFeature(value.size - 1) for value in self.model.values)
+        known = self.facts.in_one_cell(self.by, self.missing)
+        ball = None if self.model.ball is None else len(self.model.features)
+        cells = len(CellLabels(self.by))
+        if self.weight is not None:
+            return JointLayout(features, "private", cells, ball=ball, shares=WEIGHTS)
+        return JointLayout(features, "public" if known else "private", cells, ball=ball)
+
+    @property
+    def weight(self) -> WeightOnGrid | None:
+        """The column of weights, by which records count."""
+        return None if self.facts.weights is None else weight_on_grid(self.facts.weights)
+
+    @property
+    def n(self) -> int | None:
+        """The number of records of a cell, where it is public."""
+        return self.facts.n if self.layout.presence == "public" else None
+
+    def weighing(self) -> CoefficientQuestion:
+        """Return what the weights are chosen for."""
+        n = TYPICAL if self.facts.n is None else max(1.0, self.facts.n / self.layout.cells)
+        n *= 1.0 if self.weight is None else TYPICAL_WEIGHT
+        return CoefficientQuestion(self.model, self.layout, self.facts.relation, n, self.facts.census, self.guess)
+
+    @property
+    def reason(self) -> str:
+        """Why this law of noise, and what share of the price a second step has."""
+        told = "" if self.chosen is None else reason_of(self.chosen)
+        return told if self.second is None else f"{told}; {self.second.share:.0%} of the price for robust errors"
+
+    @property
+    def query(self) -> SumsQuery:
+        """The one question to the engine."""
+        if self.chosen is None:
+            raise TypeError("no weights were chosen")
+        if self.weight is not None:
+            return shares_query(self.chosen.mechanism, self.model.values, self.weight, self.by, self.missing)
+        needed = frozenset(range(len(self.model.values)))
+        return SumsQuery(self.model.values, self.chosen.mechanism.monomials(), self.by, needed, None, self.missing)
+
+    def mechanism(self, mu: float) -> JointMoments:
+        """Return the chosen law and weights at μ, of Laplace noise at ε."""
+        if self.chosen is None:
+            raise TypeError("no weights were chosen")
+        weights = self.chosen.mechanism.weights()
+        return joint_moments(self.chosen.law, self.layout, weights, mu, self.facts.relation)
+
+    def steps(self, precision: float) -> tuple[JointMoments, ...]:
+        """Return everything that is drawn at a precision: with a second step, which follows from the first, both."""
+        if self.second is None:
+            return (self.mechanism(precision),)
+        first, second = self.second.precisions(precision)
+        return self.mechanism(first), self.second.mechanism(second, self.weighing())
+
+    def whole(self, precision: float) -> JointMoments | Composition:
+        """Return the steps as the one mechanism that is priced."""
+        steps = self.steps(precision)
+        return steps[0] if len(steps) == 1 else Composition(steps)
+
+    def added_up(self, mechanism: JointMoments) -> tuple[str, ...]:
+        """Return what is added up in each cell."""
+        return mechanism.names
+
+    def table(self, data: GridSums, mechanism: JointMoments, source: NoiseSource) -> AdditiveTable:
+        """Return the exact sums with noise: what becomes public."""
+        complete(data, self.missing)
+        weighted = self.weight is not None
+        exact = shares_exact(mechanism, data, len(self.model.values)) if weighted else mechanism.exact(data)
+        return mechanism.noisy(exact, source, cells=CellLabels(self.by))
+
+    def estimates(self, table: AdditiveTable) -> Sequence[Estimate]:
+        """Return none: a `Regression` reads the table."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedCoefficient:
+    """The errors that a coefficient may be expected to have, and how large the noise in the moments is beside them."""
+
+    term: str
+    sampling_error: float
+    privacy_error: float
+    noise_ratio: float
+
+    @property
+    def standard_error(self) -> float:
+        """The root of the sum of the two squares."""
+        return math.hypot(self.sampling_error, self.privacy_error)
+
+    @property
+    def reliable(self) -> bool:
+        """Whether a fit with this much noise would be relied on."""
+        return self.noise_ratio < UNRELIABLE
+
+
+def card_of_coefficients(title: str, expected: Sequence[ExpectedCoefficient], notes: Sequence[str]) -> str:
+    """Return what a notebook shows of a planned regression: expected errors by coefficient."""
+    from hedgerow.plots.notebook import ExpectedLine, card_of_expected
+
+    lines = [
+        ExpectedLine(
+            one.term + ("" if one.reliable else " (not reliable)"),
+            (one.standard_error, one.sampling_error, one.privacy_error),
+            normal_quantile(0.95) * one.standard_error,
+        )
+        for one in expected
+    ]
+    return card_of_expected(title, lines, level=0.95, notes=notes)
+
+
+def planned_source(source: ColumnSource | None) -> ColumnSource:
+    """Return what a regression was planned for."""
+    if source is None:
+        raise TypeError("this regression was planned without a source")
+    return source
+
+
+def require_rows(protection: Protection) -> None:
+    """Refuse units of several rows (HG402)."""
+    if isinstance(protection.unit, UnitLimit):
+        raise UncertifiedError(
+            "HG402",
+            rule="A regression protects rows.",
+            finding=f"Found the unit {protection.unit}.",
+            remedy="Bring the data to one row per unit first.",
+        )
+
+
+def _ball(given: object, terms: FormulaTerms) -> float | None:
+    """Return the length of a ball (HG195 where it is none, or the terms are more than numeric columns)."""
+    if given is None:
+        return None
+    number = as_float(given)
+    alone = all(len(term) == 1 and term[0][1] == 1 for term in terms.terms)
+    if number is None or not 0.01 <= number <= math.sqrt(len(terms.numeric)) or not alone:
+        raise ParameterError(
+            "HG195",
+            rule="A ball has a length from 0.01 to the root of the number of columns, in half-ranges of their bounds, "
+            "and is for a regression of numeric columns alone.",
+            finding=f"Found {format_argument(given)}." if alone else "A term is a category, a power or a product.",
+            remedy="A length of 1 is usual; or give none.",
+        )
+    return number
+
+
+def resolved_model(terms: FormulaTerms, formula: str, resolver: Resolver, options: dict[str, Any]) -> LinearModel:
+    """Return the model, with bounds and categories of the call, else of the facts; they are taken out of the options.
+
+    Raises
+    ------
+    ParameterError
+        HG104 to HG107, HG111: a column without bounds or categories, or with such as cannot be.
+    """
+    ball, robust = _ball(options.pop("clip_norm", None), terms), parse_robust(options.pop("robust", None), terms)
+    bounds, categories = (named_columns(options.pop(name, None), name) for name in ("bounds", "categories"))
+    values = category_values(terms, resolver, categories)
+    grids = declared_grids("ols", terms.numeric, resolver, bounds)
+    made = resolver.statistic(
+        LinearModel(
+            LinearFeatures(terms.response, terms.regressors(values), grids, values, ball=ball), formula, terms, robust
+        )
+    )
+    if not isinstance(made, LinearModel):
+        raise TypeError("a linear model was built")
+    return made
+
+
+def category_values(terms: FormulaTerms, resolver: Resolver, given: Mapping[str, Any]) -> dict[str, tuple[Scalar, ...]]:
+    """Return the values of each category, by the call, else by the facts (HG111 where neither has any)."""
+    found = {column: resolver.groups({column: given.get(column)}, None) or () for column in terms.categories}
+    return {column: groups[0].values for column, groups in found.items()}
+
+
+def declared_grids(kind: str, columns: Sequence[str], resolver: Resolver, bounds: Mapping[str, Any]) -> dict[str, Grid]:
+    """Return the grid of each column, by the call, else by the facts (HG104 where neither has bounds)."""
+    resolver.facts.allow([kind])
+    found = {}
+    for column in columns:
+        if column in bounds:
+            found[column] = Grid.from_bounds(column, *_bounds_of(bounds[column]))
+            resolver.compare(column, found[column])
+        else:
+            in_python = f'bounds={{"{column}": (LO, HI)}}; categories are written C({column})'
+            found[column] = resolver.grid(
+                column, in_python, f"--bounds {column}:LO:HI. A category is written as C of it"
+            )
+    return found
+
+
+def _bounds_of(given: Any) -> tuple[Any, ...]:
+    """Return ((low, high), step) of bounds that may have a step behind them."""
+    listed = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    return ((listed[0], listed[1]), listed[2]) if len(listed) == 3 else (given,)
+
+
+def named_columns(given: object, name: str) -> Mapping[str, Any]:
+    """Return what a call says of columns, by their names (HG190)."""
+    if given is None or isinstance(given, Mapping):
+        return given or {}
+    raise ParameterError(
+        "HG190",
+        rule=f"`{name}` of a regression names columns.",
+        finding="Found something else.",
+        remedy='For example bounds={"age": (0, 100)}, categories={"sex": [0, 1]}.',
+        shell="For example --bounds age:0:100 --categories sex=0,1.",
+    )
+
+
+def among_declared(where: object, categories: Mapping[str, Sequence[Scalar]]) -> object:
+    """Return the condition with one more for each category: a record with another value is left out."""
+    conditions = [f"`{column}` in [{', '.join(map(constant, values))}]" for column, values in categories.items()]
+    if where is None or not conditions:
+        return where if not conditions else " and ".join(conditions)
+    return " and ".join([f"({where})", *conditions]) if isinstance(where, str) else where
+
+
+def constant(value: Scalar) -> str:
+    """Return a value as a condition writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        quoted = value.replace("'", "''")
+        return f"'{quoted}'"
+    return repr(value)

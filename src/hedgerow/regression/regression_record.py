@@ -1,0 +1,85 @@
+"""The record of a regression, written again from what was asked and from the noisy numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+from hedgerow.facts.columns import Missing
+from hedgerow.facts.relation import Relation, Target
+from hedgerow.mechanisms.certificate import Certificate
+from hedgerow.regression.coefficients import AnyFit, record_of_fits
+from hedgerow.regression.features import model_of_request
+from hedgerow.regression.logit_regression import logit_from_record
+from hedgerow.regression.regression import Regression, regressions_from_record
+from hedgerow.regression.release_logit import narrowed_by
+from hedgerow.release.record.kind import Record, RecordKind, Rewritten
+
+_ASKED = (
+    *("formula", "response", "terms", "intercept", "bounds", "categories"),
+    *("missing", "where", "weights", "by", "narrowed", "value", "submodel"),
+)
+_NO_N = "The number of records, which is public under replace-one, is not stated."
+_PRESENCE = "Its mechanism takes the presence of every record as public, and the record says otherwise."
+_RESPONSE = "A submodel has another response than the model that was released."
+_NARROWED = "Its certificate names another reason why no lower bound on ε is known."
+
+
+def rewrite(record: Record, certificate: Certificate) -> Rewritten:
+    """Return the record of a regression as its fits are read anew from the noisy numbers."""
+    logit = record["regression"].get("family") == "logit"
+    fits: tuple[AnyFit, ...] = (logit_from_record(record),) if logit else regressions_from_record(record)
+    level = float(record["fits"][0]["coefficients"][0]["confidence_interval"]["level"])
+    again = record_of_fits(fits, level)
+    del again["certificate"]
+    uses_n = any(isinstance(one, Regression) and one.public for one in fits)
+    found = [_NO_N] if uses_n and record["release"]["n"] is None else []
+    unchecked = ["release.source", "release.date", *([] if logit else ["release.methods.moments"])]
+    if not uses_n and certificate.relation is Relation.REPLACE_ONE:
+        unchecked.append("release.n")
+    if "reading" not in record:
+        unchecked += ["release.target", "release.missing", "release.where", "release.weights.column"]
+        unchecked += ["regression.formula", "regression.response", "regression.value", "regression.released.*.name"]
+        unchecked += ["regression.columns.**", "regression.categories.**", "regression.regressors.**", "fits.*.cell.*"]
+        return Rewritten(again, tuple(unchecked), tuple(found))
+    asked = record["request"]
+    if "submodel" in asked:
+        # It is read from some of the numbers, has a formula of its own, and is about the same response.
+        unchecked += ["fits.*.released.*", "request.formula"]
+        found += [] if asked["submodel"]["response"] == asked["response"] else [_RESPONSE]
+    again["request"] = {name: asked[name] for name in _ASKED if name in asked}
+    again["regression"] |= model_of_request(asked)
+    again["release"] |= _facts(record, certificate, logit=logit)
+    if logit:
+        again["regression"]["value"] = asked["value"]
+        return Rewritten(again, tuple(unchecked), (), {"unit": "row"}, narrowed_by(fits[0].about.mechanism))
+    for one, cell in zip(again["fits"], _cells(asked["by"]), strict=True):
+        one["cell"] = cell
+    alone = certificate.relation is Relation.REPLACE_ONE and not asked["by"] and "weights" not in asked
+    if uses_n and not (alone and asked["missing"] != Missing.DROP):
+        found.append(_PRESENCE)
+    if asked["narrowed"] and certificate.epsilon_lower_why != asked["narrowed"]:
+        found.append(_NARROWED)
+    return Rewritten(again, tuple(unchecked), tuple(found), {"unit": "row"}, asked["narrowed"])
+
+
+RECORD = RecordKind("a regression", "regression", rewrite)
+
+
+def _facts(record: Record, certificate: Certificate, *, logit: bool) -> dict[str, Any]:
+    about, asked = record["release"], record["request"]
+    return {
+        "relation": str(certificate.relation),
+        "unit": certificate.unit,
+        "target": str(Target(about["target"])),
+        "n": about["n"] if certificate.relation is Relation.REPLACE_ONE else None,
+        "missing": str(Missing.DROP) if logit else asked["missing"],
+        **{name: asked[name] for name in ("where", "weights") if name in asked},
+        **({"method": "newton-steps"} if logit else {}),
+    }
+
+
+def _cells(by: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
+    """Return the cells of columns with these labels, in order."""
+    return [dict(zip(by, labels, strict=True)) for labels in product(*by.values())]

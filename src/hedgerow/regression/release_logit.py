@@ -1,0 +1,415 @@
+"""A logistic regression under differential privacy: planned from public facts, priced, drawn step by step, recorded.
+
+The errors that a logistic regression may be expected to have, by a guess that was made without the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.accounting.calibrate import least_noise
+from hedgerow.clock import today
+from hedgerow.engines.query import Query
+from hedgerow.engines.source import ColumnSource
+from hedgerow.errors import ParameterError
+from hedgerow.facts.budget import Budget, warn_about_delta
+from hedgerow.facts.columns import Category, Selection
+from hedgerow.facts.declared import Facts, Protection
+from hedgerow.facts.validation import as_float, as_int, format_argument
+from hedgerow.mechanisms.certificate import Certificate, certify
+from hedgerow.mechanisms.newton_steps import MOST_FEATURES, UNIT, NewtonSteps, ReleasedStep, logistic
+from hedgerow.noise.lattice import NoiseSource, require_drawable
+from hedgerow.regression.coefficients import FitContext
+from hedgerow.regression.features import request_record
+from hedgerow.regression.formula import INTERCEPT, FormulaTerms
+from hedgerow.regression.least_squares import TYPICAL
+from hedgerow.regression.linear_model import (
+    ExpectedCoefficient,
+    card_of_coefficients,
+    category_values,
+    constant,
+    declared_grids,
+    named_columns,
+    planned_source,
+    require_rows,
+)
+from hedgerow.regression.logit.newton import USUAL_STEPS, NewtonPath, NewtonStep, precisions
+from hedgerow.regression.logit_model import LogitModel, LogitRecords
+from hedgerow.regression.logit_regression import LogitRegression, logit_from_record
+from hedgerow.release.designs.design import PublicFacts, only_where
+from hedgerow.release.designs.guess import correlations, laws_of, parse_guesses, typical_records
+from hedgerow.release.execute import check_unchanged
+from hedgerow.release.opened import OpenedSource
+from hedgerow.release.options import Resolver
+from hedgerow.release.request import parse_budget
+from hedgerow.release.spend import spend
+from hedgerow.resampling.counted_values import Histogram
+
+Floats = NDArray[np.float64]
+SHARE = 0.5
+_MIDDLING = 0.3  # the sd of a column about which nothing is guessed, in units of half its range
+
+
+def expected_errors(
+    model: LogitModel,
+    mechanism: NewtonSteps,
+    guess: Mapping[str, Any],
+    effects: Mapping[str, float],
+    *,
+    n: float,
+    share: object,
+) -> tuple[ExpectedCoefficient, ...]:
+    """Return the expected errors of each coefficient, where this share has the outcome.
+
+    Raises
+    ------
+    ParameterError
+        HG707: a guess that cannot be.
+    """
+    features = _guessed(model, guess)
+    beta = _coefficients(model, features, effects, share)
+    mu, less = logistic(features @ np.array(beta))
+    size, reach = len(model.ranges), np.abs(np.array(model.ranges)).max(axis=1)
+    second = n * ((features * (mu * less)[:, None]).T @ features / len(features))[np.triu_indices(size)]
+
+    def step(place: int) -> NewtonStep:
+        noise = mechanism.noise(place, beta)
+        sds = noise.gradient.in_units * UNIT, noise.curvature.in_units * UNIT
+        return NewtonStep(beta, np.zeros(0), ReleasedStep(np.zeros(size), second, *sds), reach)
+
+    last = step(len(mechanism.precisions) - 1)
+    # The last step makes up for the noise of the one before it, and the noise of its own curvature meets that.
+    missed = step(len(mechanism.precisions) - 2).noise if len(mechanism.precisions) > 1 else np.zeros((size, size))
+    own = last.released.curvature_sd**2 * (np.trace(missed) * np.eye(size) + missed - np.diag(np.diag(missed)))
+    noise = last.noise + last.inverse @ own @ last.inverse
+    parts = (np.sqrt(np.diag(model.back @ one @ model.back.T)) for one in (last.sampling, noise))
+    return tuple(
+        ExpectedCoefficient(one.name, float(s), float(p), last.noise_ratio)
+        for one, s, p in zip(model.regressors, *parts, strict=True)
+    )
+
+
+def _coefficients(
+    model: LogitModel, features: Floats, effects: Mapping[str, float], share: object
+) -> tuple[float, ...]:
+    """Return the coefficients of features for these of regressors, the constant so that the share is met."""
+    names, chance = [one.name for one in model.regressors], as_float(share)
+    if chance is None or not 0.0 < chance < 1.0 or not set(effects) <= set(names) - {INTERCEPT}:
+        given = ", ".join(map(format_argument, effects)) or "of none"
+        raise ParameterError(
+            "HG707",
+            rule="A guess names coefficients but the intercept, and a share of records with the outcome in (0, 1).",
+            finding=f"Found the share {format_argument(share)}, and coefficients {given}.",
+            remedy='For example share=0.3, effects={"age": 0.02}.',
+            shell="Such guesses are made in Python.",
+        )
+    beta = np.linalg.solve(model.back, np.array([float(effects.get(name, 0.0)) for name in names]))
+    if model.ranges[0] != (1.0, 1.0):
+        return tuple(beta.tolist())
+    low, high = -50.0, 50.0
+    for _ in range(60):
+        beta[0] = (low + high) / 2.0
+        low, high = (beta[0], high) if logistic(features @ beta)[0].mean() < chance else (low, beta[0])
+    return tuple(beta.tolist())
+
+
+def _guessed(model: LogitModel, given: Mapping[str, Any]) -> Floats:
+    """Return the features of 4,096 records of a guess; categories have even chances."""
+    guesses = parse_guesses(given)
+    laws = laws_of(model.used, guesses, dict.fromkeys(model.used, (0.0, _MIDDLING)))
+    indices = typical_records(laws, correlations(guesses)) if laws else np.zeros((4096, 0), dtype=np.int64)
+    chance = np.random.default_rng(0)  # the same numbers in every plan: no data, no noise
+    levels = {column: chance.integers(0, len(values), len(indices)) for column, values in model.categories.items()}
+    return model.features({column: indices[:, k] for k, (column, *_) in enumerate(laws)}, levels, len(indices))
+
+
+MOST_STEPS = 20
+CURVATURE = 1.0
+"""How much more precise than the gradient the curvature is drawn; under add-remove it then costs next to nothing."""
+_LISTWISE = "Records with a missing value in any column of the model, or in an undeclared category, are left out."
+_NOISY_WAY = "Later Newton steps are taken at coefficients that follow from noise: how far a record moves them varies."
+
+
+@dataclass(frozen=True)
+class PlannedLogit:
+    """What runs if a logistic regression is released, and its price.
+
+    Attributes
+    ----------
+    model : LogitModel
+    formula : str
+    facts : PublicFacts
+    budget : Budget
+    mechanism : NewtonSteps
+    chosen : Selection
+        The records that count.
+    terms : Terms
+        Of the formula.
+    notes : tuple of str
+        What the certificate must say.
+    source : ColumnSource or None
+        What it is planned for.
+    """
+
+    model: LogitModel
+    formula: str
+    facts: PublicFacts
+    budget: Budget
+    mechanism: NewtonSteps
+    chosen: Selection
+    terms: FormulaTerms
+    notes: tuple[str, ...] = ()
+    source: ColumnSource | None = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        steps, cost = len(self.mechanism.precisions), self.price
+        return (
+            f"<Plan of a logistic regression of {self.formula}, {steps} Newton steps, ε ≤ {cost.epsilon:.6g} at "
+            f"δ = {cost.delta:.3g}, {cost.relation}>"
+        )
+
+    def _repr_html_(self) -> str:
+        return card_of_coefficients(repr(self)[1:-1], self.expected(), ())
+
+    @property
+    def price(self) -> Certificate:
+        """The certificate; it depends on public facts alone."""
+        return certify(
+            self.mechanism,
+            self.facts.relation,
+            unit=str(self.facts.unit),
+            delta=self.budget.delta,
+            assumptions=self.notes,
+            narrowed=narrowed_by(self.mechanism),
+        )
+
+    def expected(
+        self,
+        guess: Mapping[str, Any] | None = None,
+        *,
+        n: int | None = None,
+        share: float = SHARE,
+        effects: Mapping[str, float] | None = None,
+    ) -> tuple[ExpectedCoefficient, ...]:
+        """Return the errors that the coefficients may be expected to have, by a guess made without the data.
+
+        Parameters
+        ----------
+        guess : {column: {"mean": …, "sd": …, "correlation": {other: …}}}, optional
+            By default middling columns without correlation; categories have even chances.
+        n : int, optional
+            A guess of the number of records, where it is private; by default 10,000.
+        share : float
+            A guess of the share of records with the outcome.
+        effects : {term: coefficient}, optional
+            A guess of the coefficients, 0 by default; steep ones have larger errors.
+
+        Raises
+        ------
+        ParameterError
+            HG707: a guess that cannot be.
+        """
+        size = self.facts.n if self.facts.n is not None else TYPICAL if n is None else n
+        found = expected_errors(self.model, self.mechanism, guess or {}, effects or {}, n=float(size), share=share)
+        return tuple(replace(one, sampling_error=0.0) for one in found) if self.facts.census else found
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """What is asked for as plain JSON data, by which a repeated request is recognised."""
+        return {
+            "regression": self.model.asked(self.formula),
+            "where": self.chosen.text,
+            **self.facts.record(),
+            "certificate": self.price.to_dict()["mechanism"],
+        }
+
+    @property
+    def query(self) -> Query:
+        """The one question to the engine."""
+        return self.model.query((self.chosen,))
+
+    def reading(self) -> AbstractContextManager[ColumnSource]:
+        """Enter what is read, before the price is reserved."""
+        return planned_source(self.source).reading([self.query])
+
+    def draw(self, source: ColumnSource, noise: NoiseSource) -> NewtonPath:
+        """Return what the steps released: the only touch of data."""
+        histogram = source.histogram(self.query)
+        check_unchanged(self.facts, histogram, source)
+        return drawn_logit(self, histogram, noise)
+
+    def read(self, noisy: NewtonPath) -> LogitRegression:
+        """Return the fit."""
+        return read_logit(self, noisy, self.price, planned_source(self.source).name, today())
+
+    def write(self, result: LogitRegression) -> str:
+        """Return the text that a ledger keeps."""
+        return result.to_json()
+
+    def from_record(self, text: str) -> LogitRegression:
+        """Return what wrote a text."""
+        return logit_from_record(text)
+
+
+def plan_logit(
+    formula: object, regressors: object, protection: Protection, facts: Facts | None, *, n: int | None, **options: Any
+) -> PlannedLogit:
+    """Return the plan of a logistic regression: from public facts alone.
+
+    Parameters
+    ----------
+    formula, regressors
+        As `FormulaTerms.parsed`.
+    protection, facts, n
+        Whom the guarantee protects, what is declared, and the public number of records.
+    **options
+        ``value``, ``steps``, ``bounds``, ``categories``, ``intercept``, ``where``, ``epsilon``, ``delta``, ``rho``,
+        ``mu``.
+
+    Raises
+    ------
+    HedgerowError
+        HG190 to HG192 for the formula, HG196 for the steps; HG101 to HG104, HG111, HG131; HG401 at δ = 0; HG402 units
+        of several rows; HG704 where the facts list the statistics that are allowed.
+    """
+    require_rows(protection)
+    terms = FormulaTerms.parsed(formula, regressors, intercept=options.get("intercept", True))
+    resolver = Resolver(facts or Facts())
+    resolver.facts.allow(["logit"])
+    model = _model(terms, resolver, options)
+    where = options.get("where")
+    given = None if where is None else resolver.selection(where).text
+    present = f"`{model.response}` in [{constant(model.value)}] or `{model.response}` not in [{constant(model.value)}]"
+    chosen = resolver.selection(present if given is None else f"({given}) and ({present})")
+    budget, steps = parse_budget(options, facts), _steps(options.get("steps"))
+    mechanism = least_noise(
+        lambda mu: NewtonSteps(model.ranges, precisions(mu, steps), CURVATURE, protection.relation.value),
+        protection.relation,
+        budget,
+    ).mechanism
+    # Here, and not when a step meets its β: by then the price would be spent.
+    require_drawable(mechanism.widest)
+    public = PublicFacts(protection.relation, protection.unit, protection.target, n, given)
+    return PlannedLogit(
+        model, str(formula), public, budget, mechanism, chosen, terms, (*protection.notes, *resolver.notes)
+    )
+
+
+def narrowed_by(mechanism: NewtonSteps) -> str | None:
+    """Return why records may not differ as much as several Newton steps allow."""
+    return _NOISY_WAY if len(mechanism.precisions) > 1 else None
+
+
+def _steps(given: object) -> int:
+    steps = USUAL_STEPS if given is None else as_int(given)
+    if steps is None or not 1 <= steps <= MOST_STEPS:
+        raise ParameterError(
+            "HG196",
+            rule=f"A logistic regression takes 1 to {MOST_STEPS} Newton steps.",
+            finding=f"Found {format_argument(given)}.",
+            remedy=f"{USUAL_STEPS} is the default; with steep effects 8 may be needed.",
+        )
+    return steps
+
+
+def _model(terms: FormulaTerms, resolver: Resolver, options: Mapping[str, Any]) -> LogitModel:
+    """Return the model, with bounds and categories of the call, else of the facts."""
+    bounds, categories = (named_columns(options.get(name), name) for name in ("bounds", "categories"))
+    value = options.get("value", 1)
+    Category.declared(terms.response, [value])
+    values = category_values(terms, resolver, categories)
+    grids = declared_grids("logit", [one for one in terms.numeric if one != terms.response], resolver, bounds)
+    named = terms.regressors(values)
+    if len(named) > MOST_FEATURES:
+        raise ParameterError(
+            "HG192",
+            rule=f"A logistic regression has at most {MOST_FEATURES} regressors.",
+            finding=f"This one has {len(named)}.",
+            remedy="Take fewer terms, or categories with fewer values.",
+        )
+    computed = {one: resolver.facts.computed(one) for one in (*grids, *values, terms.response)}
+    return LogitModel(terms.response, value, named, grids, values, computed)
+
+
+def planned_logit(formula: object, regressors: object, opened: OpenedSource, **options: Any) -> PlannedLogit:
+    """Return the plan of a logistic regression on an opened source, its columns checked; no value is read."""
+    plan = plan_logit(formula, regressors, opened.protection, opened.facts, n=opened.n, **options)
+    opened.source.check(plan.query)
+    return replace(plan, source=opened.source)
+
+
+def release_logit(
+    formula: object, regressors: object, opened: OpenedSource, *, request_id: str | None = None, **options: Any
+) -> LogitRegression:
+    """Release a logistic regression. Guarantee: (ε, δ)-differential privacy of everything in it.
+
+    Parameters
+    ----------
+    formula, regressors, **options
+        As `plan_logit`.
+    opened : OpenedSource
+        The source and its public facts.
+    request_id : str, optional
+        With a ledger: the same request under the same id is answered from its record.
+
+    Raises
+    ------
+    HedgerowError
+        Before the data are read nothing is spent; after, `SpentError` says that the price counts as spent.
+    """
+    plan = planned_logit(formula, regressors, opened, **options)
+    warn_about_delta(plan.budget.delta, opened.n, frames=4)
+    return spend(plan, opened.account(request_id))
+
+
+def drawn_logit(plan: PlannedLogit, histogram: Histogram, noise: NoiseSource) -> NewtonPath:
+    """Take the steps on these records, with noise: what each released is public."""
+    records, mechanism = LogitRecords(plan.model, histogram), plan.mechanism
+    return NewtonPath.run(
+        mechanism, lambda step, beta: mechanism.noisy(records.sums(mechanism, beta), step, beta, noise)
+    )
+
+
+def read_logit(
+    plan: PlannedLogit, path: NewtonPath, certificate: Certificate | None, source: str, date: str | None
+) -> LogitRegression:
+    """Return the fit; without a certificate it is marked simulated. Post-processing."""
+    where = plan.facts.where
+    about = FitContext(
+        plan.model,
+        plan.formula,
+        plan.mechanism,
+        plan.facts.n,
+        {
+            "source": source,
+            **plan.facts.record(),
+            "missing": "drop",
+            **({} if where is None else {"where": where}),
+            **({} if date is None else {"date": date}),
+            "method": "newton-steps",
+        },
+        (*(() if where is None else (only_where(where),)), _LISTWISE, *_rounded(plan.model)),
+        request_record(
+            plan.formula,
+            plan.terms,
+            (plan.model.grids, plan.model.categories),
+            where=where,
+            value=plan.model.value,
+        ),
+    )
+    numbers = np.array([step.numbers for step in path.steps])
+    return LogitRegression(about, numbers, plan.model.regressors, certificate)
+
+
+def _rounded(model: LogitModel) -> tuple[str, ...]:
+    """Return what is said of columns that are read on a coarse grid."""
+    return tuple(
+        f"Column {column} is rounded to {model.used[column].steps} steps between its bounds, as no step is declared."
+        for column in model.coarse
+    )

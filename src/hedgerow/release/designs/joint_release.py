@@ -1,0 +1,445 @@
+"""One call, one release: what every statistic of a call needs, as joint moments asked, drawn and read together.
+
+Statistics are smooth functions of the means of features: columns u scaled to [−1, 1], and products of their powers,
+such as u² for a variance and u·v for a covariance. Their moments are sums over the records in which all these columns
+have a value, so that covariances between the means are known too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import combinations_with_replacement
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.engines.query import Indicator, SumsQuery, ValueOnGrid, Weighted, WeightOnGrid
+from hedgerow.errors import UncertifiedError
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.columns import Category, CellLabels, Grid, Missing
+from hedgerow.facts.relation import Relation, Weights
+from hedgerow.inference.joint.functions import FunctionOfTotals, SumOfTotals, gradient
+from hedgerow.inference.joint.totals import JointTotals, SideBySide, units_behind
+from hedgerow.mechanisms.interface import Floats
+from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
+from hedgerow.mechanisms.joint_numbers import MOST_IN_BLOCK, STEPS, JointFeature, JointLayout
+from hedgerow.mechanisms.laws import Law
+from hedgerow.noise.lattice import AdditiveTable, NoiseSource
+from hedgerow.release.designs.chooser import JointChoice, choose
+from hedgerow.release.designs.design import (
+    PublicFacts,
+    complete,
+    indicator_name,
+)
+from hedgerow.release.designs.joint_choice import ABSENT, JointQuestion
+from hedgerow.resampling.counted_values import GridSums
+from hedgerow.statistics.statistic import Powers, Statistic
+
+Value = ValueOnGrid | Indicator | Weighted
+_TYPICAL = 1000.0  # records of a cell, where nothing is known of them
+# A column has 2²⁰ steps, fewer where the integers of products of powers would be longer than so many bits; and fewer by
+# some bits where their noise cannot be drawn, as at a small ε.
+_BITS, COARSER = 80, (0, 5, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class SlopesOf:
+    """The slopes of a function; those of equal functions are equal, so that a choice is made once for both."""
+
+    function: FunctionOfTotals
+
+    def __call__(self, totals: Floats) -> Floats:
+        """Return the slopes at one vector of totals."""
+        found = np.asarray(gradient(self.function, totals[None, :])[0], dtype=np.float64)
+        if np.isfinite(found).all() and found.any():
+            return found
+        # Where the function has no slope every mean counts alike.
+        return np.concatenate([[0.0], np.full(len(totals) - 1, 1.0 / totals[0])])
+
+
+@dataclass(frozen=True, slots=True)
+class JointDesign:
+    """The joint moments of some columns by cell, and the functions that are read from them.
+
+    Attributes
+    ----------
+    values : tuple of values
+        The columns, each scaled to [−1, 1] (an indicator: −1 or 1); where records are weighted each times its weight,
+        and behind them the weights themselves.
+    functions : tuple of SmoothFunction
+        What was asked, as functions of the totals (N, Σ f_1, …) of a cell.
+    by : tuple of Category
+    facts : PublicFacts
+    missing : Missing
+        What becomes of a record in which one of the values is missing.
+    powers : tuple of tuples of whole numbers
+        The features: products of powers of the columns, as for a variance, which is a function of the means of u and
+        u²; by default each column alone.
+    apart : bool
+        Whether a feature is of the records that have its own columns, whatever else they miss.
+    shares : tuple of float
+        What part of the noise precision each column gets, relative to one another; by default the same.
+    read_by : tuple of tuples of int
+        Which of the values each function reads.
+    """
+
+    values: tuple[Value, ...]
+    functions: tuple[FunctionOfTotals, ...]
+    by: tuple[Category, ...]
+    facts: PublicFacts
+    missing: Missing
+    powers: Powers = ()
+    apart: bool = False
+    shares: tuple[float, ...] = ()
+    read_by: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def layout(self) -> JointLayout:
+        """The features as the mechanism sees them: a record has all of them, or is in no cell.
+
+        Of units of several rows they are totals over rows, and the number of these rows.
+        """
+        if self.facts.limit is not None:
+            columns = tuple(JointFeature(value.size - 1) for value in self.values)
+            cells = len(CellLabels(self.by))
+            return JointLayout((*columns, JointFeature(1)), "private", cells, self.facts.limit.max_rows)
+        here = self.apart or self.missing is not Missing.DROP
+        known = self.facts.relation is Relation.REPLACE_ONE and not self.by and here
+        # A weight is never missing: where there is none it is 0.
+        absent = [self.apart and not isinstance(value, WeightOnGrid) for value in self.values]
+        features = tuple(JointFeature(value.size - 1, gone) for value, gone in zip(self.values, absent, strict=True))
+        return JointLayout(features, "public" if known else "private", len(CellLabels(self.by)))
+
+    @property
+    def read(self) -> tuple[ValueOnGrid | Indicator, ...]:
+        """The columns that are read, with that of the weights where there are some."""
+        return SumsQuery(self.values, ()).read
+
+    def grids_of(self, place: int) -> dict[str, Grid]:
+        """Return the grids of the columns that a function reads, weights left out."""
+        values = [self.values[at] for at in self.read_by[place]]
+        alone = [value.value if isinstance(value, Weighted) else value for value in values]
+        return {one.column: one.grid for one in alone if isinstance(one, ValueOnGrid)}
+
+    def scaled(self, indices: NDArray[np.int64]) -> Floats:
+        """Return the values of records, scaled to [−1, 1], from the grid indices of what is `read`."""
+        found = dict(zip(self.read, indices.T, strict=True))
+        each = [
+            value.index(found[value.weight], found[value.value]) if isinstance(value, Weighted) else found[value]
+            for value in self.values
+        ]
+        steps = np.array([value.size - 1 for value in self.values])
+        return np.asarray(2.0 * np.stack(each, axis=1) / steps - 1.0)
+
+    @property
+    def records(self) -> tuple[float, float]:
+        """The least and the most records, or rows, that a cell can have."""
+        n = math.inf if self._known_n is None else float(self._known_n)
+        if self.facts.limit is not None:
+            return 0.0, n * self.rows
+        return (n if self.layout.presence == "public" else 0.0), n
+
+    @property
+    def rows(self) -> int:
+        """How many rows a record has at most: a unit of several rows as many as count."""
+        return 1 if self.facts.limit is None else self.facts.limit.max_rows
+
+    @property
+    def asked(self) -> JointQuestion:
+        """What the release is for, in the words of the choice."""
+        layout, n = self.layout, self.facts.n
+        slopes = tuple(SlopesOf(function) for function in self.functions)
+        guess = _TYPICAL if n is None else max(1.0, n / layout.cells)
+        public = layout.presence == "public" or (layout.rows is not None and layout.cells == 1)
+        known = public and self._known_n is not None
+        shares = (*self.shares, max(self.shares)) if self.shares and layout.rows is not None else self.shares
+        return JointQuestion(layout, slopes, guess, known, self.facts.census, True, self.powers, shares)
+
+    @property
+    def _known_n(self) -> int | None:
+        return self.facts.n if self.facts.relation is Relation.REPLACE_ONE else None
+
+    def choice(self, budget: Budget, *, laws: Sequence[Law] = ()) -> JointChoice:
+        """Return the mechanism of least forecast error, with the runner-up; from public facts."""
+        return choose(self.asked, budget, self.facts.relation, laws=laws)
+
+    def query(self, mechanism: JointMoments) -> SumsQuery:
+        """Return the one question to the engine."""
+        needed = frozenset(() if self.apart else range(len(self.values)))
+        return SumsQuery(self.values, mechanism.monomials(), self.by, needed, self.facts.limit, self.missing)
+
+    def table(self, sums: GridSums, mechanism: JointMoments, source: NoiseSource) -> AdditiveTable:
+        """Return the exact sums with noise: what becomes public.
+
+        Raises
+        ------
+        SpentError
+            HG602: a value is missing in a column that was declared complete.
+        """
+        complete(sums, self.missing)
+        return mechanism.noisy(mechanism.exact(sums), source, cells=CellLabels(self.by))
+
+    def totals(self, table: AdditiveTable, mechanism: JointMoments) -> JointTotals:
+        """Return the released moments as totals and products of the features, with the noise on them."""
+        return replace(joint_totals(table, mechanism, self.asked, n=self._known_n), census=self.facts.census)
+
+
+def joint_totals(table: AdditiveTable, mechanism: JointMoments, asked: JointQuestion, *, n: int | None) -> JointTotals:
+    """Return the totals and products of features from the released numbers, with the noise that the table states."""
+    size = 1 + len(asked.features)
+    # The upper triangle by rows, as the noise of totals is listed.
+    pairs = list(combinations_with_replacement(range(size), 2))
+    read = asked.pairs()
+    wanted = [asked.moment(a, b) for a, b in read]
+    limit = mechanism.layout.rows
+    known = None if n is None or mechanism.layout.presence == "private" else float(n)
+    if limit is not None:
+        # A unit is in every cell, where it has no row perhaps; so nothing tells their number but what is public.
+        known = float(n or 1)
+    reading = mechanism.numbers.reading(wanted, table.noise_sd, n=known)
+    moments = np.zeros((len(table.values), size, size))
+    rows, columns = np.array(read).T
+    moments[:, rows, columns] = moments[:, columns, rows] = reading.values(table.values)
+    mixing = np.zeros((len(pairs), reading.mixing.shape[1]))
+    mixing[: len(read)] = reading.mixing
+    count, sums, products = moments[:, 0, 0], moments[:, 0, 1:], moments[:, 1:, 1:]
+    if limit is not None and n is None:
+        count = units_behind(sums[:, -1], products[:, -1, -1], limit, n)
+    return JointTotals(count, sums, products, mixing, table.noise_law, n, asked.powers or None, limit=limit)
+
+
+@dataclass(frozen=True, slots=True)
+class JointTable(AdditiveTable):
+    """The noisy numbers of a joint release, and the moments of its cells: one object for all its statistics."""
+
+    side: SideBySide
+
+
+@dataclass(frozen=True, slots=True)
+class JointRelease:
+    """A joint design with the mechanism that was chosen for it; its noise is set by the budget of the whole call."""
+
+    design: JointDesign
+    choice: JointChoice
+
+    @property
+    def query(self) -> SumsQuery:
+        """The one question to the engine: the same for every amount of noise."""
+        return self.design.query(self.choice.mechanism)
+
+    def mechanism(self, mu: float) -> JointMoments:
+        """Return the chosen law, basis and weights at μ; with Laplace noise at ε = √2·μ: sd 1/μ at sensitivity 1."""
+        chosen = self.choice.mechanism
+        precision = mu * math.sqrt(2.0) if chosen.law == "laplace" else mu
+        return joint_moments(chosen.noise_law, chosen.layout, chosen.weights(), precision, self.design.facts.relation)
+
+    def read(self, table: AdditiveTable) -> JointTable:
+        """Return the released numbers with the moments that they tell, computed once for all statistics."""
+        totals = self.design.totals(table, self.choice.mechanism)
+        return JointTable(
+            table.cells, table.features, table.values, table.noise_sd, table.noise_law, SideBySide((totals,))
+        )
+
+    def names(self) -> list[str]:
+        """Return each feature in the columns' own units."""
+        scaled = [_scaled(value) for value in self.design.values]
+        columns = [value.column for value in self.design.values]
+        if self.design.facts.limit is not None:
+            return [*scaled, "rows"]
+        found = []
+        for each in self.design.asked.features:
+            parts = [f"present({column})" for column, power in zip(columns, each, strict=True) if power == 0]
+            named = zip(scaled, each, strict=True)
+            parts = (parts if self.design.apart else []) + [
+                name if power == 1 else f"{name}^{power}" for name, power in named if power > 0
+            ]
+            found.append(" * ".join(parts))
+        return found
+
+
+def _scaled(value: Value) -> str:
+    """Return a column scaled to [−1, 1], in words; one that is weighted times its weight over the largest."""
+    if isinstance(value, Weighted):
+        return f"({value.weight.column} / {float(value.weight.grid.upper):.15g}) * {_scaled(value.value)}"
+    if isinstance(value, Indicator):
+        return indicator_name(value)
+    return f"(({value.column} - {value.grid.centre:.15g}) / {value.grid.half_range:.15g})"
+
+
+def joint_release(
+    statistics: Sequence[Statistic],
+    by: tuple[Category, ...],
+    facts: PublicFacts,
+    missing: Missing,
+    *,
+    budget: Budget,
+    laws: Sequence[Law],
+    shares: Sequence[float] = (),
+) -> JointRelease:
+    """Return the joint release of smooth statistics, on the finest grids whose noise fits 64-bit integers.
+
+    Shares of the noise precision are those of the statistics.
+
+    Raises
+    ------
+    UncertifiedError
+        HG401: none does.
+    """
+    for coarser in COARSER:
+        design = joint_design(statistics, by, facts, missing, coarser=coarser)
+        if len(set(shares)) > 1:
+            design = replace(design, shares=_shares_of_columns(design, shares))
+        try:
+            return JointRelease(design, design.choice(budget, laws=laws))
+        except UncertifiedError:
+            if coarser == COARSER[-1]:
+                raise
+    raise AssertionError("unreachable")
+
+
+def _shares_of_columns(design: JointDesign, shares: Sequence[float]) -> tuple[float, ...]:
+    """Return the share of each column: what the statistics that read it give it, each alike to all of its columns."""
+    found = [0.0] * len(design.values)
+    for places, share in zip(design.read_by, shares, strict=True):
+        for place in places:
+            found[place] += share / len(places)
+    # All statistics read the weights.
+    return tuple(share or 1.0 for share in found)
+
+
+def degree_of(statistics: Sequence[Statistic]) -> int:
+    """Return an upper bound on the degree of the monomials that a joint release sums; 0 where it sums columns alone.
+
+    >>> from hedgerow.statistics.variance import variance
+    >>> degree_of([variance("age", bounds=(0, 100))])
+    4
+    """
+    highest: dict[tuple[str, Fraction, Fraction], int] = {}
+    for statistic in statistics:
+        for i, (column, grid) in enumerate(statistic.grids):
+            key = column, grid.lower, grid.upper
+            highest[key] = max(highest.get(key, 1), *(power[i] for power in statistic.powers))
+    return 0 if all(map(_is_plain, statistics)) else 2 * sum(highest.values())
+
+
+def shares_release(statistics: Sequence[Statistic]) -> bool:
+    """Whether one release can tell statistics and their covariances: means, or products of few columns at a time.
+
+    >>> from hedgerow.statistics.covariance import correlation
+    >>> two = [correlation(*pair, bounds=dict.fromkeys(pair, (0, 1))) for pair in (("a", "b"), ("b", "c"), ("c", "d"))]
+    >>> shares_release(two[:2]), shares_release(two)
+    (True, False)
+    """
+    columns = {frozenset(one.columns) for one in statistics}
+    together = max(len(first | second) for first in columns for second in columns)
+    return len(columns) == 1 or together <= MOST_IN_BLOCK or all(map(_is_plain, statistics))
+
+
+def _is_plain(statistic: Statistic) -> bool:
+    return all(sum(power) == 1 for power in statistic.powers)
+
+
+def _values(statistics: Sequence[Statistic], coarser: int) -> list[tuple[ValueOnGrid | Indicator, ...]]:
+    """Return the columns of each statistic on the grids of the release, or whether one has a value.
+
+    Statistics of the same columns share grids. Those of products of powers also share them where they share a column;
+    beside them a mean of other columns keeps its fine grid.
+    """
+    alike: dict[frozenset[str], list[Statistic]] = {}
+    for one in statistics:
+        alike.setdefault(frozenset(one.columns), []).append(one)
+    degrees = {columns: degree_of(those) for columns, those in alike.items()}
+    found = []
+    for one in statistics:
+        own = frozenset(one.columns)
+        values: list[ValueOnGrid | Indicator] = [one.counted] if isinstance(one.counted, Indicator) else []
+        for column, grid in one.grids:
+            degree = max(
+                other for columns, other in degrees.items() if columns == own or (degrees[own] and column in columns)
+            )
+            bits = min(STEPS.bit_length() - 1, _BITS // max(degree, 1)) - coarser
+            kept = grid.declared and ((not degree and not coarser) or grid.steps <= 2**bits)
+            usual = grid if kept else Grid(grid.lower, grid.upper, 2**bits, declared=False)
+            values.append(ValueOnGrid(column, usual))
+        found.append(tuple(values))
+    return found
+
+
+def joint_design(
+    statistics: Sequence[Statistic],
+    by: tuple[Category, ...],
+    facts: PublicFacts,
+    missing: Missing,
+    *,
+    coarser: int = 0,
+) -> JointDesign:
+    """Return the joint release of smooth statistics: each feature once, however many of them need it.
+
+    Columns are on grids of so many bits less than usual, `coarser`.
+    """
+    if missing is Missing.MIDPOINT:
+        statistics = [one.with_midpoint() for one in statistics]
+    of_each = _values(statistics, coarser)
+    places = {value: place for place, value in enumerate(dict.fromkeys(one for own in of_each for one in own))}
+    values = _weighted(list(places), facts.weights, coarser)
+    read_by = tuple(tuple(places[value] for value in own) for own in of_each)
+    # Where records with some of the columns count, a mean is over those that have its own: their number is a feature.
+    apart = missing is Missing.DROP and len({frozenset(one.columns) for one in statistics}) > 1
+    read = [
+        {power: power for power in one.powers} | ({(): (0,) * len(own)} if apart and (own or facts.weights) else {})
+        for one, own in zip(statistics, of_each, strict=True)
+    ]
+    absent = ABSENT if apart else 0
+    whole = [
+        {name: _whole(power, own, len(places), absent) for name, power in named.items()}
+        for own, named in zip(read_by, read, strict=True)
+    ]
+    if facts.weights is not None:
+        # Behind the columns stands the weight, and of each statistic the weights of the records that have its columns.
+        whole = [
+            {name: (*power, absent) for name, power in named.items()}
+            | {_WEIGHT: (*_whole((0,) * len(own), own, len(places), absent), 1)}
+            for own, named in zip(read_by, whole, strict=True)
+        ]
+    # Columns first, in order: the place of a column alone is that of its value.
+    listed = dict.fromkeys(power for named in whole for power in named.values())
+    powers = tuple(sorted(listed, key=lambda power: (sum(power), tuple(-p for p in power))))
+    at = {power: place for place, power in enumerate(powers, start=1)}
+    # Of units the number of rows stands behind the totals of columns.
+    base = {} if facts.limit is None else {(): len(values) + 1}
+    found = [{name: at[power] for name, power in named.items()} | base for named in whole]
+    functions = [one.of_moments(own) for one, own in zip(statistics, found, strict=True)]
+    if facts.weights is not None:
+        most = float(facts.weights.most)
+        functions = [one.weighted(own[_WEIGHT], most) for one, own in zip(functions, found, strict=True)]
+    plain = all(map(_is_plain, statistics))
+    design = JointDesign(values, (), by, facts, missing, () if plain and not apart else powers, apart, (), read_by)
+    limited = (one.of_records(*design.records) if isinstance(one, SumOfTotals) else one for one in functions)
+    return replace(design, functions=tuple(limited))
+
+
+_WEIGHT = (ABSENT,)  # stands for the weight among the powers of a statistic's columns
+
+
+def _weighted(values: Sequence[ValueOnGrid | Indicator], weights: Weights | None, coarser: int) -> tuple[Value, ...]:
+    """Return the values, each times its weight where records are weighted, with the weights behind them."""
+    if weights is None:
+        return tuple(values)
+    weight, found = WeightOnGrid(weights.column, weights.grid(coarser=coarser)), list[Value]()
+    for value in values:
+        if isinstance(value, ValueOnGrid) and value.grid.steps > STEPS:
+            # The square of a product of both is to fit the integers.
+            value = replace(value, grid=Grid(value.grid.lower, value.grid.upper, STEPS, declared=False))
+        found.append(Weighted(value, weight))
+    return (*found, weight)
+
+
+def _whole(power: tuple[int, ...], own: Sequence[int], columns: int, absent: int) -> tuple[int, ...]:
+    """Return the powers of a statistic's own columns among all columns of the release."""
+    found = [absent] * columns
+    for at, degree in zip(own, power, strict=True):
+        found[at] = max(found[at], 0) + degree
+    return tuple(found)

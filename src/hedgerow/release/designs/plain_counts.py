@@ -1,0 +1,173 @@
+"""Counts and proportions: disjoint cells counted once, with geometric, discrete Gaussian or averaged noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from hedgerow.engines.query import Indicator, Query
+from hedgerow.errors import ParameterError
+from hedgerow.facts.columns import Category, Missing
+from hedgerow.facts.relation import Relation
+from hedgerow.inference.estimates_of_cells import Cells, Subject
+from hedgerow.inference.joint.arithmetic import COUNT, DIFFERENT, EQUAL, counted_cells, function_of
+from hedgerow.inference.joint.functions import MeanOfTotals, SumOfTotals
+from hedgerow.inference.means_and_counts import SMALL_COUNT, NumbersWithErrors
+from hedgerow.inference.region import ScoreRegion
+from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts, Counts, GaussianCounts, GeometricCounts
+from hedgerow.noise.lattice import AdditiveTable, NoiseSource
+from hedgerow.release.cells.shape import TableShape
+from hedgerow.release.cells.table_cells import TableCells
+from hedgerow.release.designs.design import (
+    NOT_RELIABLE,
+    Design,
+    NoiseLaw,
+    PublicFacts,
+    Recorded,
+    complete,
+    covers,
+    indicator_name,
+)
+from hedgerow.release.designs.guess import EQUAL_CELLS, GuessedReading, SupposedCell, average_reading
+from hedgerow.resampling.counted_values import Histogram
+from hedgerow.statistics.statistic import Statistic
+
+
+@dataclass(frozen=True, slots=True)
+class CountsDesign(Design[Counts, AdditiveTable]):
+    """A count or a proportion of each cell by plain noise on integer counts.
+
+    A proportion whose denominator is private counts two disjoint classes a cell, those equal to the value and those
+    that are not; one record lies in one of them, so the denominator costs nothing extra.
+    """
+
+    drawn_by = Counts
+    statistic: Statistic
+    by: tuple[Category, ...]
+    facts: PublicFacts
+    missing: Missing
+    law: NoiseLaw
+    reason: str
+    draws: int = 1
+
+    def __post_init__(self) -> None:
+        if self.missing is Missing.MIDPOINT and not self.statistic.takes_midpoint:
+            raise ParameterError(
+                "HG114",
+                rule='`missing="midpoint"` is for numbers between bounds; a category has no midpoint.',
+                finding=f"It was given with a proportion of {self.statistic.column!r}.",
+                remedy='Release proportions with missing="drop".',
+            )
+
+    @classmethod
+    def recorded(cls, about: Recorded, part: Counts) -> Sequence[Self]:
+        """Return the design of the one statistic that plain noise on counts tells."""
+        (statistic,), (law,) = about.statistics, part.methods
+        made = cls(statistic, about.by, about.facts, about.missing, law, "")  # type: ignore[arg-type]  # laws are named as methods
+        return (made,) if part.cells == made.query.cells * len(made.features) else ()
+
+    @property
+    def method(self) -> str:
+        """``"geometric"``, ``"gaussian"`` or ``"averaged-laplace"``."""
+        return self.law
+
+    @property
+    def query(self) -> Query:
+        """Count records, or records that equal the value and those that do not."""
+        return Query(self.statistic.counted, self.by)
+
+    @property
+    def denominator_is_public(self) -> bool:
+        """Whether every record is known to be present in the one cell, so that n divides."""
+        return self.facts.relation is Relation.REPLACE_ONE and not self.by and self.missing is Missing.DECLARED_COMPLETE
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """What is counted in each cell."""
+        if self.statistic.is_count:
+            return (COUNT,)
+        return (EQUAL,) if self.denominator_is_public else (EQUAL, DIFFERENT)
+
+    @property
+    def function(self) -> MeanOfTotals | SumOfTotals:
+        """What is read from the totals of the counts (`hedgerow.inference.joint.arithmetic`)."""
+        return function_of(self.features, self.facts.n)
+
+    @property
+    def joint_features(self) -> dict[str, Any]:
+        """The features of these totals, as plain JSON data, and what is counted."""
+        value = self.query.value
+        names = [indicator_name(value)] if isinstance(value, Indicator) else []
+        return {"features": names, "powers": [[1] for _ in names], "counted": list(self.features)}
+
+    def mechanism(self, mu: float) -> Counts:
+        """Return the mechanism with noise of sd (L2 sensitivity)/μ."""
+        cells = self.query.cells * len(self.features)
+        touched = min(cells, 2) if self.facts.relation is Relation.REPLACE_ONE else 1
+        sd = math.sqrt(touched) / mu
+        if self.law == "averaged-laplace":
+            return AveragedLaplaceCounts(sd / math.sqrt(2.0 * self.draws), self.draws, cells)
+        return GaussianCounts(sd, cells) if self.law == "gaussian" else GeometricCounts(sd / math.sqrt(2.0), cells)
+
+    def noise_sd(self, mechanism: Counts) -> float:
+        """Return the noise on each count."""
+        return mechanism.noise_sd
+
+    def expected(self, mechanism: Counts, supposed: SupposedCell) -> Sequence[GuessedReading]:
+        """Return the expected errors of a count, or of a proportion for each share that may be the worst."""
+        records, found = supposed.records, list[GuessedReading]()
+        counted, guess = self.statistic.is_count, supposed.of(next(iter(self.statistic.columns), None))
+        spread, law = np.full(len(self.features), mechanism.noise_sd), mechanism.noise_law.name
+        for share in [1.0] if counted else guess.shares():
+            every = {COUNT: records, EQUAL: records * share, DIFFERENT: records * (1.0 - share)}
+            totals = {name: every[name] for name in self.features}
+            reading = average_reading(self.estimates, totals, spread, law, level=supposed.level)
+            said = EQUAL_CELLS if counted else guess.share_in_words(share)
+            found.append(GuessedReading(reading, said, records if counted else share))
+        return found
+
+    def added_up(self, mechanism: Counts) -> tuple[str, ...]:
+        """Return what is added up in each cell."""
+        return self.features
+
+    def table(self, histogram: Histogram, mechanism: Counts, source: NoiseSource) -> AdditiveTable:
+        """Count, and add an integer to each count."""
+        if self.statistic.is_count:
+            sums = (histogram.cell_sums() + histogram.missing)[:, None]
+        else:
+            complete(histogram, self.missing)
+            equal = histogram.cell_sums(histogram.index)
+            sums = np.stack([equal, histogram.cell_sums() - equal], axis=1)[:, : len(self.features)]
+        return mechanism.noisy(sums, source, cells=self.query.labels, features=self.features)
+
+    def _counted(self, table: AdditiveTable) -> tuple[NumbersWithErrors, ScoreRegion]:
+        read, column = counted_cells(table, n=self.facts.n, census=self.facts.census, method=self.method)
+        return read, ScoreRegion(read.test, column)
+
+    def table_cells(self, table: AdditiveTable) -> TableCells:
+        """Return the numbers of a table of counts, as they were drawn."""
+        cells, facts = self.estimates(table), self.facts
+        test = self._counted(table)[0].test
+        return TableCells.of_scores(TableShape.of(self.by), cells, test, n=facts.n, census=facts.census, counted=True)
+
+    def table_noise(self, mechanism: Counts) -> tuple[float, float]:
+        """Return the noise on a count of a table; no second moment is drawn."""
+        return float(np.max(np.asarray(mechanism.table_spread(self.features), dtype=np.float64))), 0.0
+
+    def estimates(self, table: AdditiveTable) -> Cells:
+        """Return one estimate per cell."""
+        counted, (read, region) = self.statistic.is_count, self._counted(table)
+        subject = Subject(
+            self.statistic.name,
+            self.statistic.column,
+            self.method,
+            covers(self.statistic, self.facts),
+            SMALL_COUNT if counted else NOT_RELIABLE,
+        )
+        known = counted | read.reliable
+        sampling, privacy = (np.where(known, part, math.nan) for part in (read.sampling_error, read.privacy_error))
+        return Cells.plain(subject, table.cells, read.value, (sampling, privacy), region, reliable=read.reliable)

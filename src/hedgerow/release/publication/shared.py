@@ -1,0 +1,195 @@
+"""What a release and a table have in common: estimates with public facts and a price, and the ways to hand them on.
+
+Converts columns to polars, pandas or pyarrow, whichever the caller has; all of them are optional.
+"""
+
+from __future__ import annotations
+
+import importlib
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from hedgerow.errors import ParameterError
+from hedgerow.inference.estimate import Estimate
+from hedgerow.release.publication.formats import Published, write
+from hedgerow.release.receipt import Receivable
+
+BACKENDS = {"polars": "DataFrame", "pandas": "DataFrame", "pyarrow": "table"}
+
+
+def build_frame(columns: dict[str, list[Any]], backend: str | None) -> Any:
+    """Return the columns as a frame of `backend`, or of the first library that is installed.
+
+    Raises
+    ------
+    ParameterError
+        HG208: the library is not known or not installed.
+    """
+    for name in (backend,) if backend is not None else BACKENDS:
+        if name not in BACKENDS:
+            raise _no_frame(f"Found backend {name!r}.")
+        try:
+            library = importlib.import_module(name)
+        except ImportError:
+            continue
+        # Categories of one column may differ in type between groups; frames want one type a column.
+        return getattr(library, BACKENDS[name])({key: _of_one_type(column) for key, column in columns.items()})
+    raise _no_frame("None of them is installed." if backend is None else f"{backend} is not installed.")
+
+
+def _of_one_type(column: list[Any]) -> list[Any]:
+    kinds = {type(value) for value in column if value is not None}
+    if kinds <= {int, float} or len(kinds) <= 1:
+        return column
+    return [None if value is None else str(value) for value in column]
+
+
+def _no_frame(finding: str) -> ParameterError:
+    return ParameterError(
+        "HG208",
+        rule="A data frame needs polars, pandas or pyarrow.",
+        finding=finding,
+        remedy="Install one of them, or use .to_dict(), which needs none.",
+    )
+
+
+REPLAYED = "Answered from the ledger's record of this request: nothing was spent, and no new noise was drawn."
+SIMULATED = "SIMULATED: seeded noise, not private, no certificate"
+_FACTS = ("source", "relation", "unit", "target", "n", "missing")
+
+
+def hidden_cells(estimates: Iterable[Estimate]) -> list[str]:
+    """Return a sentence about cells that the noise hides: a misspelt category looks like that. From released numbers.
+
+    >>> hidden_cells([])
+    []
+    """
+    cells = list(dict.fromkeys(one.cell_in_words() for one in estimates if one.cell and not one.reliable))
+    if not cells:
+        return []
+    named = "; ".join(cells[:3]) + f"; and {len(cells) - 3:,} more" * (len(cells) > 3)
+    return [
+        f"So few records, or none, are in {named} that noise hides them. If you expected more, check the codes of the "
+        "categories: one that no record has costs as much as any other."
+    ]
+
+
+class PriceRecord(Protocol):
+    """What a result states of its price: a `Certificate` under dp; a statement that cannot be re-priced elsewhere."""
+
+    @property
+    def epsilon(self) -> float:
+        """ε, as it is stated."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        ...
+
+    def to_json(self) -> str:
+        """Return JSON text."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
+class Result(Receivable, Sequence[Estimate]):
+    """What left the data, with what was asked of what, and its price.
+
+    Attributes
+    ----------
+    certificate : PriceRecord or None
+        None for a simulated result, which is never certified.
+    source, relation, unit, target, missing : str
+        What was asked of what; public.
+    n : int or None
+        The number of records, under replace-one.
+    where : str or None
+        Which records count, as it was asked; None for all. Under replace-one `n` is the number of all records.
+    weights : mapping or None
+        How much each record counts: the column of weights and the largest; None: all alike.
+    derived : mapping
+        The expressions of the columns that were computed, by their names.
+    date : str or None
+        When the noise was drawn: the date in UTC, ISO 8601. None of a simulated result, and of a record without one.
+    about : mapping
+        Who publishes it for which use, as the facts say; see `hedgerow publish`.
+    backend : str or None
+        The caller's own frame library.
+    ledger_head : str or None
+        The head of the ledger after this result, where there is one: printed on a report, it dates the ledger.
+    unrecorded : bool
+        Whether the ledger holds the price alone, since this result could not be written there (HG606).
+    replayed : bool
+        Whether the ledger's record of the same request answered, at no further price; said here, and in no record.
+    """
+
+    certificate: PriceRecord | None
+    source: str
+    relation: str
+    unit: str
+    target: str
+    n: int | None
+    missing: str
+    where: str | None = None
+    weights: Mapping[str, Any] | None = None
+    derived: Mapping[str, str] = field(default_factory=dict)
+    date: str | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
+    backend: str | None = None
+    ledger_head: str | None = None
+    unrecorded: bool = False
+    replayed: bool = False
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the noise was seeded, so that nothing is certified."""
+        return self.certificate is None
+
+    @abstractmethod
+    def price(self) -> str:
+        """Return the price in a line; or that the result is simulated."""
+
+    @abstractmethod
+    def publication(self, title: str | None = None, *, level: float = 0.95) -> Published:
+        """Return what the formats read, with intervals at `level`."""
+
+    @abstractmethod
+    def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
+        """Return the estimates as columns of equal length: statistic, groups, numbers, interval, notes."""
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """Return a data frame in the caller's own library, else the first installed of polars, pandas, pyarrow.
+
+        Raises
+        ------
+        ParameterError
+            HG208: none is installed; `to_dict` needs none.
+        """
+        return build_frame(self.to_columns(), backend or self.backend)
+
+    def to_csv(self, path: str | Path, *, level: float = 0.95) -> None:
+        """Write a line a number (HG118 where it cannot be written).
+
+        Texts that a spreadsheet would run as a formula get an apostrophe in front.
+        """
+        from hedgerow.release.publication.formats import csv
+
+        csv.write(self.publication(level=level), path)
+
+    def write(self, path: str | Path, *, level: float = 0.95, title: str | None = None) -> None:
+        """Write the result in the format that the path ends with (HG118): CSV, JSON and others."""
+        write(self.publication(title, level=level), path)
+
+    def _facts(self, notes: Sequence[str], methods: dict[str, str]) -> dict[str, Any]:
+        """Return the record's part about the whole: what was asked of what, and how."""
+        facts = {name: getattr(self, name) for name in _FACTS}
+        facts |= {} if self.where is None else {"where": self.where}
+        facts |= {} if self.weights is None else {"weights": dict(self.weights)}
+        facts |= {"derived": dict(self.derived)} if self.derived else {}
+        facts |= {} if self.date is None else {"date": self.date}
+        facts |= {"about": dict(self.about)} if self.about else {}
+        facts |= {"methods": methods, "notes": list(notes)}
+        return facts | {"simulated": True} if self.simulated else facts

@@ -1,0 +1,161 @@
+"""The form in which data enter: the number of records of each grid value in each cell.
+
+Records with the same q are exchangeable, so a histogram is all that an additive statistic, or a bootstrap of one,
+can use; whatever n is, the work after it is O(distinct values) (private_bootstrap.md §1).
+
+The other shape in which data enter: exact sums of monomials of grid integers, cell by cell.
+
+Moments of several columns need no joint histogram, which would have nearly one entry for each record: the sums of
+products are enough. They are integers, so they depend neither on the order of records nor on the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Counts of records by (cell, grid index).
+
+    Attributes
+    ----------
+    cell, index, count : int64 arrays of one length
+        ``count[i]`` > 0 records lie in cell ``cell[i]`` at grid index t = ``index[i]``; sorted by cell, then index.
+    missing : int64 array, one entry per cell
+        Records of the cell whose value is missing.
+    outside : int
+        Records that belong to no declared cell.
+
+    Examples
+    --------
+    >>> h = Histogram.from_triplets(np.array([1, 0, 1]), np.array([2, 0, -1]), np.array([3, 4, 5]), cells=2)
+    >>> h.count.tolist(), h.missing.tolist(), h.total()
+    ([4, 3], [0, 5], 12)
+    """
+
+    cell: Integers
+    index: Integers
+    count: Integers
+    missing: Integers
+    outside: int
+
+    @classmethod
+    def from_triplets(cls, cell: Integers, index: Integers, count: Integers, *, cells: int) -> Histogram:
+        """Build from what a GROUP BY returns: cell −1 is no declared cell, index −1 is a missing value."""
+        cell, index, count = (np.asarray(part, dtype=np.int64) for part in (cell, index, count))
+        inside = cell >= 0
+        gone = inside & (index < 0)
+        kept = inside & (index >= 0)
+        missing = np.zeros(cells, dtype=np.int64)
+        np.add.at(missing, cell[gone], count[gone])
+        order = np.lexsort((index[kept], cell[kept]))
+        return cls(cell[kept][order], index[kept][order], count[kept][order], missing, int(count[~inside].sum()))
+
+    @property
+    def cells(self) -> int:
+        """How many cells were declared, empty ones included."""
+        return len(self.missing)
+
+    def total(self) -> int:
+        """Return the number of all records: counted, missing, and outside every cell."""
+        return int(self.count.sum()) + int(self.missing.sum()) + self.outside
+
+    def filled(self, index: int) -> Histogram:
+        """Return the histogram in which every missing value counts as grid index `index` (a declared constant)."""
+        cells = np.flatnonzero(self.missing)
+        return Histogram.merged(
+            np.concatenate([self.cell, cells]),
+            np.concatenate([self.index, np.full(len(cells), index, dtype=np.int64)]),
+            np.concatenate([self.count, self.missing[cells]]),
+            missing=np.zeros_like(self.missing),
+            outside=self.outside,
+        )
+
+    @classmethod
+    def merged(cls, cell: Integers, index: Integers, count: Integers, *, missing: Integers, outside: int) -> Histogram:
+        """Build from entries in any order, adding up those of the same place."""
+        order = np.lexsort((index, cell))
+        cell, index, count = cell[order], index[order], count[order]
+        first = np.ones(len(cell), dtype=bool)
+        first[1:] = (np.diff(cell) != 0) | (np.diff(index) != 0)
+        starts = np.flatnonzero(first)
+        added = np.add.reduceat(count, starts) if len(starts) else count
+        return cls(cell[starts], index[starts], added, missing, outside)
+
+    def cell_sums(self, weight: Integers | None = None) -> Integers:
+        """Return Σ count·weight in each cell, in exact integers.
+
+        `weight` has one entry per row of the histogram; None counts records. Where int64 could overflow, Python's own
+        integers do the sum (an object array), so that no total can wrap.
+        """
+        values = np.ones(len(self.count), dtype=np.int64) if weight is None else weight
+        records = int(self.count.sum())
+        largest = max((abs(int(extreme)) for extreme in (values.max(initial=0), values.min(initial=0))), default=0)
+        if records * largest < 2**62:
+            sums = np.zeros(self.cells, dtype=np.int64)
+            np.add.at(sums, self.cell, self.count * values.astype(np.int64))
+            return sums
+        wide = np.zeros(self.cells, dtype=object)
+        np.add.at(wide, self.cell, self.count.astype(object) * values.astype(object))
+        return wide
+
+
+Monomial = tuple[tuple[int, int], ...]
+"""Values with their powers, in order: ((0, 1), (2, 1)) is t_0·t_2, added up over records where both are present. A
+power of 0 asks for presence alone; () counts the records."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GridSums:
+    """Sums of monomials over the records of each cell.
+
+    Attributes
+    ----------
+    sums : mapping
+        Monomial → exact integers, an object array with one entry per cell.
+    missing : int64 array, one entry per cell
+        Records of the cell that count nowhere, because a value that every record needs is missing.
+    outside : int
+        Records that belong to no declared cell.
+
+    Examples
+    --------
+    >>> sums = GridSums.from_rows([(0, 3, 3, 7), (-1, 2, 0, 0)], [(), ((0, 1),)], cells=2)
+    >>> sums.sums[((0, 1),)].tolist(), sums.missing.tolist(), sums.outside
+    ([7, 0], [0, 0], 2)
+    """
+
+    sums: Mapping[Monomial, NDArray[np.object_]]
+    missing: NDArray[np.int64]
+    outside: int
+
+    @classmethod
+    def from_rows(cls, rows: list[tuple[Any, ...]], monomials: list[Monomial], *, cells: int) -> GridSums:
+        """Build from (cell, records, a sum for each monomial), the first of them (); cell −1 is no declared cell."""
+        # Without branches: which lines run must not depend on the cells that occur.
+        found = np.array([[int(number) for number in row] for row in rows], dtype=object)
+        found = found.reshape(len(rows), 2 + len(monomials))
+        cell = found[:, 0].astype(np.int64)
+        inside = cell >= 0
+        sums, missing = np.zeros((cells, len(monomials)), dtype=object), np.zeros(cells, dtype=np.int64)
+        sums[cell[inside]] = found[inside, 2:]
+        missing[cell[inside]] = (found[inside, 1] - found[inside, 2]).astype(np.int64)
+        outside = int(found[~inside, 1].sum())
+        return cls({monomial: sums[:, place] for place, monomial in enumerate(monomials)}, missing, outside)
+
+    @property
+    def cells(self) -> int:
+        """How many cells were declared, empty ones included."""
+        return len(self.missing)
+
+    def total(self) -> int:
+        """Return the number of records, whatever became of them."""
+        return int(sum(self.sums[()])) + int(self.missing.sum()) + self.outside

@@ -1,1 +1,0 @@
-"""Tables under bootstrap differential privacy, which is not differential privacy."""

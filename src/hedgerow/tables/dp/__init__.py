@@ -1,1 +1,0 @@
-"""Tables under differential privacy."""

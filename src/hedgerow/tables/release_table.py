@@ -1,0 +1,253 @@
+"""A table under differential privacy: planned and priced from public facts, drawn, read, recorded.
+
+The one price is that of `hedgerow.release`: the same plan, mechanism, certificate, ledger and order of spending as any
+release. What is new is how it is read: as arrays, with totals.
+
+Which guarantee a table is released under: chosen by name, and only by name.
+
+A table under differential privacy, written again from its record.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hedgerow.clock import today
+from hedgerow.engines.source import ColumnSource, Source
+from hedgerow.errors import HedgerowError, ParameterError, VerificationError
+from hedgerow.facts.validation import format_argument
+from hedgerow.mechanisms.certificate import Certificate
+from hedgerow.noise.lattice import AdditiveTable, NoiseSource
+from hedgerow.release.bootstrap_dp.bootstrap_plan import check_guarantee
+from hedgerow.release.cells.margins import ConsistentTable
+from hedgerow.release.execute import certificate_of, draw_tables, read_histograms
+from hedgerow.release.opened import OpenedSource
+from hedgerow.release.receipt import receipts
+from hedgerow.release.record.asked_and_drawn import plan_of, request_of, request_record, table_record, tables_of
+from hedgerow.release.record.kind import Record, RecordKind, Rewritten
+from hedgerow.release.result import recorded_estimate
+from hedgerow.release.rewritten import OF_THE_CUSTODIAN, certified_by, level_of
+from hedgerow.release.spend import spend
+from hedgerow.statistics.statistic import StatisticRequest
+from hedgerow.tables.bootstrap_table import bootstrap_table
+from hedgerow.tables.protected import ProtectedTable
+from hedgerow.tables.table_options import TableChoice, choose, choose_by_cell
+
+
+def protected_table(
+    asked: StatisticRequest,
+    opened: OpenedSource,
+    *,
+    margins: bool = False,
+    request_id: str | None = None,
+    **options: Any,
+) -> ProtectedTable:
+    """Release a table of counts or totals. Guarantee: (ε, δ)-differential privacy of everything in it.
+
+    Parameters
+    ----------
+    asked : statistic
+        `hg.sum` or `hg.count`.
+    opened : OpenedSource
+        The source and its public facts.
+    margins : bool
+        Add consistent totals, at no further price.
+    request_id : str, optional
+        With a ledger: the same request under the same id is answered from its record.
+    **options
+        As `hedgerow.tables.table_options.choose`; with ``cell_bounds``, bounds that differ from cell to cell, as
+        `hedgerow.tables.table_options.choose_by_cell`.
+
+    Raises
+    ------
+    HedgerowError
+        Before the data are read nothing is spent; after, `SpentError` says that the price counts as spent.
+    """
+    choosing = choose if options.get("cell_bounds") is None else choose_by_cell
+    given = {name: value for name, value in options.items() if name != "cell_bounds" or value is not None}
+    choice = choosing(asked, opened.protection, opened.facts, n=opened.n, **given)
+    table = spend(_TableProduct(choice, certificate_of(choice.plan), opened), opened.account(request_id))
+    return table.with_margins() if margins else table
+
+
+@dataclass(frozen=True, slots=True)
+class _TableProduct:
+    """A table as what spends."""
+
+    choice: TableChoice
+    price: Certificate
+    opened: OpenedSource
+
+    @property
+    def request(self) -> dict[str, Any]:
+        return self.choice.public_record()
+
+    def reading(self) -> AbstractContextManager[ColumnSource]:
+        return self.opened.source.reading(self.choice.plan.sent())
+
+    def draw(self, source: ColumnSource, noise: NoiseSource) -> AdditiveTable:
+        return _drawn(self.choice, source, noise)
+
+    def read(self, noisy: AdditiveTable) -> ProtectedTable:
+        return self._dated(noisy, today())
+
+    def write(self, result: ProtectedTable) -> str:
+        return json.dumps(kept_record(result), ensure_ascii=False, allow_nan=False)
+
+    def from_record(self, text: str) -> ProtectedTable:
+        noisy, date, choice, price = _from_text(self.choice, text)
+        return replace(self, choice=choice, price=price)._dated(noisy, date)
+
+    def _dated(self, noisy: AdditiveTable, date: str | None) -> ProtectedTable:
+        table = read_table(self.choice, noisy, self.price, source=self.opened.source.name)
+        about = {} if self.opened.facts is None else dict(self.opened.facts.about)
+        return replace(table, date=date, about=about, backend=self.opened.backend)
+
+
+def read_table(
+    choice: TableChoice, drawn: AdditiveTable, certificate: Certificate | None, *, source: str
+) -> ProtectedTable:
+    """Return what was drawn as a table; without a certificate it is marked simulated. Post-processing."""
+    plan, facts = choice.plan, choice.plan.facts
+    (item,) = plan.items
+    design, cells = choice.design, choice.design.table_cells(drawn)
+    exhaustive = facts.n is not None and facts.limit is None and all(axis.other for axis in plan.request.by)
+    return ProtectedTable(
+        table=ConsistentTable(cells),
+        guarantee="dp",
+        option=choice.option,
+        reason=choice.reason,
+        certificate=certificate,
+        source=source,
+        relation=str(facts.relation),
+        unit=str(facts.unit),
+        target=str(facts.target),
+        n=facts.n,
+        missing=str(plan.request.missing),
+        where=plan.request.where,
+        derived=plan.request.derived,
+        remarks=plan.notes() if design.table_remark is None else (design.table_remark, *plan.notes()),
+        unit_value=design.unit_value,
+        mechanism=None if certificate is None else item.mechanism,
+        known_total=float(facts.n) if exhaustive and facts.n is not None and cells.counted else None,
+        request=request_record(plan.request, facts.n),
+        noisy=(table_record(drawn),),
+    )
+
+
+def _drawn(choice: TableChoice, source: Source, noise: NoiseSource) -> AdditiveTable:
+    (drawn,) = draw_tables(choice.plan, read_histograms(choice.plan, source), noise)
+    if drawn is None:
+        raise TypeError("a table has groups, so something is drawn")
+    return drawn
+
+
+def kept_record(table: ProtectedTable) -> dict[str, Any]:
+    """Return what the ledger keeps: what was asked and the noisy numbers, from which the rest follows; the price."""
+    about = {name: getattr(table, name) for name in ("source", "relation", "unit", "n", "target", "where", "date")}
+    derived = {"derived": dict(table.derived)} if table.derived else {}
+    head = {"release": {**about, **derived, "methods": {table.method: table.reason}}}
+    return {**head, "table": {"guarantee": "dp", "option": table.option}, **table.determining()}
+
+
+def _from_text(choice: TableChoice, text: str) -> tuple[AdditiveTable, str | None, TableChoice, Certificate]:
+    """Return what a ledger kept, by the plan and the price that it was drawn at (HG502 where it holds another thing).
+
+    An earlier version may have planned the same request in another way.
+    """
+    try:
+        record = json.loads(text)
+        if "request" not in record:
+            # Before what was asked was on record, there were the noisy numbers alone.
+            request = request_record(choice.plan.request, choice.plan.facts.n)
+            record |= {"request": request, "noisy": [record["noisy"]]}
+        certificate = Certificate.from_dict(record["certificate"])
+        plan = plan_of(record, certificate, request_of(record))
+        (drawn,) = tables_of(record, plan)
+        if drawn is None:
+            raise ValueError
+        return drawn, record["release"].get("date"), replace(choice, plan=plan), certificate
+    except (KeyError, TypeError, ValueError, AttributeError, HedgerowError):
+        raise VerificationError(
+            "HG502",
+            rule="A table is read back from the record that it left in the ledger.",
+            finding="This is no such record.",
+            remedy="Give the request another id, at its price.",
+        ) from None
+
+
+def release_table(
+    asked: StatisticRequest, opened: OpenedSource, *, guarantee: object = "dp", **options: Any
+) -> ProtectedTable:
+    """Return the table released under the guarantee that was named.
+
+    Raises
+    ------
+    ParameterError
+        HG127 a `part` under dp; HG154: there is no guarantee of that name.
+    HedgerowError
+        As `protected_table`.
+    """
+    if guarantee == "dp":
+        if options.pop("part", None) is not None:
+            raise ParameterError(
+                "HG127",
+                rule="`part` of a larger table is for bootstrap-dp, where parts share one price.",
+                finding="Found it under dp.",
+                remedy="Leave `part` out: under dp the prices of parts add up in the ledger.",
+            )
+        return protected_table(asked, opened, **options)
+    if options.get("cell_bounds") is not None and guarantee == "bootstrap-dp":
+        raise ParameterError(
+            "HG155",
+            rule="Bounds by cell are for totals under dp: bootstrap-dp scales its noise to the data themselves.",
+            finding=f"Found guarantee={format_argument(guarantee)}.",
+            remedy="Leave `cell_bounds` out.",
+        )
+    options.pop("cell_bounds", None)
+    return bootstrap_table(asked, opened, guarantee=check_guarantee(guarantee), **options)
+
+
+def rewritten_table(record: Record, certificate: Certificate) -> Rewritten:
+    """Return the record as a table, or what a ledger keeps of one, is written from what was asked and drawn."""
+    if record["table"]["guarantee"] != "dp":
+        raise ValueError("a certificate prices no other guarantee")
+    if "request" not in record:
+        return _earlier(record)
+    about, plan = record["release"], plan_of(record, certificate, request_of(record))
+    (drawn,) = tables_of(record, plan)
+    if drawn is None:
+        raise ValueError("a table has groups, so something is drawn")
+    ((_, reason),) = about["methods"].items()
+    choice = TableChoice(plan, record["table"]["option"], reason)
+    choice = replace(choice, option=choice.design.sensitivity or choice.option)
+    table = read_table(choice, drawn, certificate, source=about["source"])
+    own = [note for note in about.get("notes", ()) if note in receipts()]
+    told = {"remarks": (*table.remarks, *own), "date": about.get("date"), "about": about.get("about", {})}
+    table = replace(table, **told).after(record["steps"])
+    written = table.to_dict(level_of(record)) if "estimates" in record else kept_record(table)
+    unchecked = (*OF_THE_CUSTODIAN, "release.methods.*")
+    return Rewritten(written, unchecked, certified=certified_by(plan), narrowed=plan.narrowed())
+
+
+def _earlier(record: Record) -> Rewritten:
+    """Return a record of an earlier version, which holds no more of what was drawn than the estimates."""
+    level = level_of(record) if "estimates" in record else 0.95
+
+    def again(entries: list[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+        return (recorded_estimate(one, None).to_dict(level) for one in entries)
+
+    written = {name: value for name, value in record.items() if name != "certificate"}
+    if "estimates" in record:
+        margins = [{**one, "estimates": [*again(one["estimates"])]} for one in record["table"]["margins"]]
+        written |= {"estimates": [*again(record["estimates"])], "table": {**record["table"], "margins": margins}}
+    about = record["release"]
+    whole = ("release.**", "table.**", "estimates.**", "noisy.**")
+    return Rewritten(written, whole, certified={"relation": about["relation"], "unit": about["unit"]})
+
+
+RECORD = RecordKind("a table", "table", rewritten_table)

@@ -1,0 +1,350 @@
+"""What can be had before the first look: the mechanism and ε with the narrowest interval, of given records and looks.
+
+Half-widths are for losses of 0 and 1 at a score of one half, where they are largest. Nothing is read.
+
+Attacks on a test set, by made-up labels: models that are fitted to nothing but the answers.
+
+Labels are fair coins, so the expected accuracy of every model on new records is one half. An attack asks for the scores
+of its models and, with the last look, for that of the model which it made from the answers. What that score shows
+beyond one half is overstated. No records of anybody are read.
+
+=================  ==================================================================================================
+attack             what it does
+=================  ==================================================================================================
+``block-signs``    asks for sums over blocks of records by a Hadamard matrix, and sets each block to its better side
+``majority``       asks for random guesses, which then vote, each for or against itself by its score
+``hill-climbing``  changes a few predictions at a time, and keeps what scores better than the best before
+``stepwise``       adds random features one by one to a voting model, and keeps those with which it scores better
+=================  ==================================================================================================
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import ParameterError
+from hedgerow.facts.budget import DEFAULT_DELTA, Budget
+from hedgerow.facts.relation import Relation
+from hedgerow.facts.validation import as_float
+from hedgerow.mechanisms.noisy_counts import gaussian_mu
+from hedgerow.noise.lattice import NoiseSource
+from hedgerow.resampling.counted_values import Histogram
+from hedgerow.testset.adaptive.bounds import for_fitted_model, half_width, split_half_width
+from hedgerow.testset.mechanisms.look_mechanism import Conditions, LookAnswer, LookMechanism, Question, two_sided
+from hedgerow.testset.metric import accuracy
+
+_BETA = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One mechanism at one ε.
+
+    Attributes
+    ----------
+    mechanism : str
+    epsilon : float
+        Of all looks together.
+    looks : int
+    first, last : float
+        Half-widths of the 95 % intervals of the first look, and of the last one for a model fitted to all others.
+    """
+
+    mechanism: str
+    epsilon: float
+    looks: int
+    first: float
+    last: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class LooksPlan:
+    """What can be had.
+
+    Attributes
+    ----------
+    choices : tuple of Planned
+        The narrowest last interval first.
+    wanted : float or None
+        The half-width that was wanted of the last look.
+    most : Planned or None
+        The plan with the most looks, up to those asked for, that has this half-width; None if none has, or none was
+        wanted.
+    """
+
+    choices: tuple[Planned, ...]
+    wanted: float | None = None
+    most: Planned | None = None
+
+    @property
+    def best(self) -> Planned:
+        """The narrowest."""
+        return self.choices[0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        most = None if self.most is None else self.most.to_dict()
+        return {"choices": [one.to_dict() for one in self.choices], "wanted": self.wanted, "most": most}
+
+
+def plan_looks(
+    n: int, looks: int, *, epsilon: float = 1.0, delta: float = DEFAULT_DELTA, width: float | None = None
+) -> LooksPlan:
+    """Return which mechanism and ε give the narrowest interval of the last look, for a model fitted to all others.
+
+    Parameters
+    ----------
+    n, looks : int
+        How many records and looks there are.
+    epsilon, delta : float
+        The most that all looks together may cost. A smaller ε may give narrower intervals: it tells less to fit.
+    width : float, optional
+        The half-width wanted of the last look.
+
+    Raises
+    ------
+    ParameterError
+        HG101 to HG103 for the budget, HG173 for the numbers, HG707 for the width.
+
+    Examples
+    --------
+    >>> best = plan_looks(10_000, 1000).best
+    >>> best.mechanism, round(best.epsilon, 1), round(best.last, 2)
+    ('gaussian', 0.3, 0.2)
+    >>> plan_looks(10_000, 10).best.mechanism
+    'split'
+    >>> plan_looks(10_000, 1000, width=0.1).most.looks
+    96
+    """
+    conditions = Conditions(Relation.REPLACE_ONE, Budget(epsilon, delta), looks, n, accuracy().grid)
+    wanted = None if width is None else as_float(width)
+    if width is not None and (wanted is None or not 0.0 < wanted < 1.0):
+        raise ParameterError(
+            "HG707",
+            rule="A half-width is a number between 0 and 1.",
+            finding="This one is not.",
+            remedy="A share is given as 0.05, not as 5.",
+        )
+    choices = _choices(conditions)
+    return LooksPlan(choices, wanted, None if wanted is None else _most(conditions, wanted))
+
+
+def _choices(conditions: Conditions, looks: int | None = None) -> tuple[Planned, ...]:
+    looks = conditions.n_looks if looks is None else looks
+    narrow = min(_gaussian(conditions, looks), key=lambda one: one.last)
+    declared = next(_gaussian(conditions, looks))
+    found = [narrow, *_split(conditions, looks), *([declared] if declared.epsilon != narrow.epsilon else [])]
+    return tuple(sorted(found, key=lambda one: one.last))
+
+
+def _most(conditions: Conditions, wanted: float) -> Planned | None:
+    """Return the plan of the most looks, by halving: a last interval is wider the more looks there are."""
+    low, high = 0, conditions.n_looks
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if _choices(conditions, middle)[0].last <= wanted else (low, middle - 1)
+    return _choices(conditions, low)[0] if low else None
+
+
+def _gaussian(conditions: Conditions, looks: int) -> Iterator[Planned]:
+    n, budget = float(conditions.n or 1), conditions.budget
+    if budget.delta == 0.0:
+        return
+    for epsilon in np.geomspace(budget.epsilon, budget.epsilon / 200.0, 40).tolist():
+        mu = gaussian_mu(Budget(float(f"{epsilon:.4g}"), budget.delta)) / math.sqrt(looks)
+        sd = 1.0 / (n * mu)
+        information = n * mu**2 / 8.0 * (looks - 1)
+        first = 1.96 * math.hypot(0.5 / math.sqrt(n), sd)
+        last = half_width(information, n, partial(_normal, sd), _BETA) if looks > 1 else first
+        yield Planned("gaussian", float(f"{epsilon:.4g}"), looks, min(1.0, first), min(1.0, last))
+
+
+def _normal(sd: float, beta: float) -> float:
+    return two_sided(beta) * sd
+
+
+def _split(conditions: Conditions, looks: int) -> Iterator[Planned]:
+    n, epsilon = conditions.n or 0, conditions.budget.epsilon
+    part = n // looks
+    if part >= 2:
+        noise = math.sqrt(2.0) / (part * epsilon)
+        width = min(1.0, math.hypot(split_half_width(n, looks), 1.96 * noise))
+        yield Planned("split", epsilon, looks, width, width)
+
+
+Signs = NDArray[np.int8]
+Ask = Callable[[Signs], float]
+TRUTH = 0.5
+_KEY = b"made-up records"
+
+
+@dataclass(frozen=True, slots=True)
+class Attacked:
+    """What one attack did in several runs.
+
+    Attributes
+    ----------
+    attack : str
+    runs : int
+    held : int
+        In how many runs the interval of the last look held the truth.
+    fixed_held : int
+        The same for the interval of a model that was made before any answer was known.
+    overstated : float
+        By how much the last score exceeded the truth, on average.
+    most_overstated : float
+        The most of all runs.
+    half_width : float
+        Of the last interval, on average.
+    """
+
+    attack: str
+    runs: int
+    held: int
+    fixed_held: int
+    overstated: float
+    most_overstated: float
+    half_width: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return asdict(self)
+
+
+def attack(
+    name: str,
+    mechanism: LookMechanism,
+    *,
+    runs: int,
+    noise: NoiseSource,
+    rng: np.random.Generator,
+    private_n: int = 0,
+) -> Attacked:
+    """Run an attack against a mechanism for losses of 0 and 1.
+
+    Parameters
+    ----------
+    name : str
+        One of `ATTACKS`.
+    mechanism : LookMechanism
+        As `hedgerow.testset.mechanisms.choose.choose` returns it, with two looks or more.
+    runs : int
+        How often, each time with other labels.
+    noise : NoiseSource
+    rng : Generator
+        Draws labels and guesses.
+    private_n : int
+        How many records there are, under add-remove.
+    """
+    n, looks = mechanism.conditions.n or private_n, mechanism.conditions.n_looks
+    found = []
+    for _ in range(runs):
+        scoreboard = _Scoreboard(mechanism, noise, rng.choice(np.array([-1, 1], dtype=np.int8), n))
+        model = ATTACKS[name](scoreboard.ask, n, looks - 1, rng)
+        answer = scoreboard.look(model)
+        estimate = answer.estimate
+        fixed = estimate.confidence_interval()
+        if mechanism.information(looks - 1) > 0.0:
+            estimate = for_fitted_model(answer, mechanism, looks - 1)
+        interval = estimate.confidence_interval()
+        width = max(interval.high - estimate.estimate, estimate.estimate - interval.low)
+        held, fixed_held = (one.low <= TRUTH <= one.high for one in (interval, fixed))
+        found.append((held, fixed_held, estimate.estimate - TRUTH, width))
+    table = np.array(found, dtype=np.float64)
+    over = table[:, 2]
+    held_runs, fixed_runs = int(table[:, 0].sum()), int(table[:, 1].sum())
+    return Attacked(name, runs, held_runs, fixed_runs, float(over.mean()), float(over.max()), float(table[:, 3].mean()))
+
+
+class _Scoreboard:
+    """A test set of made-up labels, ±1, that answers the accuracy of predictions, ±1."""
+
+    def __init__(self, mechanism: LookMechanism, noise: NoiseSource, labels: Signs) -> None:
+        self._mechanism, self._noise, self._labels = mechanism, noise, labels
+        self._looks, self._answered = 0, 0
+        self._threshold = mechanism.secret_noise(noise)
+
+    def look(self, predictions: Signs) -> LookAnswer:
+        rows = self._mechanism.rows(_KEY, self._looks)
+        right = self._labels == predictions if rows is None else self._labels[rows] == predictions[rows]
+        successes = int(np.count_nonzero(right))
+        counts, index = np.array([len(right) - successes, successes]), np.array([0, 1])
+        kept = counts > 0
+        histogram = Histogram.from_triplets(np.zeros_like(index[kept]), index[kept], counts[kept], cells=1)
+        answer = self._mechanism.answer(Question(histogram, TRUTH, self._threshold, self._answered), self._noise)
+        self._looks, self._answered = self._looks + 1, self._answered + answer.paid
+        return answer
+
+    def ask(self, predictions: Signs) -> float:
+        answers = self._mechanism.answers
+        # A run that is out of answers tells no more; the attacker goes on with what it knows.
+        return (
+            TRUTH if answers is not None and self._answered >= answers - 1 else self.look(predictions).estimate.estimate
+        )
+
+
+def _guess(n: int, rng: np.random.Generator) -> Signs:
+    return np.where(rng.integers(0, 2, n, dtype=np.int8) == 1, 1, -1).astype(np.int8)
+
+
+def _block_signs(ask: Ask, n: int, looks: int, rng: np.random.Generator) -> Signs:
+    hadamard = np.ones((1, 1), dtype=np.int8)
+    while 2 * len(hadamard) <= looks:
+        hadamard = np.block([[hadamard, hadamard], [hadamard, -hadamard]])
+    base, block = _guess(n, rng), rng.integers(0, len(hadamard), n)
+    sums = np.zeros(len(hadamard))
+    for row in hadamard:
+        sums += row * (ask(base * row[block]) - TRUTH)
+    better = np.where(sums >= 0.0, 1, -1).astype(np.int8)
+    return base * better[block]
+
+
+def _majority(ask: Ask, n: int, looks: int, rng: np.random.Generator) -> Signs:
+    votes = np.zeros(n)
+    for _ in range(looks):
+        guess = _guess(n, rng)
+        votes += guess * (ask(guess) - TRUTH)
+    return np.where(votes >= 0.0, 1, -1).astype(np.int8)
+
+
+def _hill_climbing(ask: Ask, n: int, looks: int, rng: np.random.Generator) -> Signs:
+    model = _guess(n, rng)
+    best = ask(model)
+    for _ in range(looks - 1):
+        tried = model.copy()
+        tried[rng.integers(0, n, max(1, n // 10))] *= -1
+        score = ask(tried)
+        if score > best:
+            model, best = tried, score
+    return model
+
+
+def _stepwise(ask: Ask, n: int, looks: int, rng: np.random.Generator) -> Signs:
+    votes, best = np.zeros(n), TRUTH
+    tie = 0.5 * _guess(n, rng)
+    for _ in range(looks):
+        tried = votes + _guess(n, rng)
+        score = ask(np.where(tried + tie > 0.0, 1, -1).astype(np.int8))
+        if score > best:
+            votes, best = tried, score
+    return np.where(votes + tie > 0.0, 1, -1).astype(np.int8)
+
+
+ATTACKS: dict[str, Callable[[Ask, int, int, np.random.Generator], Signs]] = {
+    "block-signs": _block_signs,
+    "majority": _majority,
+    "hill-climbing": _hill_climbing,
+    "stepwise": _stepwise,
+}
+"""Every attack by its name."""

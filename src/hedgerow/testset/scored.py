@@ -1,0 +1,336 @@
+"""The difference of two models' scores on the same records, from one look.
+
+A record adds d = −1, 0 or 1: whether the first model is right, minus whether the second is. Replacing one record moves
+Σ d by at most 2. That is what it moves Σ u by, u = ±1 for a loss of 0 or 1, so the noise of one look serves and the
+price is that of one look. Records for which both predictions are equal add 0 whatever their label is, and how many
+differ, m, is known from what was sent. Hence E d² ≤ P(the predictions differ), and the sampling error is √(m/n)/√n.
+
+The difference is distinguishable from 0 if it exceeds z·√(m/n² + p²), z = Φ⁻¹(1 − α/(2·n_looks)), p the noise: all
+comparisons of the declared looks hold at once, of models that were made before any answer was known. The interval from
+the second look on holds for fitted models, by the empirical Bernstein bound at the level of `adaptive.bounds`.
+
+The record of a look, written again from the numbers that were drawn: what `hedgerow verify` holds it against.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.columns import Grid
+from hedgerow.facts.relation import Relation
+from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.interval import normal_quantile
+from hedgerow.inference.region import LevelTest, ScoreRegion
+from hedgerow.mechanisms.certificate import Certificate
+from hedgerow.mechanisms.mechanism import Composition, Mechanism, as_record, parts_of
+from hedgerow.release.record.kind import Record, RecordKind, Rewritten
+from hedgerow.resampling.counted_values import Histogram
+from hedgerow.testset.adaptive.bounds import METHOD, SHARES, for_fitted_model, tail_exponent
+from hedgerow.testset.entries import Entries
+from hedgerow.testset.looks import Settings, TestSetTerms, assumptions_of
+from hedgerow.testset.mechanisms.choose import choose, kind_named, mechanism_of
+from hedgerow.testset.mechanisms.look_mechanism import Conditions, DrawnLook, LookMechanism, Options
+from hedgerow.testset.metric import Metric
+from hedgerow.testset.parts.look import SHAVED, Division, LookByParts, score_by_parts
+from hedgerow.testset.parts.measures import parse_measures
+from hedgerow.testset.parts.squares import SquaredParts
+from hedgerow.testset.predictions import is_model
+from hedgerow.testset.scores import LEVEL, BestBefore, Score, distinguishable, drawn_of, drawn_record, score_from_record
+
+_POWER = 0.8
+_COVERS = "the difference of two expected scores, first minus second"
+
+
+def plain_score(settings: Settings, drawn: DrawnLook, earlier: int, best: BestBefore | None) -> Score:
+    """Return the score that the numbers of a plain look give, after so many earlier looks. It reads no record."""
+    answer, fixed = settings.mechanism.read(drawn), None
+    estimate = answer.estimate
+    if settings.mechanism.information(earlier) > 0.0:
+        fixed = estimate.confidence_interval()
+        estimate = for_fitted_model(answer, settings.mechanism, earlier)
+    known = {} if best is None else {"best": best.to_dict()}
+    score = Score(
+        estimate=estimate,
+        metric=settings.metric.name,
+        greater_is_better=settings.metric.greater_is_better,
+        look=earlier + 1,
+        n_looks=settings.conditions.n_looks,
+        best=None if best is None else best.value,
+        best_look=None if best is None else best.look,
+        distinguishable=None,
+        paid=answer.paid,
+        request_id="",
+        certificate=None,
+        fixed_model=fixed,
+        determined_by={"test_set": settings.on_record(paid=drawn.paid), "released": drawn_record(drawn), **known},
+    )
+    return score if best is None else replace(score, distinguishable=distinguishable(score, best))
+
+
+def require_paired(settings: Settings) -> int:
+    """Return the number of records of a test set that compares pairs (HG431 for others)."""
+    n = settings.conditions.n
+    if n is not None and settings.conditions.binary and settings.mechanism.mu is not None:
+        return n
+    raise UncertifiedError(
+        "HG431",
+        rule="Two models are compared by losses of 0 and 1, n public, with Gaussian noise.",
+        finding="This test set has another metric, mechanism or relation.",
+        remedy="One is made in Python, with metric='accuracy' and mechanism='gaussian'. No look was taken.",
+    )
+
+
+def refuse_models(*given: object) -> None:
+    """Refuse models where predictions are needed: what they predict depends on features (HG170)."""
+    if any(is_model(one) for one in given):
+        raise ParameterError(
+            "HG170",
+            rule="Comparisons and looks by parts take predictions: how many records these differ for is told.",
+            finding="A model was given.",
+            remedy="Give predictions, where the features are yours to see. No look was taken.",
+        )
+
+
+def count_differing(first: Entries, second: Entries) -> int:
+    """Return for how many records two predictions are not known to be equal.
+
+    >>> from hedgerow.testset.entries import entries_of
+    >>> count_differing(entries_of([1, 0, None]), entries_of([1, 1, None]))
+    2
+    """
+    return len(first) - int(first.equal(second).sum())
+
+
+def differences_of(metric: Metric, labels: Entries, first: Entries, second: Entries) -> Histogram:
+    """Return how many records only the first (index 1) and only the second (index 0) scores on; others add nothing."""
+    difference = metric.places(labels, first) - metric.places(labels, second)
+    counts = np.array([np.count_nonzero(difference == sign) for sign in (-1, 1)], dtype=np.int64)
+    index = np.flatnonzero(counts)
+    return Histogram.from_triplets(np.zeros_like(index), index, counts[index], cells=1)
+
+
+def difference_score(settings: Settings, drawn: DrawnLook, differing: int, earlier: int) -> Score:
+    """Return the difference that the numbers drawn of `differences_of` give, after so many earlier looks."""
+    mechanism, n = settings.mechanism, require_paired(settings)
+    answer = mechanism.read(drawn)
+    # The answer is read as a score, (1 + Σ d/n)/2.
+    value = min(max(2.0 * answer.estimate.estimate - 1.0, -differing / n), differing / n)
+    noise = 2.0 * (mechanism.expected_error() or 0.0)
+    sampling = math.sqrt(differing / n / n)
+    plain = LevelTest(partial(_difference_ends, value, math.hypot(sampling, noise)), mechanism.name, -1.0, 1.0)
+    bound = LevelTest(partial(_fitted_ends, value, mechanism, differing, earlier), METHOD, -1.0, 1.0)
+    fixed = Estimate(
+        statistic="score",
+        column=None,
+        cell={},
+        estimate=value,
+        sampling_error=sampling,
+        bootstrap_error=0.0,
+        privacy_error=noise,
+        method=mechanism.name,
+        n_resamples=None,
+        reliable=True,
+        note=None,
+        covers=_COVERS,
+        region=ScoreRegion(plain),
+    )
+    fitted = earlier > 0
+    estimate = replace(fixed, region=ScoreRegion(bound)) if fitted else fixed
+    return Score(
+        estimate=estimate,
+        metric=f"difference of {settings.metric.name}",
+        greater_is_better=settings.metric.greater_is_better,
+        look=earlier + 1,
+        n_looks=settings.conditions.n_looks,
+        best=None,
+        best_look=None,
+        distinguishable=abs(value) > _critical(settings.conditions.n_looks) * math.hypot(sampling, noise),
+        paid=answer.paid,
+        request_id="",
+        certificate=None,
+        fixed_model=fixed.confidence_interval() if fitted else None,
+        determined_by={
+            "test_set": settings.on_record(),
+            "released": {"kind": "comparison", "numbers": list(drawn.numbers), "differing": differing},
+        },
+    )
+
+
+def minimum_detectable_paired_difference(settings: Settings, agree: float) -> float:
+    """Return the difference found distinguishable with probability .8, of models that agree on a share of the records.
+
+    >>> from hedgerow.testset import TestSet
+    >>> ts = TestSet(None, [0, 1] * 5000, relation="replace-one", epsilon=1.0, n_looks=50)
+    >>> round(minimum_detectable_paired_difference(ts.settings, 0.9) / ts.minimum_detectable_difference, 2)
+    0.52
+    """
+    n = require_paired(settings)
+    error = math.hypot(math.sqrt((1.0 - agree) / n), 2.0 * (settings.mechanism.expected_error() or 0.0))
+    return (_critical(settings.conditions.n_looks) + NormalDist().inv_cdf(_POWER)) * error
+
+
+def _critical(n_looks: int) -> float:
+    return -NormalDist().inv_cdf((1.0 - LEVEL) / (2.0 * n_looks))
+
+
+def _difference_ends(value: float, error: float, level: float) -> tuple[float, float]:
+    """Return the ends of a normal interval: sampling and noise."""
+    return _around(value, normal_quantile(level) * error)
+
+
+def _fitted_ends(
+    value: float, mechanism: LookMechanism, differing: int, earlier: int, level: float
+) -> tuple[float, float]:
+    """Return the empirical Bernstein bound (Maurer & Pontil 2009, theorem 4) at the level for fitted models, and noise.
+
+    For n numbers in [0, 1] with sample variance V, each side errs by √(2V·ln(2/δ)/n) + 7·ln(2/δ)/(3(n − 1)) but for
+    probability δ. Here numbers lie in [−1, 1], the sample variance is at most m/(n − 1), and two sides have half each.
+    """
+    n = float(mechanism.conditions.n or 1)
+    information, beta = mechanism.information(earlier), 1.0 - level
+    variance = differing / (n - 1.0)
+
+    def half(share: float) -> float:
+        log = tail_exponent(information, share * beta) + math.log(4.0)
+        sampling = math.sqrt(2.0 * variance * log / n) + 14.0 * log / (3.0 * (n - 1.0))
+        return sampling + 2.0 * mechanism.spread((1.0 - share) * beta)
+
+    return _around(value, min(half(share) for share in SHARES))
+
+
+def _around(value: float, half: float) -> tuple[float, float]:
+    return max(-1.0, value - half), min(1.0, value + half)
+
+
+_OTHER = "The mechanism of the score is not the one on its certificate."
+_BEST = "The best score before is of no look before."
+_COPIED = (
+    *("metric", "greater_is_better", "value", "sampling_error", "resampling_error", "noise_error"),
+    *("confidence_interval.*", "fixed_model.*", "reliable", "note", "look", "n_looks", "best", "best_look"),
+    *("distinguishable", "paid", "request_id"),
+)
+"""The fields that nothing determines on a record of before the numbers that were drawn were kept."""
+
+
+def rewrite(record: Record, certificate: Certificate) -> Rewritten:
+    """Return the record of a look as it is written from its terms, its drawn numbers and its mechanism."""
+    if "reading" not in record:
+        return _of_before(record, certificate)
+    by_parts = record["released"]["kind"] == "parts"
+    score, unchecked, certified = (_by_parts if by_parts else _plain)(record, certificate)
+    found = () if score.best_look is None or 1 <= score.best_look < score.look else (_BEST,)
+    again = replace(score, request_id=record["score"]["request_id"], certificate=certificate).to_dict()
+    del again["certificate"]
+    return Rewritten(again, ("score.request_id", *unchecked), found, {"unit": "row", **certified})
+
+
+RECORD = RecordKind("a score of a test set", "score", rewrite)
+Read = tuple[Score, tuple[str, ...], Mapping[str, Any]]
+
+
+def _plain(record: Record, certificate: Certificate) -> Read:
+    """Return a plain look, or a comparison of two models."""
+    told, released = record["score"], record["released"]
+    drawn, earlier = drawn_of(released), told["look"] - 1
+    settings = _settings(record, certificate, paid=drawn is None or drawn.paid)
+    mechanism = Composition(()) if settings.mechanism.once and earlier else settings.mechanism.restated()
+    certified = {"mechanism": _as_json(mechanism), "assumptions": list(settings.assumptions)}
+    if drawn is None:
+        numbers = DrawnLook(tuple(map(float, released["numbers"])))
+        return difference_score(settings, numbers, int(released["differing"]), earlier), (), certified
+    best, unchecked = _best(record, settings)
+    # Of a number of records that was divided among looks, what each look has is known.
+    unchecked += ("test_set.n",) if settings.mechanism.records_a_look != settings.conditions.n else ()
+    return plain_score(settings, drawn, earlier, best), unchecked, certified
+
+
+def _best(record: Record, settings: Settings) -> tuple[BestBefore | None, tuple[str, ...]]:
+    """Return the best score before, and which of its fields nothing determines."""
+    known = record.get("best")
+    if known is None:
+        return None, ()
+    value, look, drawn = record["score"]["best"], record["score"]["best_look"], drawn_of(known.get("released"))
+    unchecked = ("score.best_look",) if record["score"]["look"] > 2 else ()
+    if drawn is None:
+        best = BestBefore(value, known["sampling_error"], known["privacy_error"], look, None)
+        return best, (*unchecked, "score.best", "best.sampling_error", "best.privacy_error")
+    again = plain_score(settings, drawn, 0, None)
+    return BestBefore(again.value, again.sampling_error, again.privacy_error, look, drawn), unchecked
+
+
+def _settings(record: Record, certificate: Certificate, *, paid: bool) -> Settings:
+    """Return the settings of a test set as far as a look is read from them."""
+    told, terms = record["score"], record["test_set"]
+    metric, name = terms["metric"], told["mechanism"]
+    low, high = Fraction(metric["lower"]), Fraction(metric["upper"])
+    grid = Grid(low, high, int(metric["steps"]), bool(metric.get("declared", True)))
+    # Where all looks have a price of their own, no number of a look depends on the ε of all of them.
+    budget = Budget(terms.get("epsilon", 1.0), certificate.delta)
+    conditions = Conditions(certificate.relation, budget, told["n_looks"], terms["n"], grid)
+    threshold = conditions.half_range if paid else terms["threshold"]
+    options = Options(threshold=threshold, n_answers=terms.get("n_answers", 1))
+    described = Metric(str(metric["name"]), grid, bool(metric["greater_is_better"]), "labels")
+    known = TestSetTerms(conditions=conditions, metric=described, options=options, keyed=bool(terms["keyed"]))
+    if "epsilon" in terms:
+        return known.settled(choose(name, conditions, options))
+    (mechanism,) = parts_of(certificate.mechanism)
+    return known.settled(mechanism_of(name, conditions, mechanism, options))
+
+
+def _by_parts(record: Record, certificate: Certificate) -> Read:
+    """Return a look by parts."""
+    told, terms, released = record["score"], record["test_set"], record["released"]
+    squares = released["of"] == "squares"
+    parts, sums = (SquaredParts if squares else Division).from_record(released)
+    measures, mu, earlier = parse_measures(released["metrics"]), float(terms["mu_of_a_look"]), told["look"] - 1
+    each = float(terms["nats_of_one_record"]) if earlier else None
+    look = LookByParts(measures, parts, told["n_looks"], earlier, mu, each, bool(terms["keyed"]))
+    described = parts.mechanism(mu * SHAVED)
+    # A plain look at one sum tells D²/8 of a record, and at a sum and its squares D²/6.
+    if {one.kind for one in measures} != {released["of"]} or not (each is None or _near(each, mu)):
+        raise ValueError("parts")
+    unread = set.intersection(*(set(one.unread) for one in measures))
+    certified = {
+        "mechanism": _as_json(described),
+        "relation": str(Relation.REPLACE_ONE),
+        "assumptions": list(assumptions_of(look.records, look.keyed)),
+    }
+    return score_by_parts(look, described, sums), tuple(f"released.{one}" for one in unread), certified
+
+
+def _as_json(mechanism: Mechanism) -> Any:
+    return json.loads(json.dumps(as_record(mechanism)))
+
+
+def _near(each: float, mu: float) -> bool:
+    # μ is that of the noise as priced, D that of the lattice: they differ in the last digits.
+    return any(math.isclose(each, mu**2 / part, rel_tol=1e-3) for part in (6.0, 8.0))
+
+
+def _of_before(record: Record, certificate: Certificate) -> Rewritten:
+    """Return a record of an earlier version, without drawn numbers: what follows from other fields is written again."""
+    told, parts = record["score"], parts_of(certificate.mechanism)
+    kind = kind_named(told["mechanism"])
+    # The first look of some mechanisms pays for all others.
+    free = kind.once and told["look"] > 1 and not parts
+    described = ("joint-moments",) if "parts" in told else kind.describes
+    fits = free or (len(parts) == 1 and parts[0].type in described)
+    score = score_from_record(json.dumps({"score": told, "certificate": certificate.to_dict()}))
+    again = score.to_dict()
+    del again["certificate"]
+    unchecked = [
+        *(f"score.{one}" for one in _COPIED),
+        *(f"score.parts.*.{one}" for one in (*_COPIED, "group", "records")),
+    ]
+    return Rewritten(again, tuple(unchecked), () if fits else (_OTHER,), {"unit": "row"})
