@@ -75,8 +75,8 @@ MUTANTS = (
     Mutant(
         "the second step of a regression is not paid for",
         "regression/linear_model.py",
-        "return Composition((self.mechanism(first), self.second.mechanism(second, self.weighing())))",
-        "return self.mechanism(precision)",
+        "return self.mechanism(first), self.second.mechanism(second, self.weighing())",
+        "return (self.mechanism(precision),)",
         ROBUST,
     ),
     Mutant(
@@ -117,8 +117,8 @@ MUTANTS = (
     Mutant(
         "the presence of one feature leaks through the count of another",
         "mechanisms/joint_sensitivity.py",
-        "yield _Part((), of, weight**power, weight**power)",
-        "yield _Part((), of[:1], weight**power, weight**power)",
+        "yield _WeightedPart((), of, weight**power, weight**power)",
+        "yield _WeightedPart((), of[:1], weight**power, weight**power)",
         WEIGHTS,
     ),
     Mutant(
@@ -265,20 +265,20 @@ MUTANTS = (
     Mutant(
         "the largest of the Gaussian costs in a ledger counts, not their sum",
         "ledger/total.py",
-        "_squares=_added(self._squares, *(_square(term) or 0.0 for term in terms if isinstance(term, Gaussian))),",
-        "_squares=max([self._squares, *(_square(term) or 0.0 for term in terms if isinstance(term, Gaussian))]),",
+        "_squares=_added(self._squares, *filter(None, gaussian)),",
+        "_squares=max([self._squares, *filter(None, gaussian)]),",
         TOTAL,
     ),
     Mutant(
         "the largest of the Gaussian costs of a composition counts, not their root sum of squares",
         "accounting/compose.py",
-        "mu = math.sqrt(sum(term.mu**2 for term in terms if isinstance(term, Gaussian)))",
-        "mu = max([term.mu for term in terms if isinstance(term, Gaussian)], default=0.0)",
+        "mu = math.sqrt(sum(gaussian**2 for gaussian in (term.exact_mu() for term in terms) if gaussian is not None))",
+        "mu = max([gaussian for gaussian in (term.exact_mu() for term in terms) if gaussian is not None], default=0.0)",
         PRICES,
     ),
     Mutant(
         "normal quantiles are .5 % too small",
-        "inference/estimate.py",
+        "inference/interval.py",
         "return NormalDist().inv_cdf((1 + parse_level(level)) / 2)",
         "return 0.995 * NormalDist().inv_cdf((1 + parse_level(level)) / 2)",
         "tests/unit/inference tests/laws/test_intervals.py",

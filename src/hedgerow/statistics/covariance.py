@@ -135,14 +135,14 @@ SECOND = ("second", Field("text", "The second column of a covariance or a correl
 ENTRY = entry_of_pair(covariance, 10, "A covariance of two columns, clamped to LO and HI.", SECOND)
 
 
-class CorrelationOfTotals(SmoothStatistic):
+class Correlation(SmoothStatistic):
     """Pearson's correlation of two clamped columns."""
 
     __slots__ = ()
     kind: ClassVar[str] = "correlation"
 
     @classmethod
-    def of(cls, grids: Sequence[NamedGrid]) -> CorrelationOfTotals:
+    def of(cls, grids: Sequence[NamedGrid]) -> Correlation:
         """Return the correlation of two columns on their grids."""
         return cls(cls.kind, tuple(grids), features_of(grids, _OF_CORRELATION), _Correlation(), -1.0, 1.0)
 
@@ -170,17 +170,17 @@ _OF_CORRELATION = ((1, 0), (0, 1), (1, 1), (2, 0), (0, 2))
 @overload
 def correlation(first: str, second: str, *, bounds: None = None) -> NeedsBounds: ...
 @overload
-def correlation(first: str, second: str, *, bounds: Mapping[str, tuple[float, ...]]) -> CorrelationOfTotals: ...
+def correlation(first: str, second: str, *, bounds: Mapping[str, tuple[float, ...]]) -> Correlation: ...
 @takes()
 def correlation(
     first: str, second: str, *, bounds: Mapping[str, tuple[float, ...]] | None = None
-) -> CorrelationOfTotals | NeedsBounds:
+) -> Correlation | NeedsBounds:
     """Ask for the correlation of two clamped columns, with bounds as in `ratio`.
 
     >>> correlation("age", "income", bounds={"age": (0, 100), "income": (0, 10)}).high
     1.0
     """
-    return asked_of_pair("correlation", (first, second), bounds, CorrelationOfTotals.of, second="second")
+    return asked_of_pair("correlation", (first, second), bounds, Correlation.of, second="second")
 
 
 @dataclass(frozen=True, slots=True)
