@@ -1,7 +1,7 @@
 """The values that a release does not reject, at any level: what every confidence interval is read from.
 
 A region is of one number, or of each of several side by side (a cell each). Four kinds differ in what they rest on: a
-score test (theory.md §11), replicates, a record, and nothing at all where the width of the noise is confidential. All
+score test, replicates, a record, and nothing at all where the width of the noise is confidential. All
 is post-processing of what was released: it costs no budget.
 
 A test of one value, made of an estimate's own intervals: it rejects at α where the interval at 1 − α excludes it.

@@ -43,7 +43,7 @@ from hedgerow.multicalibration.family import Family
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
 
 MECHANISMS = {
-    "table": "hedgerow.multicalibration.count_table:Table",
+    "table": "hedgerow.multicalibration.count_table:CountTable",
     "rounds": "hedgerow.multicalibration.rounds:Rounds",
     "numeric_sparse": "hedgerow.multicalibration.rounds:NumericSparse",
     "input_perturbation": "hedgerow.multicalibration.input_perturbation:InputPerturbation",
