@@ -173,12 +173,10 @@ def paid_answers(kept: dict[Any, Any]) -> Iterator[None]:
 
         return lambda frame, query, columns, key: build(frame, query, columns, key).then(lambda own: answer(own, query))
 
-    modules = ("hedgerow.survey", "hedgerow.find.search", "hedgerow.tables.release_table")
     readers = {name: paid(getattr(frames, name)) for name in ("count", "add_up", "count_values")}
     with ExitStack() as stack:
         stack.enter_context(mock.patch.multiple(frames, **readers))
-        for module in modules:
-            stack.enter_context(mock.patch(f"{module}.SecureNoise", lambda: SimulatedNoise(5)))
+        stack.enter_context(mock.patch("hedgerow.release.spend.SecureNoise", lambda: SimulatedNoise(5)))
         yield
 
 

@@ -66,7 +66,7 @@ def test_many_runs_in_one_table_are_read_as_each_of_them_alone(relation: str, gr
     drawn = AdditiveTable(table.cells, table.features, table.values, table.noise_sd, table.noise_law)
     for run in range(50):
         rows = slice(run * groups, (run + 1) * groups)
-        alone = item.design.estimates(replace(drawn, values=table.values[rows]))
+        alone = item.design.estimates(item.design.drawn.read(replace(drawn, values=table.values[rows])))
         np.testing.assert_allclose(np.array(ends(alone)), np.array([low[rows], high[rows]]), rtol=1e-12)
 
 

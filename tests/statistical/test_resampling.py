@@ -194,7 +194,7 @@ def test_every_row_counts_once_in_every_replicate(monkeypatch: pytest.MonkeyPatc
     """However few weights are in hand at once, and in any cell: weights as expected give the sums of the data."""
 
     class Expected(np.random.Generator):
-        def secure(self, lam: Any = 1.0, size: Any = None) -> Any:
+        def poisson(self, lam: Any = 1.0, size: Any = None) -> Any:
             return np.full(size, round(lam), dtype=np.int64)
 
     rng = np.random.default_rng(3)

@@ -135,7 +135,8 @@ def joint_p_value(kind: str, relation: str, *, epsilon: float, seed: int, cluste
     values = np.array(exact, dtype=float)
     sds, law = item.mechanism.noise_sds(), item.mechanism.noise_law.name
     noise = rng.standard_normal(values.shape) if law == "gaussian" else rng.laplace(0.0, 0.5**0.5, values.shape)
-    read = item.design.estimates(AdditiveTable(({},) * RUNS, item.mechanism.names, values + sds * noise, sds, law))
+    drawn = AdditiveTable(({},) * RUNS, item.mechanism.names, values + sds * noise, sds, law)
+    read = item.design.estimates(item.design.drawn.read(drawn))
     low, high = read.interval(0.95)
     truth = {"mean": TRUE_MEAN, "sum": TRUE_TOTAL, "count": PEOPLE * float(np.mean(TYPICAL + 0.5))}[kind.split()[0]]
     covered = int(np.sum((low <= truth) & (truth <= high)))

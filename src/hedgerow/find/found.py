@@ -40,9 +40,9 @@ from numpy.typing import NDArray
 from hedgerow.engines.query import Query
 from hedgerow.errors import ParameterError, VerificationError
 from hedgerow.facts.columns import LARGEST, Category, Scalar, Selection
-from hedgerow.facts.facts_file import column_lines
 from hedgerow.facts.printed import number
 from hedgerow.facts.validation import as_fraction, format_argument
+from hedgerow.facts.written import column_lines
 from hedgerow.mechanisms.certificate import Certificate, record_of
 from hedgerow.release.designs.design import only_where
 from hedgerow.release.publication.shared import REPLAYED

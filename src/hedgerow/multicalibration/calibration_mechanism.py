@@ -223,7 +223,7 @@ def mechanism_named(mechanism: object) -> CalibrationMechanism[Any]:
             "HG167",
             rule="A calibration that protects nobody is for studies, and is not asked for by name.",
             finding=f'Found "{_WITHOUT}".',
-            remedy="In Python, Multicalibrator takes a NoPrivacy() of hedgerow.testing.published in its place.",
+            remedy="A study in Python gives Multicalibrator a NoPrivacy() of hedgerow.testing.published in its place.",
         )
     raise ParameterError(
         "HG167",

@@ -133,7 +133,7 @@ def test_no_sentence_in_a_constant_shows_python_either() -> None:
     # Each of these has words of its own for the shell beside it, or speaks of a frame.
     own = (
         *(
-            "release/forecast/guess.py",
+            "release/designs/guess.py",
             "tables/table_options.py",
             "statistics/",
             "engines/schema.py",

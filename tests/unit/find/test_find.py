@@ -18,8 +18,8 @@ from hedgerow.engines.query import ColumnQuery
 from hedgerow.engines.source import open_source
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.declared import Facts
-from hedgerow.facts.facts_file import column_lines, with_column
 from hedgerow.facts.relation import Relation
+from hedgerow.facts.written import column_lines, with_column
 from hedgerow.find.found import found_from_record
 from hedgerow.find.search import BoundsSearch, CategoriesSearch, Place
 from hedgerow.ledger.store import Ledger

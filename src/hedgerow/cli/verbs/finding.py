@@ -117,7 +117,7 @@ def _page(found: Found) -> str:
 
 
 def _added(path: Path, column: str, facts: dict[str, Any]) -> str:
-    from hedgerow.facts.facts_file import with_column
+    from hedgerow.facts.written import with_column
 
     try:
         text = path.read_text(encoding="utf-8")

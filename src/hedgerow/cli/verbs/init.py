@@ -20,8 +20,8 @@ from hedgerow.cli.terminal import write_stdout
 from hedgerow.errors import HedgerowError, ParameterError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.declared import ColumnFacts, Facts
-from hedgerow.facts.facts_file import toml_key, toml_text, toml_value, with_column
 from hedgerow.facts.relation import parse_relation, parse_target
+from hedgerow.facts.written import toml_key, toml_text, toml_value, with_column
 from hedgerow.formats import listed
 from hedgerow.statistics.entry import parse_on_grid
 
