@@ -41,7 +41,7 @@ def noting_calls() -> Iterator[list[StatisticCall]]:
     ...     half(3.0)
     1.5
     >>> calls
-    [Call(name='half', args=(3.0,), given={})]
+    [StatisticCall(name='half', args=(3.0,), given={})]
     """
     calls: list[StatisticCall] = []
     before = _NOTED.set(calls)

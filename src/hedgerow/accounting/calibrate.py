@@ -71,8 +71,9 @@ def surely_over(terms: Sequence[DominatingPair], budget: Budget) -> bool:
     number of sd 2, added to them, makes one such number up to a factor 1 ± 2e-17 (see `accounting.exact_laws`), s ≥ 2.
     Narrower noise costs more than noise of sd 2.
 
-    >>> from hedgerow.accounting.dominating_pairs import Discrete
-    >>> surely_over([Discrete(3.0, 2)], Budget(1.0, 1e-6)), surely_over([Discrete(30.0, 2)], Budget(1.0, 1e-6))
+    >>> from hedgerow.accounting.dominating_pairs import DiscreteGaussianPair
+    >>> surely_over([DiscreteGaussianPair(3.0, 2)], Budget(1.0, 1e-6)), surely_over([DiscreteGaussianPair(30.0, 2)],
+    ... Budget(1.0, 1e-6))
     (True, False)
     """
     mu = math.sqrt(sum(term.least_square() for term in terms)) * (1.0 - _ERROR)

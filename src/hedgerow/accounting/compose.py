@@ -69,8 +69,8 @@ def compose(terms: Sequence[DominatingPair]) -> Profile:
 def pure_total(terms: Iterable[DominatingPair]) -> float:
     """Return an ε at which δ of all terms together is 0; infinite where one has none.
 
-    >>> from hedgerow.accounting.dominating_pairs import Laplace, Pure
-    >>> round(pure_total([Pure(0.5), Laplace(0.25)]), 9)
+    >>> from hedgerow.accounting.dominating_pairs import ContinuousLaplacePair, PureDPPair
+    >>> round(pure_total([PureDPPair(0.5), ContinuousLaplacePair(0.25)]), 9)
     0.75
     """
     return sum(term.pure() for term in terms) * SUM_ROUND_UP
@@ -91,9 +91,9 @@ def _folded(mu: float, terms: Iterable[DominatingPair]) -> Curve:
 def merged(terms: Iterable[DominatingPair]) -> list[DominatingPair]:
     """Return the terms in order, counts with equal noise added up in the first of them.
 
-    >>> from hedgerow.accounting.dominating_pairs import Discrete, Pure
-    >>> merged([Discrete(2.0, 1), Pure(0.1), Discrete(2.0, 3)])
-    [Discrete(sd=2.0, times=4), Pure(epsilon=0.1)]
+    >>> from hedgerow.accounting.dominating_pairs import DiscreteGaussianPair, PureDPPair
+    >>> merged([DiscreteGaussianPair(2.0, 1), PureDPPair(0.1), DiscreteGaussianPair(2.0, 3)])
+    [DiscreteGaussianPair(sd=2.0, times=4), PureDPPair(epsilon=0.1)]
     """
     found: dict[object, DominatingPair] = {}
     for index, term in enumerate(terms):

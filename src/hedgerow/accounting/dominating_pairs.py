@@ -184,7 +184,7 @@ class DiscreteLaplacePair(DominatingPair):
     def grid(self, step: float) -> tuple[LossGrid, int]:
         """Return all integers at once where they are not too many.
 
-        >>> grid, times = DiscreteLaplace(2.0, 2).grid(0.5)
+        >>> grid, times = DiscreteLaplacePair(2.0, 2).grid(0.5)
         >>> grid.losses().tolist(), times
         ([-1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5], 1)
         """

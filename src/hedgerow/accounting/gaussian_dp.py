@@ -41,8 +41,8 @@ _UNIT = float(np.finfo(np.float64).eps)
 def why_no_mu(terms: Sequence[DominatingPair]) -> str | None:
     """Return why no Gaussian curve lies above that of these terms; None where one does.
 
-    >>> from hedgerow.accounting.dominating_pairs import Gaussian, Revealed
-    >>> why_no_mu([Gaussian(1.0)]), why_no_mu([Revealed(0.1)])
+    >>> from hedgerow.accounting.dominating_pairs import GaussianPair, FullDisclosurePair
+    >>> why_no_mu([GaussianPair(1.0)]), why_no_mu([FullDisclosurePair(0.1)])
     (None, 'It may tell everything with some probability, and no Gaussian mechanism ever does.')
     """
     reasons = [term.why_no_mu() for term in sorted(terms, key=lambda term: term.revealed() is None)]
@@ -54,7 +54,7 @@ def least_mu(terms: Sequence[DominatingPair], curve: Profile) -> float:
 
     Parameters
     ----------
-    terms : sequence of Term
+    terms : sequence of DominatingPair
         Independent coordinates of a worst pair.
     curve : Profile
         Their curve, as `hedgerow.accounting.compose.compose` returns it.
@@ -62,10 +62,11 @@ def least_mu(terms: Sequence[DominatingPair], curve: Profile) -> float:
     Examples
     --------
     >>> from hedgerow.accounting.compose import compose
-    >>> from hedgerow.accounting.dominating_pairs import Gaussian, Pure
-    >>> least_mu([Gaussian(3.0), Gaussian(4.0)], compose([Gaussian(3.0), Gaussian(4.0)]))  # doctest: +ELLIPSIS
+    >>> from hedgerow.accounting.dominating_pairs import GaussianPair, PureDPPair
+    >>> pairs = [GaussianPair(3.0), GaussianPair(4.0)]
+    >>> least_mu(pairs, compose(pairs))  # doctest: +ELLIPSIS
     5.00000...
-    >>> round(least_mu([Pure(1.0)], compose([Pure(1.0)])), 3)
+    >>> round(least_mu([PureDPPair(1.0)], compose([PureDPPair(1.0)])), 3)
     1.232
     """
     if why_no_mu(terms) is not None:

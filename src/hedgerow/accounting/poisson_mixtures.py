@@ -317,7 +317,7 @@ class ResampledPair(ExactLaw):
     `pair` is one-sided or of the same cell; a pair across cells is two one-sided ones. A count beside the value is
     told up to a tenth of its noise, which is post-processing.
 
-    >>> p, q = ResampledPair(Pair(PairKind.SAME_CELL, noise_sd=1.0, bound=0.5)).cells(0.01)
+    >>> p, q = ResampledPair(MixturePair(PairKind.SAME_CELL, noise_sd=1.0, bound=0.5)).cells(0.01)
     >>> bool(0.999999 < p.sum() <= 1.0)
     True
     """
@@ -375,7 +375,7 @@ def exact_pairs(pair: MixturePair, times: int) -> tuple[ExactPair, ...]:
 def nearly_mu(pair: MixturePair, times: int) -> float:
     """Return √k times what one replicate moves over its spread, Poisson draws included: near a price, not a bound.
 
-    >>> round(nearly_mu(Pair(PairKind.SAME_CELL, noise_sd=1000**0.5, bound=0.5), 1000), 2)
+    >>> round(nearly_mu(MixturePair(PairKind.SAME_CELL, noise_sd=1000**0.5, bound=0.5), 1000), 2)
     1.0
     """
     moved = {PairKind.ONE_SIDED: 1.0, PairKind.SAME_CELL: 2.0, PairKind.ACROSS: math.sqrt(2.0)}[pair.kind] * pair.bound
@@ -457,7 +457,7 @@ def release_curve(pairs: Sequence[MixturePair], *, n_resamples: int) -> Curve:
 
     Parameters
     ----------
-    pairs : sequence of Pair
+    pairs : sequence of MixturePair
         The kinds of neighbour whose curves must all be paid.
     n_resamples : int
         k ≥ 1.
@@ -471,7 +471,7 @@ def release_curve(pairs: Sequence[MixturePair], *, n_resamples: int) -> Curve:
     --------
     A replace-one release of total ρ = ½ with k = 20 (private_bootstrap.md §3 has 4.866):
 
-    >>> pair = Pair(PairKind.SAME_CELL, noise_sd=20**0.5, bound=0.5)
+    >>> pair = MixturePair(PairKind.SAME_CELL, noise_sd=20**0.5, bound=0.5)
     >>> round(release_curve([pair], n_resamples=20).epsilon_upper(1e-6), 2)
     4.87
     """

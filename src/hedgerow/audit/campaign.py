@@ -60,9 +60,9 @@ class Campaign:
         Of both sources, and of one against the other.
     off_lattice : int
         How many released numbers are not a multiple of their public step.
-    replay : Replay or None
+    replay : ReplayResult or None
         Neighbours compared from inside.
-    caught : tuple of Caught
+    caught : tuple of FaultResult
         The mutants.
     false_alarm : float
         Upper bound on the probability that a correct library fails this campaign.

@@ -216,7 +216,7 @@ def read_header(file: SourceFile) -> CsvHeader:
     Examples
     --------
     >>> parsed(b'\xef\xbb\xbf"age, years";sex\r\n', "people.csv")
-    Header(names=('age, years', 'sex'), delimiter=';')
+    CsvHeader(names=('age, years', 'sex'), delimiter=';')
     """
     try:
         with unpacked(file.path, file.packing) as opened:

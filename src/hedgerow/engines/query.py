@@ -115,7 +115,7 @@ class ColumnProduct:
     product is negative (every power of a column is even), the index is the product P ∈ {0..M}; else P + M ∈ {0..2M}.
 
     >>> age = ValueOnGrid("age", Grid.from_bounds("age", (0, 100), 1))
-    >>> square, of_women = Product(((age, 2),)), Product(((Indicator("sex", 1), 1), (age, 1)))
+    >>> square, of_women = ColumnProduct(((age, 2),)), ColumnProduct(((Indicator("sex", 1), 1), (age, 1)))
     >>> square.size, square.index([100]), of_women.size, of_women.index([1, 0]), of_women.index([0, 0])
     (10001, 10000, 201, 0, 100)
     """

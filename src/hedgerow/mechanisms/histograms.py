@@ -434,7 +434,7 @@ class HistogramRounds(Additive):
 
         >>> fine = LatticeNoise(1000, 0)
         >>> once = HistogramRounds(1, 9, 10, most_groups=2, steps=100, residual=fine, count=fine)
-        >>> once.contribution(Record(0, 1))[0].tolist(), once.contribution(Record(0, 0))[0].tolist()
+        >>> once.contribution(AuditRecord(0, 1))[0].tolist(), once.contribution(AuditRecord(0, 0))[0].tolist()
         ([100.0, 100.0, 1.0, 1.0], [-10.0, -10.0, 1.0, 1.0])
         """
         moved = float(self.steps if record.index else -self.widest_bucket)

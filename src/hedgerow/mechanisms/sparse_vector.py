@@ -208,7 +208,7 @@ def sparse_vector(
         Of the whole run, answers included.
     relation, reach, positives, monotone
         As in `SparseVector`. For monotone statistics the proportion is 1 : c^(2/3).
-    answers : Answers, optional
+    answers : AnswerNoise, optional
         What follows each yes.
 
     Raises
@@ -219,7 +219,7 @@ def sparse_vector(
     Examples
     --------
     >>> near = Relation.ADD_REMOVE
-    >>> found = sparse_vector(1.0, near, reach=1, positives=4, answers=Answers(((1,),), (1.0,)))
+    >>> found = sparse_vector(1.0, near, reach=1, positives=4, answers=AnswerNoise(((1,),), (1.0,)))
     >>> round(found.threshold_scale, 9), round(found.question_scale, 9), round(found.answer_scales[0], 9)
     (10.00000001, 20.00000002, 8.000000008)
     >>> round(found.pure(), 6)
@@ -320,7 +320,7 @@ class SparseVectorRun:
     --------
     >>> from hedgerow.facts.relation import Relation
     >>> from hedgerow.testing.simulated import SimulatedNoise
-    >>> described = sparse_vector(1.0, Relation.ADD_REMOVE, reach=1, positives=2, answers=Answers(((1,),), (1.0,)))
+    >>> described = sparse_vector(1.0, Relation.ADD_REMOVE, reach=1, positives=2, answers=AnswerNoise(((1,),), (1.0,)))
     >>> run = SparseVectorRun(described, SimulatedNoise(1))
     >>> run.ask(5, threshold=1000), run.ask(2000, threshold=1000)
     (False, True)

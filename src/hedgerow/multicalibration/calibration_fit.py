@@ -137,7 +137,7 @@ class FitResult(Receivable):
 
     Attributes
     ----------
-    model : Model
+    model : CalibratedModel
     ledger_head : str or None
         The head of the ledger after the fit; None without one.
     replayed : bool
@@ -167,7 +167,7 @@ def fit_model(
 
     Parameters
     ----------
-    fit : Fit
+    fit : CalibrationFit
         What is fitted.
     reading : context manager
         As of `hedgerow.release.spend.Product.reading`: entered before the price is reserved.
@@ -370,7 +370,7 @@ def records_from(source: Source, family: Family, columns: ScoredColumns) -> Reco
     >>> import pyarrow
     >>> from hedgerow.engines.source import open_source
     >>> table = pyarrow.table({"p": [0.25, 0.25, 0.5], "y": [1, 1, 0], "sex": ["f", "f", "m"]})
-    >>> family = Family((Categories("sex", ("f",)),), depth=1)
+    >>> family = Family((CategoryGroups("sex", ("f",)),), depth=1)
     >>> rows = records_from(open_source(table), family, ScoredColumns("y", "p"))
     >>> rows.score.tolist(), rows.label.tolist(), rows.count.tolist(), rows.patterns[rows.pattern].tolist()
     ([250000, 500000], [1, 0], [2, 1], [[0], [1]])

@@ -328,7 +328,7 @@ class CountTable(CalibrationMechanism[Composition]):
     --------
     >>> from hedgerow.facts.relation import Relation
     >>> public = Setting(Family((), depth=1), Relation.ADD_REMOVE, None)
-    >>> [part.cells for part in Table().describe(public, Budget(1.0, 0.0)).parts]
+    >>> [part.cells for part in CountTable().describe(public, Budget(1.0, 0.0)).parts]
     [80, 40]
     """
 

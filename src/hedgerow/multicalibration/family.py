@@ -227,8 +227,8 @@ class Family:
 
     Examples
     --------
-    >>> from hedgerow.multicalibration.declared_groups import Categories
-    >>> family = Family((Categories("race", ("A", "B")), Categories("sex", ("F", "M"))), depth=2)
+    >>> from hedgerow.multicalibration.declared_groups import CategoryGroups
+    >>> family = Family((CategoryGroups("race", ("A", "B")), CategoryGroups("sex", ("F", "M"))), depth=2)
     >>> len(family.groups), family.most_groups, family.atoms
     (9, 4, 9)
     >>> family.names[:3], family.names[-1]
@@ -348,8 +348,8 @@ def sum_by_group(family: Family, patterns: Integers, table: Integers) -> Integer
 def members_of(family: Family, patterns: Integers) -> list[Integers]:
     """Return which of the patterns are in each group, as rising row numbers; their lengths add up to M × patterns.
 
-    >>> from hedgerow.multicalibration.declared_groups import Categories
-    >>> family = Family((Categories("sex", ("F", "M")),), depth=1)
+    >>> from hedgerow.multicalibration.declared_groups import CategoryGroups
+    >>> family = Family((CategoryGroups("sex", ("F", "M")),), depth=1)
     >>> [rows.tolist() for rows in members_of(family, np.array([[1], [2], [0], [1]]))]
     [[0, 1, 2, 3], [2], [0, 3]]
     """

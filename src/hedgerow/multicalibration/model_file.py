@@ -145,7 +145,7 @@ def _calibration(record: Mapping[str, Any], family: Family) -> Calibration:
 def family_record(family: Family) -> dict[str, Any]:
     """Return a family as plain JSON data; of a predicate only its name.
 
-    >>> family_record(Family((Categories("sex", (0, 1)),), depth=1))
+    >>> family_record(Family((CategoryGroups("sex", (0, 1)),), depth=1))
     {'depth': 1, 'attributes': [{'kind': 'categories', 'column': 'sex', 'values': [0, 1]}]}
     """
     return {"depth": family.depth, "attributes": [_attribute_record(attribute) for attribute in family.attributes]}
@@ -334,7 +334,7 @@ def apply_to_file(
 
     Parameters
     ----------
-    model : Model
+    model : CalibratedModel
         It has two classes, and its groups are columns with declared values.
     source : path
         A CSV or Parquet file (Parquet needs pyarrow).

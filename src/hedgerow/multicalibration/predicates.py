@@ -157,7 +157,7 @@ def values_in(answer: object) -> list[Any] | None:
 class ElementwiseRecord:
     """One record, or all of them, by columns: ``x["age"]``, ``x.age``, ``x.get("age")``, ``x[0]``, ``x[:, 0]``.
 
-    >>> person = Record({"age": 41, 0: "first"}.__getitem__)
+    >>> person = ElementwiseRecord({"age": 41, 0: "first"}.__getitem__)
     >>> person["age"], person.age, person[:, 0]
     (41, 41, 'first')
     """

@@ -140,7 +140,7 @@ class FormulaTerms:
 
         Examples
         --------
-        >>> Terms.parsed("y", ["a", "I(a ** 2)", "a:C(s)"]).terms
+        >>> FormulaTerms.parsed("y", ["a", "I(a ** 2)", "a:C(s)"]).terms
         ((('a', 1),), (('a', 2),), (('a', 1), ('s', 0)))
         """
         if not isinstance(formula, str) or not formula.strip():
@@ -189,7 +189,7 @@ class FormulaTerms:
     def regressors(self, categories: Mapping[str, Sequence[Scalar]]) -> tuple[Regressor, ...]:
         """Return the regressors, given the declared values of categories (HG192 where they are too many).
 
-        >>> named = Terms.parsed("y", ["a", "C(s)", "a:C(s)"]).regressors({"s": [0, 1, 2]})
+        >>> named = FormulaTerms.parsed("y", ["a", "C(s)", "a:C(s)"]).regressors({"s": [0, 1, 2]})
         >>> [one.name for one in named]
         ['Intercept', 'a', 'C(s)[T.1]', 'C(s)[T.2]', 'a:C(s)[T.1]', 'a:C(s)[T.2]']
         """

@@ -90,7 +90,7 @@ class LeastSquaresFit:
 
     Attributes
     ----------
-    moments : Moments
+    moments : RegressionMoments
     rows : float array, (k, p)
         The regressors, in their own units.
     response : float array, (p,)
@@ -497,7 +497,7 @@ def guessed_records(model: LinearFeatures, given: Mapping[str, Any]) -> Floats:
 
     Parameters
     ----------
-    model : Model
+    model : LinearFeatures
     given : {column: {"mean": …, "sd": …, "correlation": {other: …}}}
     """
     guesses = parse_guesses(given)

@@ -106,7 +106,7 @@ class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
 
     Attributes
     ----------
-    about : About
+    about : FitContext
         What was asked of what.
     released : float array, (steps, numbers)
         The noisy numbers of each step, in units of 2⁻³⁰: gradient, then curvature.

@@ -66,7 +66,7 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
 
     Attributes
     ----------
-    about : About
+    about : FitContext
         What was asked of what.
     released : float array
         The noisy numbers of this cell, in the order of the mechanism.
@@ -76,7 +76,7 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
         None of a simulated result.
     cell : mapping
         {column: category}, empty without `by`.
-    second : SecondNumbers or None
+    second : SandwichRelease or None
         What the second step released, of a fit with robust errors.
     """
 

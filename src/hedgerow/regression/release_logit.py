@@ -149,7 +149,7 @@ class PlannedLogit:
     mechanism : NewtonSteps
     chosen : Selection
         The records that count.
-    terms : Terms
+    terms : FormulaTerms
         Of the formula.
     notes : tuple of str
         What the certificate must say.

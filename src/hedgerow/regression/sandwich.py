@@ -242,7 +242,7 @@ def clip_of(fit: LeastSquaresFit, residual: Residual, noise: Floats) -> float:
 
     Parameters
     ----------
-    fit : Fit
+    fit : LeastSquaresFit
     residual : Residual
     noise : float array, (z, p, p)
         What each part of the second step's noise adds to Σ s² P P'/N.

@@ -115,7 +115,7 @@ class ProtectedTable(Result):
         What a reader must know about the table as a whole.
     known_total : float or None
         The grand total, where it is public.
-    mechanism : Single or None
+    mechanism : AtomicMechanism or None
         What drew the noise; None where its scale may not be told, and of a simulated table.
     drawn : TableCells or None
         The cells as they were drawn, where other ones are shown.

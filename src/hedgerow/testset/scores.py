@@ -118,7 +118,7 @@ class BestBefore:
         As of a `Score`.
     look : int
         Which look it was.
-    drawn : Drawn or None
+    drawn : DrawnLook or None
         What it was read from; None where that is on no record, or where it was a look by parts.
     """
 
@@ -314,7 +314,7 @@ def score_from_record(text: str) -> Score:
 def drawn_record(drawn: DrawnLook) -> dict[str, Any]:
     """Return the numbers of a plain look as plain JSON data.
 
-    >>> drawn_record(Drawn((812.0,)))
+    >>> drawn_record(DrawnLook((812.0,)))
     {'kind': 'score', 'numbers': [812.0]}
     """
     return {"kind": "score" if drawn.paid else "training score", "numbers": list(drawn.numbers)}

@@ -477,7 +477,7 @@ class TestSet:
             The caller's id.
         reading : context manager
             As of `hedgerow.release.spend.Product.reading`: entered before the look is taken.
-        described : Single, optional
+        described : AtomicMechanism, optional
             What is drawn, if it is not the mechanism of a plain look.
 
         Raises

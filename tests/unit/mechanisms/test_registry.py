@@ -157,7 +157,8 @@ def test_what_products_draw_with_is_registered() -> None:
     looks = [named.describes for named in LOOKS.values()]
     calibrations = [named.noise for named in map(mechanism_class, MECHANISMS) if named is not None]
     listed = [one if isinstance(one, tuple) else (one,) for one in (*looks, *calibrations)]
-    described = {kind for kinds_of_one in listed for kind in kinds_of_one}
+    # A look names the kinds on its certificates, a calibration their classes.
+    described = {kinds()[kind] if isinstance(kind, str) else kind for several in listed for kind in several}
     attacked = {type(one.mechanism) for one in specimens()}
     assert len(described) >= 8
     assert all(any(issubclass(kind, one) for kind in attacked) for one in described)

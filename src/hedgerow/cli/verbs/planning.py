@@ -35,14 +35,14 @@ def python_snippet(opened: Mapping[str, Any], calls: Sequence[StatisticCall], op
     ----------
     opened : mapping
         The arguments of `hedgerow.open`; the source by position, and None is left out.
-    calls : sequence of Call
+    calls : sequence of StatisticCall
         What asks for the statistics.
     options : mapping
         The other arguments of `release`.
 
     Examples
     --------
-    >>> print(python_snippet({"source": "a.csv"}, [Call("mean", ("age",), {"bounds": (0, 9)})], {"epsilon": 1.0}))
+    >>> print(python_snippet({"source": "a.csv"}, [StatisticCall("mean", ("age",), {"bounds": (0, 9)})], {"epsilon": 1.0}))
     import hedgerow as hg
     <BLANKLINE>
     survey = hg.open('a.csv')

@@ -178,11 +178,11 @@ def estimate(function: FunctionOfTotals, cells: SideBySide) -> JointEstimates:
     The sampling variance is kept between 0 and what bounded records allow. Means and sums are read as everywhere else,
     by `inference.moments`.
 
-    >>> from hedgerow.inference.joint.functions import Axis
+    >>> from hedgerow.inference.joint.functions import ScaledMean
     >>> from hedgerow.inference.joint.totals import JointTotals
     >>> sums, products = np.array([[20.0]]), np.array([[[25.0]]])
     >>> moments = JointTotals(np.array([100.0]), sums, products, np.diag([0.0, 2.0, 2.0]), "gaussian", 100)
-    >>> age = estimate(Mean(Axis(1, 50.0, 50.0)), SideBySide((moments,)))
+    >>> age = estimate(MeanOfTotals(ScaledMean(1, 50.0, 50.0)), SideBySide((moments,)))
     >>> age.value.round(3).tolist(), age.standard_error.round(3).tolist()
     ([60.0], [2.513])
     """

@@ -53,8 +53,8 @@ class RecordedTangent(FunctionOfTotals):
 def function_record(function: FunctionOfTotals, totals: Floats) -> dict[str, Any]:
     """Return a function of totals (cells, 1 + d) as plain JSON data.
 
-    >>> from hedgerow.inference.joint.functions import Mean
-    >>> function_record(Mean(Axis(1, 50.0, 50.0)), np.empty((1, 2)))
+    >>> from hedgerow.inference.joint.functions import MeanOfTotals
+    >>> function_record(MeanOfTotals(ScaledMean(1, 50.0, 50.0)), np.empty((1, 2)))
     {'type': 'mean', 'x': {'type': 'axis', 'place': 1, 'centre': 50.0, 'half': 50.0, 'base': 0}}
     """
     if function.is_sent:

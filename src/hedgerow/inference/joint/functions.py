@@ -96,9 +96,9 @@ class FunctionOfTotals:
         Whether the ends of an interval are moved by the bias that is taken off the estimate.
     read_as : str
         ``"mean"``, ``"sum"`` or ``"count"`` where it is read by the formulas of these; else ``"function"``.
-    mean_of : Axis or None
+    mean_of : ScaledMean or None
         The axis of which it is the mean; None of another function.
-    squared : Covariance or None
+    squared : CovarianceOfTotals or None
         The variance of which it is the root; None of another function.
     """
 
@@ -469,11 +469,11 @@ def smooth_function(
 
     Examples
     --------
-    >>> axes = {"income": Axis(1, 50.0, 50.0), "size": Axis(2, 4.5, 3.5)}
+    >>> axes = {"income": ScaledMean(1, 50.0, 50.0), "size": ScaledMean(2, 4.5, 3.5)}
     >>> head = smooth_function(lambda t: t["income"] / t["size"], axes)
     >>> head.by_differences, head.of_means(np.array([60.0, 3.0])).real
     (False, 20.0)
-    >>> smooth_function(lambda t: abs(t["x"]), {"x": Axis(1)})
+    >>> smooth_function(lambda t: abs(t["x"]), {"x": ScaledMean(1)})
     Traceback (most recent call last):
     hedgerow.errors.ParameterError: ...
     """
@@ -547,7 +547,7 @@ def _has_corner(function: UserFunctionOfTotals, start: Floats, end: Floats) -> b
 def gradient(function: FunctionOfTotals | Callable[[Numbers], Numbers], totals: Floats) -> Floats:
     """Return the gradient of a function of totals in each row, by a complex step: float array like ``totals``.
 
-    >>> mean = Mean(Axis(1, 10.0, 2.0))
+    >>> mean = MeanOfTotals(ScaledMean(1, 10.0, 2.0))
     >>> gradient(mean, np.array([[4.0, 2.0]])).tolist()
     [[-0.25, 0.5]]
     """

@@ -86,8 +86,8 @@ class Projected:
 
         It has the axes of the margin; where the variance is the same along an axis, that axis has length 1.
 
-        >>> from hedgerow.release.cells.shape import Axis
-        >>> axes = (AxisMap.of(Axis("sex", (0, 1))),)
+        >>> from hedgerow.release.cells.shape import TableDimension
+        >>> axes = (DimensionLevels.of(TableDimension("sex", (0, 1))),)
         >>> table = project(axes, [LevelRelease(("sex",), np.array([1.0, 2.0]), 1.0),
         ...                        LevelRelease((None,), np.array(4.0), 0.0)])
         >>> table.values.tolist(), table.variance(("sex",)).tolist(), table.variance((None,)).tolist()
@@ -125,7 +125,7 @@ def project(axes: Sequence[DimensionLevels], released: Sequence[LevelRelease]) -
 
     Parameters
     ----------
-    axes : sequence of AxisMap
+    axes : sequence of DimensionLevels
     released : sequence of LevelRelease
         One of them is of the categories of every axis: the table itself.
 
@@ -381,8 +381,8 @@ def consistent_table(
 
     Examples
     --------
-    >>> from hedgerow.release.cells.shape import Axis
-    >>> shape = TableShape((Axis("sex", (0, 1)), Axis("region", ("north", "south"))))
+    >>> from hedgerow.release.cells.shape import TableDimension
+    >>> shape = TableShape((TableDimension("sex", (0, 1)), TableDimension("region", ("north", "south"))))
     >>> cells = TableCells.counts(shape, [10.0, 20.0, 30.0, 44.0], privacy_variance=2.0, n=100)
     >>> consistent_table(cells).margin(["sex"]).values.tolist()
     [30.0, 74.0]

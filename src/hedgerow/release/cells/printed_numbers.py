@@ -49,8 +49,9 @@ def non_negative(table: ConsistentTable) -> ConsistentTable:
     --------
     >>> from hedgerow.release.cells.table_cells import TableCells
     >>> from hedgerow.release.cells.margins import consistent_table
-    >>> from hedgerow.release.cells.shape import Axis, TableShape
-    >>> cells = TableCells.counts(TableShape((Axis("age", (1, 2, 3)),)), [5.0, -2.0, 9.0], privacy_variance=2.0)
+    >>> from hedgerow.release.cells.shape import TableDimension, TableShape
+    >>> cells = TableCells.counts(TableShape((TableDimension("age", (1, 2, 3)),)), [5.0, -2.0, 9.0],
+    ...     privacy_variance=2.0)
     >>> table = non_negative(consistent_table(cells))
     >>> table.interior.published.tolist(), table.margin().published.tolist()
     ([4.0, 0.0, 8.0], [12.0])
@@ -120,8 +121,9 @@ def whole_numbers(table: ConsistentTable, *, base: float = 1.0) -> ConsistentTab
     --------
     >>> from hedgerow.release.cells.table_cells import TableCells
     >>> from hedgerow.release.cells.margins import consistent_table
-    >>> from hedgerow.release.cells.shape import Axis, TableShape
-    >>> cells = TableCells.counts(TableShape((Axis("age", (1, 2, 3)),)), [0.4, 2.4, 7.4], privacy_variance=2.0)
+    >>> from hedgerow.release.cells.shape import TableDimension, TableShape
+    >>> cells = TableCells.counts(TableShape((TableDimension("age", (1, 2, 3)),)), [0.4, 2.4, 7.4],
+    ...     privacy_variance=2.0)
     >>> table = whole_numbers(consistent_table(cells))
     >>> table.interior.published.tolist(), table.margin().published.tolist()
     ([0.0, 3.0, 7.0], [10.0])
@@ -243,8 +245,8 @@ def reliability_letters(cells: TableCells, bands: ReliabilityBands = STATISTICS_
 
     Examples
     --------
-    >>> from hedgerow.release.cells.shape import Axis, TableShape
-    >>> shape = TableShape((Axis("age", (1, 2, 3)),))
+    >>> from hedgerow.release.cells.shape import TableDimension, TableShape
+    >>> shape = TableShape((TableDimension("age", (1, 2, 3)),))
     >>> cells = TableCells.counts(shape, [2500.0, 40.0, -1.0], privacy_variance=2.0)
     >>> reliability_letters(cells).tolist()
     ['A', 'D', 'F']

@@ -30,7 +30,7 @@ class TableDimension:
 
     `names` are labels that are shown in place of the categories, one each; none where there are none.
 
-    >>> axis = Axis("region", ("north", "south"), other=True)
+    >>> axis = TableDimension("region", ("north", "south"), other=True)
     >>> axis.levels, axis.labels
     (3, ('north', 'south', 'other'))
     """
@@ -69,7 +69,7 @@ class TableShape(Sequence[Mapping[str, Scalar]]):
 
     Examples
     --------
-    >>> shape = TableShape((Axis("sex", (0, 1)), Axis("region", ("north", "south"), other=True)))
+    >>> shape = TableShape((TableDimension("sex", (0, 1)), TableDimension("region", ("north", "south"), other=True)))
     >>> shape.shape, shape.size
     ((2, 3), 6)
     >>> shape.cell(5), shape.place({"sex": 1, "region": "other"})
@@ -142,7 +142,7 @@ class TableShape(Sequence[Mapping[str, Scalar]]):
     def over(self, axes: Iterable[int | str]) -> TableShape:
         """Return the shape of the margin that keeps these axes and adds over the others; in the table's order.
 
-        >>> TableShape((Axis("sex", (0, 1)), Axis("age", (1, 2, 3)))).over(["age"]).shape
+        >>> TableShape((TableDimension("sex", (0, 1)), TableDimension("age", (1, 2, 3)))).over(["age"]).shape
         (3,)
         """
         return TableShape(tuple(self.axes[place] for place in sorted(set(self.axis_places(axes)))))
@@ -214,7 +214,7 @@ class Hierarchy:
     Examples
     --------
     >>> region = Hierarchy.of("district", "region", {"north": ["a", "b"], "south": ["c"]})
-    >>> region.axis.labels, region.codes(Axis("district", ("a", "b", "c"))).tolist()
+    >>> region.axis.labels, region.codes(TableDimension("district", ("a", "b", "c"))).tolist()
     (('north', 'south'), [0, 0, 1])
     """
 
@@ -268,7 +268,7 @@ class DimensionLevels:
 
     Attributes
     ----------
-    axis : Axis
+    axis : TableDimension
     atoms : int array, (K,)
         The atom of each category: categories that every hierarchy groups alike. One atom without hierarchies.
     sizes : float array, (g,)
@@ -288,7 +288,7 @@ class DimensionLevels:
         """Return the map of an axis; only the hierarchies of its own column are used.
 
         >>> region = Hierarchy.of("district", "region", {"north": ["a", "b"], "south": ["c"]})
-        >>> axis_map = AxisMap.of(Axis("district", ("a", "b", "c")), [region])
+        >>> axis_map = DimensionLevels.of(TableDimension("district", ("a", "b", "c")), [region])
         >>> axis_map.sums["region"].tolist(), axis_map.sums[None].tolist()
         ([[2.0, 0.0], [0.0, 1.0]], [[2.0, 1.0]])
         """

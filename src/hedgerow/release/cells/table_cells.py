@@ -166,8 +166,9 @@ class TableCells(Cells):
     ) -> TableCells:
         """Return noisy counts; sampling variance θ − θ²/n at the noisy count cut to [0, n] (θ where n is private).
 
-        >>> from hedgerow.release.cells.shape import Axis
-        >>> cells = TableCells.counts(TableShape((Axis("sex", (0, 1)),)), [40.0, -1.5], privacy_variance=2.0, n=50)
+        >>> from hedgerow.release.cells.shape import TableDimension
+        >>> cells = TableCells.counts(TableShape((TableDimension("sex", (0, 1)),)), [40.0, -1.5], privacy_variance=2.0,
+        ...     n=50)
         >>> cells.sampling_variance.tolist(), cells.standard_error.round(2).tolist()
         ([8.0, 0.0], [3.16, 1.41])
         """

@@ -220,7 +220,7 @@ class JointChoice:
         The mean logarithm of the squared errors.
     precision : float
         At which the mechanism was made: μ, or of Laplace noise ε.
-    runner_up : Choice or None
+    runner_up : JointChoice or None
         The best one of another law or basis.
     """
 
@@ -242,7 +242,7 @@ def choose(question: ReleaseQuestion, budget: Budget, relation: Relation, *, law
 
     Parameters
     ----------
-    question : Question
+    question : ReleaseQuestion
     budget : Budget
     relation : Relation
     laws : sequence of Law, optional
@@ -258,8 +258,8 @@ def choose(question: ReleaseQuestion, budget: Budget, relation: Relation, *, law
     One mean, n public: Laplace noise of 1.41 R/n, where Gaussian noise would have 4.23.
 
     >>> from hedgerow.mechanisms.joint_numbers import JointFeature
-    >>> from hedgerow.release.designs.joint_choice import Asked, mean_of
-    >>> asked = Asked(JointLayout((JointFeature(2**20),), "public", 1), (mean_of(0),), 1000.0, known=True)
+    >>> from hedgerow.release.designs.joint_choice import JointQuestion, mean_of
+    >>> asked = JointQuestion(JointLayout((JointFeature(2**20),), "public", 1), (mean_of(0),), 1000.0, known=True)
     >>> choice = choose(asked, Budget(1.0, 1e-6), Relation.REPLACE_ONE)
     >>> choice.name, choice.runner_up.name
     ('Laplace noise, centred moments', 'Laplace noise, partition blocks')

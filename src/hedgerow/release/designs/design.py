@@ -75,7 +75,7 @@ class Recorded:
     by : tuple of Category
     facts : PublicFacts
     missing : Missing
-    mechanism : Single
+    mechanism : AtomicMechanism
         The part.
     method : str
         The method that the record names.

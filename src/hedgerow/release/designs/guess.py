@@ -371,7 +371,7 @@ class GuessedReading:
 
     Attributes
     ----------
-    reading : Reading
+    reading : ExpectedReading
     guess : str
         The guess in words.
     value : float or None

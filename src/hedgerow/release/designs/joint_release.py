@@ -69,7 +69,7 @@ class JointDesign:
     values : tuple of values
         The columns, each scaled to [−1, 1] (an indicator: −1 or 1); where records are weighted each times its weight,
         and behind them the weights themselves.
-    functions : tuple of SmoothFunction
+    functions : tuple of FunctionOfTotals
         What was asked, as functions of the totals (N, Σ f_1, …) of a cell.
     by : tuple of Category
     facts : PublicFacts

@@ -124,7 +124,7 @@ def arrange(publication: Publication) -> Layout:
     --------
     >>> from hedgerow.release.cells.margins import consistent_table
     >>> from hedgerow.release.cells.shape import TableShape
-    >>> shape = TableShape((Axis("sex", ("f", "m")), Axis("region", ("north", "south"))))
+    >>> shape = TableShape((TableDimension("sex", ("f", "m")), TableDimension("region", ("north", "south"))))
     >>> cells = TableCells.counts(shape, [1.0, 2.0, 3.0, 4.0], privacy_variance=2.0)
     >>> layout = arrange(Publication("People", consistent_table(cells), ""))
     >>> layout.down, layout.across, layout.spread(lambda cells: cells.published).tolist()

@@ -35,8 +35,8 @@ def draw_publication(publication: Publication, *, kind: PictureKind = "heat", ax
     Examples
     --------
     >>> from hedgerow.release.cells.table_cells import TableCells
-    >>> from hedgerow.release.cells.shape import Axis, TableShape
-    >>> shape = TableShape((Axis("sex", ("f", "m")), Axis("region", ("north", "south"))))
+    >>> from hedgerow.release.cells.shape import TableDimension, TableShape
+    >>> shape = TableShape((TableDimension("sex", ("f", "m")), TableDimension("region", ("north", "south"))))
     >>> cells = TableCells.counts(shape, [140.0, 2500.0, 130.0, 4400.0], privacy_variance=2.0)
     >>> axes = draw_publication(Publication("People", ConsistentTable(cells), ""))
     >>> [text.get_text() for text in axes.texts]

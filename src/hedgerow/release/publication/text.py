@@ -42,8 +42,8 @@ def text_of(publication: Publication, *, width: int = _WIDTH, most_rows: int = 2
     --------
     >>> from hedgerow.release.cells.table_cells import TableCells
     >>> from hedgerow.release.cells.margins import consistent_table
-    >>> from hedgerow.release.cells.shape import Axis, TableShape
-    >>> shape = TableShape((Axis("sex", ("f", "m")), Axis("region", ("north", "south"))))
+    >>> from hedgerow.release.cells.shape import TableDimension, TableShape
+    >>> shape = TableShape((TableDimension("sex", ("f", "m")), TableDimension("region", ("north", "south"))))
     >>> cells = TableCells.counts(shape, [140.0, 2500.0, 130.0, 4400.0], privacy_variance=2.0)
     >>> print(text_of(Publication("People", consistent_table(cells), "")).split("Reliability")[0].rstrip())
     People

@@ -266,7 +266,7 @@ def joint_values(
         The parts of a record under ``joint``. One without functions, as written before they were kept, tells nothing.
     mechanism : Mechanism
         What is priced: it tells the noise on the moments.
-    about : Facts
+    about : RecordedFacts
         What the record says of its release.
 
     Raises

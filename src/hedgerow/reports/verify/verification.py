@@ -260,7 +260,7 @@ class Verification:
         The points of its curve.
     contradictions : tuple of str
         In what the record contradicts itself.
-    protection : Protection
+    protection : ProtectionText
         Who is protected against what, what is assumed.
     unchecked : tuple of str
         The fields that nothing in the record determines, by their paths: ``"release.source"``.

@@ -230,7 +230,7 @@ class LookMechanism(ABC):
     Attributes
     ----------
     conditions : Conditions
-    described : Single
+    described : AtomicMechanism
         What runs at each look (at the first, for all looks, where `once`): what is priced is what is drawn.
     name : str
         The value of `mechanism=`.

@@ -70,7 +70,7 @@ class Submission:
         Name → kind.
     cells : mapping
         Name → cells.
-    asked : Asked
+    asked : SubmissionOptions
         What is asked with them.
     against : Submission or None
         What they are compared with.

@@ -27,9 +27,10 @@ def csv_text(publication: Published) -> str:
     --------
     >>> from hedgerow.release.cells.table_cells import TableCells
     >>> from hedgerow.release.cells.margins import consistent_table
-    >>> from hedgerow.release.cells.shape import Axis, TableShape
+    >>> from hedgerow.release.cells.shape import TableDimension, TableShape
     >>> from hedgerow.release.publication.publication import Publication
-    >>> cells = TableCells.counts(TableShape((Axis("sex", ("f", "m")),)), [1.0, 2.0], privacy_variance=2.0, census=True)
+    >>> cells = TableCells.counts(TableShape((TableDimension("sex", ("f", "m")),)), [1.0, 2.0], privacy_variance=2.0,
+    ...     census=True)
     >>> print(csv_text(Publication("People", consistent_table(cells), "")).splitlines()[1][:30])
     f,,1.0,1.4142135623730951,0.0,
     """

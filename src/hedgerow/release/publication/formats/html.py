@@ -219,8 +219,8 @@ def html_table(publication: Publication, *, name: str = "table") -> str:
     --------
     >>> from hedgerow.release.cells.table_cells import TableCells
     >>> from hedgerow.release.cells.margins import consistent_table
-    >>> from hedgerow.release.cells.shape import Axis, TableShape
-    >>> cells = TableCells.counts(TableShape((Axis("sex", ("<f>", "m")),)), [1.0, 2.0], privacy_variance=2.0)
+    >>> from hedgerow.release.cells.shape import TableDimension, TableShape
+    >>> cells = TableCells.counts(TableShape((TableDimension("sex", ("<f>", "m")),)), [1.0, 2.0], privacy_variance=2.0)
     >>> table = html_table(Publication("People", consistent_table(cells), ""))
     >>> "<bdi>&lt;f&gt;</bdi>" in table, "<f>" in table
     (True, False)

@@ -50,8 +50,8 @@ def xlsx_bytes(publication: Publication) -> bytes:
     --------
     >>> from hedgerow.release.cells.table_cells import TableCells
     >>> from hedgerow.release.cells.margins import consistent_table
-    >>> from hedgerow.release.cells.shape import Axis, TableShape
-    >>> cells = TableCells.counts(TableShape((Axis("sex", ("f", "m")),)), [1.0, 2.0], privacy_variance=2.0)
+    >>> from hedgerow.release.cells.shape import TableDimension, TableShape
+    >>> cells = TableCells.counts(TableShape((TableDimension("sex", ("f", "m")),)), [1.0, 2.0], privacy_variance=2.0)
     >>> xlsx_bytes(Publication("People", consistent_table(cells), ""))[:2]
     b'PK'
     """
