@@ -42,7 +42,8 @@ def python_snippet(opened: Mapping[str, Any], calls: Sequence[StatisticCall], op
 
     Examples
     --------
-    >>> print(python_snippet({"source": "a.csv"}, [StatisticCall("mean", ("age",), {"bounds": (0, 9)})], {"epsilon": 1.0}))
+    >>> calls = [StatisticCall("mean", ("age",), {"bounds": (0, 9)})]
+    >>> print(python_snippet({"source": "a.csv"}, calls, {"epsilon": 1.0}))
     import hedgerow as hg
     <BLANKLINE>
     survey = hg.open('a.csv')
