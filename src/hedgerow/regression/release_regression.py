@@ -104,6 +104,20 @@ class PlannedRegression:
         return self.plan.mechanism
 
     @property
+    def epsilon(self) -> float:
+        """The price: an upper bound on ε at `delta`; see `Plan.epsilon`."""
+        return self.plan.epsilon
+
+    @property
+    def delta(self) -> float:
+        """The δ of the price."""
+        return self.plan.delta
+
+    def query(self) -> tuple[str, ...]:
+        """Return the SQL that the regression sends, without sending it; see `Plan.query`."""
+        return self.plan.query()
+
+    @property
     def price(self) -> Certificate:
         """The certificate; it depends on public facts alone."""
         return certificate_of(self.plan, narrowed=self.narrowed())
@@ -280,7 +294,7 @@ def planned_regression(formula: object, regressors: object, opened: OpenedSource
     """Return the plan of a regression on an opened source, its columns checked; no value is read."""
     plan = plan_regression(formula, regressors, opened.protection, opened.facts, n=opened.n, **options)
     opened.source.check(plan.design.query)
-    return replace(plan, source=opened.source)
+    return replace(plan, source=opened.source, plan=replace(plan.plan, source=opened.source))
 
 
 def release_regression(

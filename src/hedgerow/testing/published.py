@@ -273,9 +273,9 @@ class NoPrivacy(CalibrationMechanism[None]):
     takes it as ``mechanism=NoPrivacy()``.
 
     For every group and bucket of the current score in turn, with mean label ȳ and mean score p̄ over the records S_i in
-    it: shift them by ȳ − p̄ when |ȳ − p̄| ≥ α/2 (from 2ωN with ω = α|S_i|/4n, figure 1) and |S_i| ≥ α|S|/k, S the group,
-    as in Hébert-Johnson et al. (the paper prints α|S_i|/k, which always holds, since S_i stands on both sides). Repeat
-    until nothing is shifted.
+    it: shift them by ȳ − p̄ when ``|ȳ − p̄| ≥ α/2`` (from 2ωN with ``ω = α|S_i|/4n``, figure 1) and ``|S_i| ≥ α|S|/k``,
+    S the group, as in Hébert-Johnson et al. (the paper prints ``α|S_i|/k``, which always holds, since S_i stands on
+    both sides). Repeat until nothing is shifted.
 
     Parameters
     ----------

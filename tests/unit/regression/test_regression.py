@@ -6,6 +6,7 @@ import json
 import math
 from fractions import Fraction
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -403,3 +404,11 @@ def test_contrasts_are_tested_as_statsmodels_does(people: pd.DataFrame) -> None:
     for bad in ("wages", "age educ", "age * educ", "2 = 3", "age = 1 = 2", "age /", "", [1.0], [[0.0] * 6], "age / 0"):
         with pytest.raises(ParameterError, match="HG194"):
             fit.t_test(bad)
+
+
+def test_a_plan_on_a_source_tells_its_price_and_its_query() -> None:
+    people = duckdb.sql("SELECT 40.0 + range % 7 AS age, 10.0 * (range % 50) AS pay FROM range(1000)")
+    survey = hg.open(people, relation="replace-one")
+    plan = survey.plan_ols("pay ~ age", bounds={"age": (0, 100), "pay": (0, 1000)}, epsilon=1.0)
+    assert plan.epsilon == plan.plan.epsilon <= 1.0 and plan.delta == 1e-6
+    assert plan.query() and all("range(1000)" in text for text in plan.query())
