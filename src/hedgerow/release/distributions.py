@@ -94,7 +94,7 @@ class ColumnDistribution:
 
     def histogram(self, bins: Sequence[float]) -> list[Estimate]:
         """Return the shares of records in bins [a, b), the last one closed (HG112 for ends that do not rise)."""
-        return [self.estimate_of(self._asked(one)) for one in histogram(self.column, bins=bins)]
+        return [self.estimate_of(self._asked(share)) for share in histogram(self.column, bins=bins)]
 
     def gini(self) -> Estimate:
         """Return the Gini coefficient (HG112 where values may be negative)."""
@@ -159,8 +159,10 @@ class ColumnDistribution:
             )
         places = _LORENZ if kind == "lorenz" else tuple(bins) if bins is not None else self._bins()
         read = [self.lorenz(share) for share in places] if kind == "lorenz" else self.histogram(places)
-        ends = [one.confidence_interval(level) for one in read]
-        shares, low, high = np.array([(one.estimate, end.low, end.high) for one, end in zip(read, ends, strict=True)]).T
+        ends = [number.confidence_interval(level) for number in read]
+        shares, low, high = np.array(
+            [(number.estimate, end.low, end.high) for number, end in zip(read, ends, strict=True)]
+        ).T
         drawn = DrawnNumbers(np.array(places), shares, low, high, label, level)
         with shown_in_notebook():
             return (draw_lorenz if kind == "lorenz" else draw_histogram)(drawn, ax)
@@ -178,7 +180,7 @@ class ColumnDistribution:
         edges, leaves = self.counts.edges, self.reading.leaves
         span = math.ceil(len(edges) / _BINS)
         # A width that fits in a whole number of times is taken where one is about as wide.
-        span = next((one for one in range(span, 2 * span) if (len(edges) - 2) % one == 0), span)
+        span = next((wide for wide in range(span, 2 * span) if (len(edges) - 2) % wide == 0), span)
         low, high = leaves.grid.as_bounds()
         if not leaves.grid.declared:
             inner = edges[span:-1:span]
@@ -227,8 +229,8 @@ def readings(
         It is no such record, or one of another mechanism.
     """
     parts = DistributionStatistic.parts(mechanism)
-    for one, part in zip(records, parts, strict=True):
-        yield reading_of(one, part, n=n, census=target == str(Target.FILE))
+    for record, part in zip(records, parts, strict=True):
+        yield reading_of(record, part, n=n, census=target == str(Target.FILE))
 
 
 def released(
@@ -236,8 +238,8 @@ def released(
 ) -> Iterator[ColumnDistribution]:
     """Yield the distribution of each cell of each released table, of which the record goes first."""
     for record, reading in tables:
-        for place, one in enumerate(record["cells"]):
-            yield ColumnDistribution(record["column"], dict(one["cell"]), reading, place, facts)
+        for place, cell in enumerate(record["cells"]):
+            yield ColumnDistribution(record["column"], dict(cell["cell"]), reading, place, facts)
 
 
 def distribution_of(
@@ -245,10 +247,11 @@ def distribution_of(
 ) -> ColumnDistribution:
     """Return the distribution of a column in a cell (HG137: there is none)."""
     wanted = {name: str(value) for name, value in cell.items()}
-    for one in distributions:
-        if one.column == column and {name: str(value) for name, value in one.cell.items()} == wanted:
-            return one
-    listed = sorted({one.column for one in distributions})
+    for distribution in distributions:
+        cell_words = {name: str(value) for name, value in distribution.cell.items()}
+        if distribution.column == column and cell_words == wanted:
+            return distribution
+    listed = sorted({distribution.column for distribution in distributions})
     raise ParameterError(
         "HG137",
         rule="A distribution of a release is named by its column and its whole cell.",
@@ -261,7 +264,7 @@ def statistic_of(name: str, column: str, grid: Grid) -> Statistic | None:
     """Return the statistic that an estimate is named after; None where it is none of a distribution."""
     kind, *numbers = re.split(r"_(?=[-\d])", name)
     closed = bool(numbers) and numbers[-1].endswith("_closed")
-    values = [float(one.removesuffix("_closed")) for one in numbers]
+    values = [float(number.removesuffix("_closed")) for number in numbers]
     match (kind, len(values)):
         case ("quantile", 1) if 0.0 < values[0] < 1.0:
             return Quantile.of(column, grid, values[0])

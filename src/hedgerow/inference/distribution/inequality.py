@@ -124,17 +124,17 @@ class _Placed:
 
     def _along(self, at_edges: Floats) -> Floats:
         """Return numbers of the edges along the axis: within the first leaf, beyond it, within the next, and on."""
-        found = np.empty(2 * len(self.split) - 1)
-        found[0::2] = at_edges[:-1] + self.split * np.diff(at_edges)
-        found[1::2] = at_edges[1:-1]
-        return found
+        numbers = np.empty(2 * len(self.split) - 1)
+        numbers[0::2] = at_edges[:-1] + self.split * np.diff(at_edges)
+        numbers[1::2] = at_edges[1:-1]
+        return numbers
 
     @property
     def _lengths(self) -> Floats:
         least, greatest = self.distribution.ends_of_leaves
-        found = np.empty(2 * len(least) - 1)
-        found[0::2], found[1::2] = greatest - least, least[1:] - greatest[:-1]
-        return found
+        lengths = np.empty(2 * len(least) - 1)
+        lengths[0::2], lengths[1::2] = greatest - least, least[1:] - greatest[:-1]
+        return lengths
 
     @cached_property
     def parts(self) -> tuple[float, float, float]:
@@ -156,13 +156,13 @@ class _Placed:
     def weights(self) -> Floats:
         """What one more share of all records in each leaf adds to N and to μ: (2, leaves)."""
         shares, lengths = self._along(self.distribution.curve), self._lengths
-        found = np.zeros((2, len(self.split)))
-        for row, slope in zip(found, (self.integrand.slope(shares), np.full(len(shares), -1.0)), strict=True):
+        gained = np.zeros((2, len(self.split)))
+        for row, slope in zip(gained, (self.integrand.slope(shares), np.full(len(shares), -1.0)), strict=True):
             each = lengths * slope
             # Of each inner edge: what lies beyond it, and its part of the two leaves that meet there.
             edge = each[1::2] + each[0:-1:2] * self.split[:-1] + each[2::2] * (1.0 - self.split[1:])
             row[:-1] = np.cumsum(edge[::-1])[::-1]
-        return found
+        return gained
 
     @cached_property
     def errors(self) -> tuple[Floats, Floats]:
@@ -206,11 +206,11 @@ def _noise_covariance(distribution: Distribution, weights: Floats, shared: Float
     """Return the covariance of the noise of Σ w_i·(count_i − p_i·count of all), p_i the share of a leaf."""
     tree = distribution.tree
 
-    def variance(one: Floats, mean: float) -> float:
-        alpha, rest = tree.form(one)
+    def variance(weight: Floats, mean: float) -> float:
+        alpha, rest = tree.form(weight)
         return rest + (alpha - mean) ** 2 * tree.root_variance
 
-    first, second = (variance(one, float(mean)) for one, mean in zip(weights, shared, strict=True))
+    first, second = (variance(weight, float(mean)) for weight, mean in zip(weights, shared, strict=True))
     both = (variance(weights.sum(axis=0), float(shared.sum())) - first - second) / 2.0
     return np.array([[first, both], [both, second]])
 
@@ -225,7 +225,7 @@ def _ratio(distribution: Distribution, integrand: _Integrand, level: float) -> R
     at, mean = np.array([1.0, -value]), max(middle.parts[1], 1e-6 * float(distribution.edges[-1]))
     sampling = float(np.sqrt(max(at @ middle.errors[0] @ at, 0.0))) / (mean * max(distribution.records, 1.0))
     # A ratio of noisy numbers has no variance: its error is half the interval that a normal error would leave in 68 %.
-    ends = [float(one[0]) for one in middle.score().accepted(_ONE_SD)]
+    ends = [float(end[0]) for end in middle.score().accepted(_ONE_SD)]
     # Where values stand is not known: anywhere between the two placements.
     error = float(np.hypot((ends[1] - ends[0]) / 2.0, (highest.value - lowest.value) / np.sqrt(12.0)))
     return Read(value, low, high, error, min(sampling, error))
@@ -235,16 +235,16 @@ def _extreme(middle: _Placed, side: float) -> _Placed:
     """Return the placement that makes N/μ least (side −1) or greatest (1)."""
     curve, integrand = middle.distribution.curve, middle.integrand
     first, last = curve[:-1], curve[1:]
-    found = middle
+    placed = middle
     for _ in range(_ROUNDS):
-        ratio = found.value
+        ratio = placed.value
         tried = np.stack([first, last, np.clip(integrand.turn(ratio), first, last)])
         gained = side * (integrand.at(tried, tried) - ratio * (1.0 - tried))
         best = np.take_along_axis(tried, gained.argmax(axis=0)[None, :], axis=0)[0]
         rise = last - first
         split = np.where(rise > 0.0, (best - first) / np.where(rise > 0.0, rise, 1.0), 0.5)
-        found = _Placed(middle.distribution, integrand, split)
-    return found
+        placed = _Placed(middle.distribution, integrand, split)
+    return placed
 
 
 Places = NDArray[np.intp]
@@ -259,7 +259,7 @@ def share_below_of_median(distribution: Distribution, part: float, level: float 
     # What one standard deviation does not exclude, and the unknown places of the median and of values in their leaves.
     least, most = _ends(shown, part, 1.0, half=0.0)
     leaf = int(np.clip(np.searchsorted(shown.curve, 0.5) - 1, 0, shown.tree.leaves - 1))
-    ends = [part * one[leaf : leaf + 1] for one in shown.ends_of_leaves]
+    ends = [part * end[leaf : leaf + 1] for end in shown.ends_of_leaves]
     unknown = float(shown.curve[shown.edges_about(ends[1])[1]][0] - shown.curve[shown.edges_about(ends[0])[0]][0])
     known = max(most - least - unknown, 0.0) / 2.0
     # Sampling has the same part of its variance as of that of the count below the line.
@@ -293,7 +293,7 @@ def _ends(shown: Distribution, part: float, critical: float, *, half: float) -> 
     beyond = (shown.left - shown.records / 2.0) / median.sd
     beyond[0], beyond[-1] = -np.inf, np.inf
     leaves = np.flatnonzero((beyond[:-1] <= median.reach[:-1]) & (beyond[1:] >= -median.reach[1:]))
-    least, greatest = (part * one[leaves] for one in shown.ends_of_leaves)
+    least, greatest = (part * end[leaves] for end in shown.ends_of_leaves)
     ends = []
     for places, side in ((shown.edges_about(least)[0], 1.0), (shown.edges_about(greatest)[1], -1.0)):
         line = _Counts.of(shown, places, np.clip(shown.curve[places], 0.0, 1.0), critical)
@@ -321,7 +321,7 @@ class _Counts:
         """Return those left of `places`; the tail of Laplace noise is as heavy as in `errors`."""
         from hedgerow.special import ndtr
 
-        alpha, rest = (one[places] for one in shown.tree.prefixes)
+        alpha, rest = (form[places] for form in shown.tree.prefixes)
         noise = rest + (alpha - share) ** 2 * shown.tree.root_variance
         sampling = np.zeros(len(places)) if shown.census else shown.records * share * (1.0 - share)
         normal, laplace = shown.law(0.5).parts(noise)
@@ -335,8 +335,8 @@ def _farthest(least: Floats, correlation: Floats, reach: Floats) -> Floats:
     """Return the greatest C with C² − 2ρCu + u² ≤ c²(1 − ρ²) for a u ≥ `least`; −∞ where there is none."""
     bound = np.clip(least, -reach, reach)
     at_bound = correlation * bound + np.sqrt((1.0 - correlation**2) * (reach**2 - bound**2))
-    found = np.where(correlation * reach >= least, reach, at_bound)
-    return np.asarray(np.where(least > reach, -np.inf, found))
+    outer = np.where(correlation * reach >= least, reach, at_bound)
+    return np.asarray(np.where(least > reach, -np.inf, outer))
 
 
 def _correlation(shown: Distribution, line: _Counts, places: Places, median: _Counts, edges: Places) -> Floats:
@@ -345,7 +345,7 @@ def _correlation(shown: Distribution, line: _Counts, places: Places, median: _Co
     span = max(1, round(shown.tree.leaves / (len(drawn.places) - 1)))
     pairs = np.minimum(np.rint(np.stack([places, edges]) / span).astype(np.int64), len(drawn.places) - 1)
     each, back = np.unique(pairs, axis=1, return_inverse=True)
-    first, second = (drawn.noise[:, one] for one in each)
+    first, second = (drawn.noise[:, edge] for edge in each)
     size = np.maximum((first**2).mean(axis=0) * (second**2).mean(axis=0), 1e-300)
     alike = ((first * second).mean(axis=0) / np.sqrt(size))[back.reshape(-1)]
     sampling = 0.0 if shown.census else shown.records * (np.minimum(line.share, 0.5) - line.share / 2.0)
@@ -361,6 +361,6 @@ def _solved(shown: Distribution, places: Places, line: _Counts, error: Floats, h
     leading = records**2 + drawn * square * records
     middle = count * records + drawn * square * records / 2.0
     root = np.sqrt(np.maximum(0.0, middle**2 - leading * (count**2 - square * line.noise)))
-    found = np.clip((middle - np.sign(error) * root) / leading, 0.0, 1.0)
-    found = np.where(np.isfinite(error), found, np.where(error < 0.0, 1.0, 0.0))
-    return np.asarray(np.where(places == 0, 0.0, np.where(places == len(shown.edges) - 1, 1.0, found)))
+    share = np.clip((middle - np.sign(error) * root) / leading, 0.0, 1.0)
+    share = np.where(np.isfinite(error), share, np.where(error < 0.0, 1.0, 0.0))
+    return np.asarray(np.where(places == 0, 0.0, np.where(places == len(shown.edges) - 1, 1.0, share)))

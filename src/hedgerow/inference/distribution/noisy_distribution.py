@@ -207,7 +207,7 @@ class Distribution:
         below = np.where(self.edges[above] == at, above, above - 1)
         none = x < self.edges[0] if closed else x <= self.edges[0]
         every = x >= self.edges[-1] if closed else x > self.edges[-1]
-        below, above = (np.where(none, 0, np.where(every, last, one)) for one in (below, above))
+        below, above = (np.where(none, 0, np.where(every, last, edge)) for edge in (below, above))
         return below, above
 
     def _form(self, first: int, last: int) -> tuple[float, float]:
@@ -324,7 +324,7 @@ def simulated(distribution: Distribution) -> Curves:
     span = math.prod(distribution.tree.branching[len(tree.branching) :])
     places = np.append(np.arange(tree.leaves) * span, distribution.tree.leaves)
     curve, records = distribution.curve[places], max(distribution.records, 1.0)
-    levels = [rng.normal(0.0, np.sqrt(one), (_DRAWS, len(one))) for one in tree.variances]
+    levels = [rng.normal(0.0, np.sqrt(level), (_DRAWS, len(level))) for level in tree.variances]
     top = None if tree.root is None else rng.normal(0.0, np.sqrt(tree.root), _DRAWS)
     leaves, root = tree.fitted(levels, top)
     left = np.concatenate([np.zeros((_DRAWS, 1)), np.cumsum(leaves, axis=1)], axis=1)
@@ -341,9 +341,9 @@ def band(distribution: Distribution, level: float = 0.95) -> Band:
     drawn = simulated(distribution)
     curve, records = distribution.curve[drawn.places], max(distribution.records, 1.0)
     edge = min(0.5, _TAIL_RECORDS / records)
-    kept = np.clip(curve, edge, 1.0 - edge)
-    sampling = 0.0 if distribution.census else kept * (1.0 - kept) / records
-    alpha, rest = (one[drawn.places] for one in distribution.tree.prefixes)
+    inner_share = np.clip(curve, edge, 1.0 - edge)
+    sampling = 0.0 if distribution.census else inner_share * (1.0 - inner_share) / records
+    alpha, rest = (part[drawn.places] for part in distribution.tree.prefixes)
     noise = rest + (alpha - curve) ** 2 * distribution.tree.root_variance
     sd = np.sqrt(sampling + noise / records**2)
     inner = slice(1, -1)

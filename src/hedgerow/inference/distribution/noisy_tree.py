@@ -146,7 +146,7 @@ class NoisyTree:
             before -= self.repeated(before[:: self.branching[level]], level)
             total = self.repeated(totals[level], level)
             left, mine = before / total, s[level] / total
-            a, b, p, q, r = (self.repeated(one, level) for one in (a, b, p, q, r))
+            a, b, p, q, r = (self.repeated(parent, level) for parent in (a, b, p, q, r))
             a, p = a + b * left, p + before - before * left + left * (q + r * left)
             if level + 1 < len(self.branching):
                 b, q, r = b * mine, mine * (q - 2.0 * before + 2.0 * r * left), s[level] * (1.0 - mine) + r * mine**2
@@ -164,10 +164,10 @@ class NoisyTree:
 
     def coarser(self, most: int) -> NoisyTree:
         """Return the tree above the level of at most so many nodes: their totals have the same law in it."""
-        kept = [level for level, one in enumerate(self.variances) if len(one) <= most]
-        if not kept or kept[-1] == len(self.branching) - 1:
+        small = [level for level, nodes in enumerate(self.variances) if len(nodes) <= most]
+        if not small or small[-1] == len(self.branching) - 1:
             return self
-        last = kept[-1]
+        last = small[-1]
         variances = (*self.variances[:last], self.own[0][last])
         return NoisyTree(len(variances[-1]), self.branching[: last + 1], variances, self.root)
 
@@ -254,8 +254,8 @@ class ErrorLaw:
         side = 1.0 if above else -1.0
         if self._few:
             # Half a record as in `reach`, and the chance of this error in place of the error of this chance.
-            chances, found = self._won(side)
-            tails = _tails(side * error - 0.5 - found[:, None], *self.parts(np.array([variance])))
+            chances, errors = self._won(side)
+            tails = _tails(side * error - 0.5 - errors[:, None], *self.parts(np.array([variance])))
             return float((chances @ tails)[0]) < (1.0 - level) / 2
         return side * error > float(self.reach(np.array([variance]), level)[above][0])
 

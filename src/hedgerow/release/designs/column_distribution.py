@@ -221,15 +221,17 @@ class DistributionStatistic(Design[TreeCounts, DistributionTable]):
         if about.leaves is None:
             return ()
         leaves = leaves_of(about.leaves)
-        grids = [one.grid for one in about.statistics]
-        grid = next((one for one in grids if one.declared), grids[0])
+        grids = [statistic.grid for statistic in about.statistics]
+        grid = next((grid for grid in grids if grid.declared), grids[0])
         same = (grid.lower, grid.upper, grid.declared) == (leaves.grid.lower, leaves.grid.upper, leaves.grid.declared)
         if not same or (grid.declared and grid != leaves.grid) or leaves.column != about.statistics[0].grids[0][0]:
             return ()
         # The shape decides the mechanism, which is on record.
         shape = Shape("laplace" if part.law == "laplace" else "gaussian", (leaves.count,), part.rooted)
         release = DistributionRelease(leaves, shape, about.by, about.facts, about.missing)
-        return tuple(cls(one, release, "") for one in about.statistics) if leaves.count == part.leaves else ()
+        return (
+            tuple(cls(statistic, release, "") for statistic in about.statistics) if leaves.count == part.leaves else ()
+        )
 
     @property
     def drawn(self) -> DistributionRelease:
@@ -299,10 +301,10 @@ class DistributionStatistic(Design[TreeCounts, DistributionTable]):
         }
         return PartOfRecord(self.kept_in, whole)
 
-    def table_on_record(self, kept: Mapping[str, Any], mechanism: TreeCounts, cells: CellLabels) -> DistributionTable:
+    def table_on_record(self, record: Mapping[str, Any], mechanism: TreeCounts, cells: CellLabels) -> DistributionTable:
         """Return the counts that a record keeps."""
         facts = self.release.facts
-        return DistributionTable(cells, mechanism, reading_of(kept, mechanism, n=facts.n, census=facts.census))
+        return DistributionTable(cells, mechanism, reading_of(record, mechanism, n=facts.n, census=facts.census))
 
     def table(self, data: Histogram, mechanism: TreeCounts, source: NoiseSource) -> DistributionTable:
         """Return the noisy counts of the whole table."""
@@ -312,11 +314,12 @@ class DistributionStatistic(Design[TreeCounts, DistributionTable]):
         """Return one estimate per cell."""
         asked, reading = self.statistic, table.reading
         region = JoinedRegions([ScoreRegion(DistributionTest(asked, reading, at)) for at in range(len(reading.cells))])
-        found = [asked.read(one, 0.95) for one in reading.cells]
+        read = [asked.read(cell, 0.95) for cell in reading.cells]
         value, sampling, privacy = (
-            np.array([getattr(one, name) for one in found]) for name in ("value", "sampling_error", "privacy_error")
+            np.array([getattr(number, name) for number in read])
+            for name in ("value", "sampling_error", "privacy_error")
         )
-        clear = np.array([is_clear(one) for one in reading.cells])
+        clear = np.array([is_clear(cell) for cell in reading.cells])
         errors = np.where(clear, sampling, math.nan), np.where(clear, privacy, math.nan)
         words = covered(asked, self.release.facts)
         subject = Subject(asked.name, asked.column, self.method, words, NOT_RELIABLE, self._remark())
@@ -410,33 +413,37 @@ def distribution_release(
 ) -> tuple[DistributionRelease, str]:
     """Return the table with the narrowest expected intervals for what is asked of one column, and why it was chosen."""
     column, grid = statistics[0].grids[0]
-    grid = next((one.grid for one in statistics if one.grid.declared), grid)
+    grid = next((statistic.grid for statistic in statistics if statistic.grid.declared), grid)
     steps = FINER_STEPS if facts.n is not None and facts.n > 1_000_000 else FINE_STEPS
     grid = grid if grid.declared else replace(grid, steps=steps)
     cells = math.prod(category.levels for category in by)
     known = facts.in_one_cell(by, missing)
     records = (facts.n if facts.n is not None else _RECORDS) / cells
-    shares = tuple(sorted({share for one in statistics for share in _shares_of(one)}))
+    shares = tuple(sorted({share for statistic in statistics for share in _shares_of(statistic)}))
     asked = _AskedOfColumn(cells, facts.relation, known, records, shares)
     precisions = [(law, budget.epsilon if law == "laplace" else gaussian_mu(budget)) for law in laws]
     best: list[tuple[float, Leaves, Shape, float]] = []
-    for group in _groups(grid, [line for one in statistics for line in one.lines], TREE_LEAVES // cells):
+    for group in _groups(grid, [line for statistic in statistics for line in statistic.lines], TREE_LEAVES // cells):
         leaves, part = Leaves(column, grid, group), group / grid.steps
         for law, precision in precisions:
             for branching in _trees(leaves.count):
                 for rooted in (False,) if known else (False, True):
                     shape = Shape(law, branching, rooted)
                     best.append((asked.width(shape, leaves.count, precision, part), leaves, shape, precision))
-    best.sort(key=lambda one: one[0])
+    best.sort(key=lambda choice: choice[0])
     for _, leaves, shape, precision in best[:_REFINED] if len(best[0][2].branching) > 1 else []:
         for ratio in _RATIOS:
             unlike = replace(shape, ratio=ratio)
             width = asked.width(unlike, leaves.count, precision, leaves.group / grid.steps)
             best.append((width, leaves, unlike, precision))
-    best.sort(key=lambda one: one[0])
+    best.sort(key=lambda choice: choice[0])
     enough = best[0][0] + math.log(_ENOUGH)
-    leaves, shape = min((one for one in best if one[0] <= enough), key=lambda one: (one[1].count, one[0]))[1:3]
-    other = next((one for one in best if one[2].law != shape.law or one[2].branching != shape.branching), None)
+    leaves, shape = min(
+        (choice for choice in best if choice[0] <= enough), key=lambda choice: (choice[1].count, choice[0])
+    )[1:3]
+    other = next(
+        (choice for choice in best if choice[2].law != shape.law or choice[2].branching != shape.branching), None
+    )
     beside = "" if other is None else f" (next best: {other[2].in_words(other[1].count)})"
     reason = f"one table of counts tells the whole distribution: {shape.in_words(leaves.count)}{beside}"
     return DistributionRelease(leaves, shape, by, facts, missing), reason
@@ -453,21 +460,21 @@ def _groups(grid: Grid, lines: Sequence[float], most_leaves: int) -> Iterator[in
     within = [line for line in lines if grid.declared and low < line <= float(grid.upper)]
     common = math.gcd(*(round((line - low) / step) for line in within)) if within else 0
     most = max(1, grid.steps // _LEAST_LEAVES)
-    tried = [one for one in range(1, most + 1) if common % one == 0] if common else [2**k for k in range(21)]
+    tried = [group for group in range(1, most + 1) if common % group == 0] if common else [2**k for k in range(21)]
     fitting = [group for group in tried if group <= most and grid.steps // group < most_leaves]
     yield from fitting or [max(1, -(-grid.steps // (most_leaves - 1)))]
 
 
 def _trees(leaves: int) -> Iterator[tuple[int, ...]]:
     """Yield the branchings that are tried: a histogram, and trees of equal branching but for the top."""
-    found = {(leaves,)} if leaves <= _FLAT else set()
+    trees = {(leaves,)} if leaves <= _FLAT else set()
     # Many leaves have as many nodes again above them where branchings are small: too many to keep.
-    for b in (one for one in _BRANCHINGS if leaves <= _MANY or one >= 8):
-        for top in (b, *(one for one in _TOPS if one > b)):
+    for b in (least for least in _BRANCHINGS if leaves <= _MANY or least >= 8):
+        for top in (b, *(wide for wide in _TOPS if wide > b)):
             levels = max(1, math.ceil(math.log(leaves / top) / math.log(b) - 1e-9))
             if leaves > b**levels:
-                found.add((-(-leaves // b**levels), *((b,) * levels)))
-    yield from sorted(found)
+                trees.add((-(-leaves // b**levels), *((b,) * levels)))
+    yield from sorted(trees)
 
 
 @dataclass(frozen=True, slots=True)

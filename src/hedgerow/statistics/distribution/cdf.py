@@ -72,15 +72,15 @@ def cdf(
 
     Examples
     --------
-    >>> [one.name for one in cdf("income", at=[15_000, 30_000], bounds=(0, 200_000), step=100)]
+    >>> [asked.name for asked in cdf("income", at=[15_000, 30_000], bounds=(0, 200_000), step=100)]
     ['cdf_15000', 'cdf_30000']
     """
     if isinstance(at, (list, tuple)) and at:
-        return [_one(column, one, bounds, step) for one in at]
-    return _one(column, at, bounds, step)
+        return [_built(column, place, bounds, step) for place in at]
+    return _built(column, at, bounds, step)
 
 
-def _one(column: str, at: object, bounds: tuple[float, float] | None, step: float | None) -> Statistic | NeedsBounds:
+def _built(column: str, at: object, bounds: tuple[float, float] | None, step: float | None) -> Statistic | NeedsBounds:
     place, checked = as_float(at), checked_column(column)
     if place is None:
         raise ParameterError(
@@ -94,12 +94,12 @@ def _one(column: str, at: object, bounds: tuple[float, float] | None, step: floa
 
 
 def _parse(text: str) -> list[StatisticRequest]:
-    found = parse_places(text)
-    if found is None:
+    parsed = parse_places(text)
+    if parsed is None:
         form = "COL:X or COL:X:LO:HI[:STEP], with a value of the column, or several apart by commas, for X"
         raise unwritten(ENTRY.option, form, text, f"{ENTRY.option} income:15000:0:200000")
-    column, places, grid = found
-    return [cdf(column, at=one, **grid) for one in places]
+    column, places, grid = parsed
+    return [cdf(column, at=place, **grid) for place in places]
 
 
 ENTRY = StatisticEntry(

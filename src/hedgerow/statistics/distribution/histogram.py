@@ -75,12 +75,12 @@ def histogram(
 
     Examples
     --------
-    >>> [one.name for one in histogram("income", bins=[0, 10_000, 50_000], bounds=(0, 50_000), step=100)]
+    >>> [share.name for share in histogram("income", bins=[0, 10_000, 50_000], bounds=(0, 50_000), step=100)]
     ['histogram_0_10000', 'histogram_10000_50000_closed']
     """
     checked = checked_column(column)
-    ends = [as_float(one) for one in bins] if isinstance(bins, (list, tuple)) else []
-    listed = [one for one in ends if one is not None]
+    ends = [as_float(end) for end in bins] if isinstance(bins, (list, tuple)) else []
+    listed = [end for end in ends if end is not None]
     rising = len(listed) == len(ends) and all(a < b for a, b in pairwise(listed))
     if not rising or not 2 <= len(listed) <= _MOST_BINS + 1:
         raise ParameterError(
@@ -100,11 +100,11 @@ def histogram(
 
 
 def _parse(text: str) -> list[StatisticRequest]:
-    found = parse_places(text)
-    if found is None:
+    parsed = parse_places(text)
+    if parsed is None:
         form = "COL:END,END,… or COL:END,END,…:LO:HI[:STEP], with the ends of the bins, which rise"
         raise unwritten(ENTRY.option, form, text, f"{ENTRY.option} income:0,10000,50000:0:200000")
-    column, ends, grid = found
+    column, ends, grid = parsed
     return list(histogram(column, bins=ends, **grid))
 
 

@@ -82,15 +82,15 @@ def lorenz(
 
     Examples
     --------
-    >>> [one.name for one in lorenz("income", at=[0.4, 0.9], bounds=(0, 200_000))]
+    >>> [asked.name for asked in lorenz("income", at=[0.4, 0.9], bounds=(0, 200_000))]
     ['lorenz_0.4', 'lorenz_0.9']
     """
     if isinstance(at, (list, tuple)) and at:
-        return [_one(column, one, bounds, step) for one in at]
-    return _one(column, at, bounds, step)
+        return [_built(column, place, bounds, step) for place in at]
+    return _built(column, at, bounds, step)
 
 
-def _one(column: str, at: object, bounds: tuple[float, float] | None, step: float | None) -> Statistic | NeedsBounds:
+def _built(column: str, at: object, bounds: tuple[float, float] | None, step: float | None) -> Statistic | NeedsBounds:
     share, checked = as_float(at), checked_column(column)
     if share is None or not 0.0 < share < 1.0:
         raise ParameterError(
@@ -104,12 +104,12 @@ def _one(column: str, at: object, bounds: tuple[float, float] | None, step: floa
 
 
 def _parse(text: str) -> list[StatisticRequest]:
-    found = parse_places(text)
-    if found is None:
+    parsed = parse_places(text)
+    if parsed is None:
         form = "COL:P or COL:P:LO:HI[:STEP], with a share of the records, or several apart by commas, for P"
         raise unwritten(ENTRY.option, form, text, f"{ENTRY.option} income:0.4:0:200000")
-    column, places, grid = found
-    return [lorenz(column, at=one, **grid) for one in places]
+    column, places, grid = parsed
+    return [lorenz(column, at=place, **grid) for place in places]
 
 
 ENTRY = StatisticEntry(

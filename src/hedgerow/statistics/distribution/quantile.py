@@ -107,15 +107,15 @@ def quantile(
 
     Examples
     --------
-    >>> [one.name for one in quantile("income", [0.1, 0.5], bounds=(0, 200_000), step=100)]
+    >>> [asked.name for asked in quantile("income", [0.1, 0.5], bounds=(0, 200_000), step=100)]
     ['quantile_0.1', 'quantile_0.5']
     """
     if isinstance(probability, (list, tuple)) and probability:
-        return [_one(column, one, bounds=bounds, step=step) for one in probability]
-    return _one(column, probability, bounds=bounds, step=step)
+        return [_built(column, share, bounds=bounds, step=step) for share in probability]
+    return _built(column, probability, bounds=bounds, step=step)
 
 
-def _one(
+def _built(
     column: str, probability: object, *, bounds: tuple[float, float] | None, step: float | None
 ) -> Quantile | NeedsBounds:
     share = as_float(probability)
@@ -156,16 +156,16 @@ class _Quantile:
 def parse_quantiles(text: str) -> list[StatisticRequest]:
     """Return the quantiles of ``COL:Q[,Q…][:LO:HI[:STEP]]``, split from the right (HG116).
 
-    >>> [one.name for one in parse_quantiles("income:0.1,0.5:0:200000")]
+    >>> [asked.name for asked in parse_quantiles("income:0.1,0.5:0:200000")]
     ['quantile_0.1', 'quantile_0.5']
     >>> parse_quantiles("time:utc:0.5")
     [NeedsBounds(quantile of time:utc, bounds from the facts)]
     """
-    found = parse_places(text)
-    if found is None:
+    parsed = parse_places(text)
+    if parsed is None:
         form = "COL:Q or COL:Q:LO:HI[:STEP], with a probability, or several apart by commas, for Q"
         raise unwritten(ENTRY.option, form, text, f"{ENTRY.option} income:0.1,0.5:0:200000")
-    column, probabilities, grid = found
+    column, probabilities, grid = parsed
     return [quantile(column, probability, **grid) for probability in probabilities]
 
 

@@ -98,13 +98,13 @@ def _parse(text: str) -> list[StatisticRequest]:
     """Return the shares of ``COL:LINE[,LINE…][:LO:HI[:STEP]]``; ``60%`` is .6 of the median."""
     form = "COL:LINE or COL:LINE:LO:HI[:STEP], with a number for LINE, or a part of the median such as 60%"
     written, percent = text.replace("%", ""), "%" in text
-    found = parse_places(written)
-    if found is None or (percent and (len(found[1]) != 1 or f"{found[1][0]}%" not in text)):
+    parsed = parse_places(written)
+    if parsed is None or (percent and (len(parsed[1]) != 1 or f"{parsed[1][0]}%" not in text)):
         raise unwritten(ENTRY.option, form, text, f"{ENTRY.option} income:12000:0:200000")
-    column, places, grid = found
+    column, places, grid = parsed
     if percent:
         return [share_below(column, of_median=places[0] / 100, **grid)]
-    return [share_below(column, line=one, **grid) for one in places]
+    return [share_below(column, line=place, **grid) for place in places]
 
 
 _TAKES: dict[str, Any] = {
