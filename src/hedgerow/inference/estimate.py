@@ -97,7 +97,7 @@ class Estimate(Operators):
     def __reduce__(self) -> tuple[type[Estimate], tuple[Any, ...]]:
         # A mapping proxy cannot be pickled.
         return type(self), tuple(
-            dict(self.cell) if one.name == "cell" else getattr(self, one.name) for one in fields(self)
+            dict(self.cell) if part.name == "cell" else getattr(self, part.name) for part in fields(self)
         )
 
     @property
@@ -253,10 +253,10 @@ class Estimate(Operators):
             return self._moved(0.0, number / self.estimate, text)
         if isinstance(other, Estimate) and symbol in "+-":
             pair = (other, self) if swapped else (self, other)
-            if (found := _by_replicates(symbol, pair, text)) is not None:
-                return found
+            if (by_replicates := _by_replicates(symbol, pair, text)) is not None:
+                return by_replicates
         operands = [self, *([other] if isinstance(other, Estimate) else [])]
-        joint, *others = [_joint_of(one) for one in operands]
+        joint, *others = [_joint_of(operand) for operand in operands]
         return _computed(joint.combined(symbol, others[0] if others else number, swapped=swapped), text, operands)
 
     def applied(self, name: str) -> Estimate:
@@ -290,7 +290,7 @@ class Estimate(Operators):
             privacy_error=privacy,
             covers=_covers([self]),
             region=self.region.moved(scale, shift, joint),
-            replicates=None if drawn is None else tuple(scale * one + shift for one in drawn),
+            replicates=None if drawn is None else tuple(scale * value + shift for value in drawn),
         )
 
     def term(self) -> str:
@@ -308,7 +308,9 @@ class Estimate(Operators):
     @property
     def asked_as(self) -> tuple[str, list[tuple[str, ...]]]:
         """The statistic and what stands in its brackets in a term: columns, a column with a value, or a number."""
-        columns: list[tuple[str, ...]] = [] if self.column is None else [(one,) for one in self.column.split(", ")]
+        columns: list[tuple[str, ...]] = (
+            [] if self.column is None else [(column,) for column in self.column.split(", ")]
+        )
         if self.statistic == "proportion":
             # The value is told by what the interval covers alone.
             _, _, value = self.covers.partition(f"share of {self.column} = ")
@@ -411,7 +413,7 @@ def _joint_of(estimate: Estimate) -> JointValue:
 
 def _by_replicates(symbol: str, pair: tuple[Estimate, Estimate], text: str) -> Estimate | None:
     """Return a sum or difference by its replicates; None unless both were drawn together by one bootstrap."""
-    first, second = (one.region.by_replicates() for one in pair)
+    first, second = (operand.region.by_replicates() for operand in pair)
     if first is None or second is None:
         return None
     region = first.plus(second.scaled(1.0 if symbol == "+" else -1.0, 0.0))
@@ -428,8 +430,8 @@ def _by_replicates(symbol: str, pair: tuple[Estimate, Estimate], text: str) -> E
         privacy_error=parts.privacy_error if parts else None,
         method=pair[0].method,
         n_resamples=pair[0].n_resamples,
-        reliable=all(one.reliable for one in pair),
-        note=" ".join(dict.fromkeys(one.note for one in pair if one.note)) or None,
+        reliable=all(operand.reliable for operand in pair),
+        note=" ".join(dict.fromkeys(operand.note for operand in pair if operand.note)) or None,
         covers=_covers(pair),
         region=region,
         replicates=region.replicates.estimates or None,
@@ -439,7 +441,7 @@ def _by_replicates(symbol: str, pair: tuple[Estimate, Estimate], text: str) -> E
 def _computed(joint: JointValue, text: str, operands: Sequence[Estimate]) -> Estimate:
     """Return the estimate of an expression; its errors and its interval are those of its joint law."""
     sure = joint.reliable
-    notes = dict.fromkeys(one.note for one in operands if one.note)
+    notes = dict.fromkeys(operand.note for operand in operands if operand.note)
     if not sure:
         notes = {**notes, _UNSURE: None}
     if not joint.is_exact:
@@ -465,8 +467,8 @@ def _covers(operands: Sequence[Estimate]) -> str:
     """Return what the interval of an expression is about: all that its terms are about, each once."""
     targets: dict[str, None] = {}
     counted: dict[str, None] = {}
-    for one in operands:
-        target, _, parts = one.covers.rpartition("; ")
+    for operand in operands:
+        target, _, parts = operand.covers.rpartition("; ")
         targets |= dict.fromkeys(target.removeprefix(_COMBINATION).split(_AND))
         counted |= dict.fromkeys(parts.split(_AND))
     return f"{_COMBINATION}{_AND.join(targets)}; {_AND.join(counted)}"

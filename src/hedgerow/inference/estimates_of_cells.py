@@ -178,10 +178,10 @@ class Cells(LazyEstimates):
 
     def entries(self, level: float = 0.95) -> Iterator[dict[str, Any]]:
         """Yield what `Estimate.to_dict` returns of each, without making it."""
-        found, cells = self.columns(level), iter(self.labels)
+        columns_of_all, cells = self.columns(level), iter(self.labels)
         interval = {"level": level, "method": self.interval_method, "covers": self.subject.covers}
         for start in range(0, len(self), _PART):
-            columns = [finite(part[start : start + _PART]) for part in found[:-1]]
+            columns = [finite(part[start : start + _PART]) for part in columns_of_all[:-1]]
             for place, (value, error, sampling, bootstrap, privacy, low, high) in enumerate(
                 zip(*columns, strict=True), start
             ):
@@ -200,7 +200,7 @@ class Cells(LazyEstimates):
                     "confidence_interval": {"low": low, "high": high, **interval},
                     "method": self.subject.method,
                     "n_resamples": self.n_resamples,
-                    "reliable": bool(found.reliable[place]),
+                    "reliable": bool(columns_of_all.reliable[place]),
                     "note": self.note(place),
                     **({} if drawn is None else {"replicates": list(drawn)}),
                 }
@@ -230,7 +230,11 @@ class Cells(LazyEstimates):
 def finite(column: Floats) -> list[float | None]:
     """Return numbers as JSON has them: None for one that is not finite."""
     numbers: list[float | None] = column.tolist()
-    return numbers if np.isfinite(column).all() else [one if math.isfinite(one or 0.0) else None for one in numbers]
+    return (
+        numbers
+        if np.isfinite(column).all()
+        else [number if math.isfinite(number or 0.0) else None for number in numbers]
+    )
 
 
 class Estimates(LazyEstimates):
@@ -271,4 +275,6 @@ class Estimates(LazyEstimates):
     def entries(self, level: float = 0.95) -> Iterator[dict[str, Any]]:
         """Yield what `Estimate.to_dict` returns of each; where they are cells, without making it."""
         for part in self._parts:
-            yield from part.entries(level) if isinstance(part, Cells) else (one.to_dict(level) for one in part)
+            yield from (
+                part.entries(level) if isinstance(part, Cells) else (estimate.to_dict(level) for estimate in part)
+            )

@@ -103,7 +103,7 @@ def term_text(name: str, about: Sequence[tuple[str, ...]], cell: Mapping[str, An
     >>> term_text("count", [], {"sex": 0})
     'count(| sex=0)'
     """
-    inside = ", ".join("=".join(map(quoted, one)) for one in about)
+    inside = ", ".join("=".join(map(quoted, part)) for part in about)
     where = ", ".join(f"{quoted(column)}={quoted(str(value))}" for column, value in cell.items())
     bar = f"{' ' * bool(inside)}| {where}" if where else ""
     return f"{quoted(name)}({inside}{bar})"

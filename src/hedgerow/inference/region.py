@@ -534,8 +534,8 @@ def least_alpha(outside: Callable[[float], float]) -> float:
         return _LEAST
     if at(_CLOSE) <= 0.0:
         return 1.0
-    found = brentq(at, _CLOSE, last, xtol=_CLOSE / 4.0)
-    return 2.0 * float(ndtr(_CLOSE / 2.0 - found))
+    root = brentq(at, _CLOSE, last, xtol=_CLOSE / 4.0)
+    return 2.0 * float(ndtr(_CLOSE / 2.0 - root))
 
 
 def _of_one_digit(outside: Callable[[float], float]) -> float:

@@ -76,7 +76,9 @@ def features_of(grids: Sequence[NamedGrid], powers: Powers) -> tuple[Feature, ..
     """Return products of powers of columns, each scaled to [−1, 1], as features of replicates."""
     scaled = tuple((column, grid.centre, grid.half_range) for column, grid in grids)
     return tuple(
-        Feature(name_of(power), 0.0 if all(one % 2 == 0 for one in power) else -1.0, 1.0, _Product(scaled, power))
+        Feature(
+            name_of(power), 0.0 if all(exponent % 2 == 0 for exponent in power) else -1.0, 1.0, _Product(scaled, power)
+        )
         for power in powers
     )
 
@@ -104,7 +106,7 @@ class _Product:
     power: tuple[int, ...]
 
     def __call__(self, values: Columns) -> Floats:
-        pairs = [(one, power) for one, power in zip(self.scaled, self.power, strict=True) if power]
+        pairs = [(column, power) for column, power in zip(self.scaled, self.power, strict=True) if power]
         parts = [((values[column] - centre) / half) ** power for (column, centre, half), power in pairs]
         made: Floats = parts[0]
         for part in parts[1:]:

@@ -229,7 +229,7 @@ def parse_places(text: str) -> tuple[str, list[Number], dict[str, Any]] | None:
         if len(listed) > 1:
             break
     column, grid = ":".join(parts), numbers[1:]
-    if not column or len(numbers) not in (1, 3, 4) or any(len(one) > 1 for one in grid):
+    if not column or len(numbers) not in (1, 3, 4) or any(len(part) > 1 for part in grid):
         return None
     bounds = (grid[0][0], grid[1][0]) if grid else None
     step = grid[2][0] if len(grid) == 3 else None
@@ -238,8 +238,8 @@ def parse_places(text: str) -> tuple[str, list[Number], dict[str, Any]] | None:
 
 def _numbers(text: str) -> list[Number]:
     """Return numbers apart by commas; none where one is no number."""
-    found = [parse_number(part) for part in text.split(",")]
-    return [one for one in found if one is not None] if None not in found else []
+    numbers = [parse_number(part) for part in text.split(",")]
+    return [number for number in numbers if number is not None] if None not in numbers else []
 
 
 def asked_of_pair(
@@ -249,12 +249,12 @@ def asked_of_pair(
     checked = checked_column(columns[0]), checked_column(columns[1])
     same = columns[0] == columns[1]
     if same or (bounds is not None and set(bounds) != {*columns}):
-        found = f"Both are {format_argument(columns[0])}."
-        named = found if same else f"Found bounds of {format_argument(list(bounds or ()))[1:-1] or 'none'}."
+        equal = f"Both are {format_argument(columns[0])}."
+        finding = equal if same else f"Found bounds of {format_argument(list(bounds or ()))[1:-1] or 'none'}."
         raise ParameterError(
             "HG112",
             rule=f"A {kind} has two different columns, each with its bounds.",
-            finding=named,
+            finding=finding,
             remedy=f'For example hg.{kind}("tax", "income", bounds={{"tax": (0, 50), "income": (0, 100)}}).',
             shell=f"For example tax:0:50/income:0:100, or the {second} in the facts file.",
         )

@@ -53,7 +53,10 @@ class OfOnesOwn(SmoothStatistic):
 
     def without_code(self) -> Self:
         """Return what was asked for without the user's functions, which another process may not have."""
-        features = tuple(one if one.function is None else replace(one, function=LeftBehind()) for one in self.features)
+        features = tuple(
+            feature if feature.function is None else replace(feature, function=LeftBehind())
+            for feature in self.features
+        )
         return replace(self, function=LeftBehind(), features=features)
 
 
@@ -186,7 +189,7 @@ class FunctionOfMeans(OfOnesOwn):
     def powers(self) -> Powers:
         """Every column."""
         size = len(self.grids)
-        return tuple(tuple(int(place == one) for place in range(size)) for one in range(size))
+        return tuple(tuple(int(place == column) for place in range(size)) for column in range(size))
 
     def of_moments(self, places: Places) -> FunctionOfTotals:
         """Return the user's function of totals."""

@@ -16,8 +16,8 @@ from hedgerow.statistics.statistic import Statistic
 
 @cache
 def _modules() -> tuple[ModuleType, ...]:
-    found = walk_packages(statistics.__path__, f"{statistics.__name__}.")
-    return tuple(import_module(one.name) for one in found)
+    listed = walk_packages(statistics.__path__, f"{statistics.__name__}.")
+    return tuple(import_module(module.name) for module in listed)
 
 
 @cache
@@ -28,12 +28,12 @@ def entries() -> dict[str, StatisticEntry]:
     ['mean', 'sum', 'proportion', 'count']
     """
     listed = [
-        one
+        part
         for module in _modules()
-        for one in vars(module).values()
-        if isinstance(one, StatisticEntry) and one.ask.__module__ == module.__name__
+        for part in vars(module).values()
+        if isinstance(part, StatisticEntry) and part.ask.__module__ == module.__name__
     ]
-    return {one.kind: one for one in sorted(listed, key=lambda one: (one.place, one.kind))}
+    return {entry.kind: entry for entry in sorted(listed, key=lambda entry: (entry.place, entry.kind))}
 
 
 def statistic_from_record(given: Mapping[str, Any]) -> Statistic:
@@ -58,9 +58,9 @@ def statistic_from_record(given: Mapping[str, Any]) -> Statistic:
 def classes() -> dict[str, type[Statistic]]:
     """Return the class of each kind, from the file that defines it."""
     return {
-        one.kind: one
+        part.kind: part
         for module in _modules()
-        for one in vars(module).values()
-        if isinstance(one, type) and issubclass(one, Statistic) and one.__module__ == module.__name__
-        if "kind" in vars(one)
+        for part in vars(module).values()
+        if isinstance(part, type) and issubclass(part, Statistic) and part.__module__ == module.__name__
+        if "kind" in vars(part)
     }

@@ -128,7 +128,7 @@ class Statistic:
         from hedgerow.inference.joint.functions import ScaledMean
 
         grid = self.grids[column][1]
-        alone = tuple(int(one == column) for one in range(len(self.grids)))
+        alone = tuple(int(place == column) for place in range(len(self.grids)))
         # () is the place of the number of records that have its columns, where it is not that of all records.
         return ScaledMean(places[alone], grid.centre, grid.half_range, places.get((), 0))
 
@@ -155,7 +155,7 @@ class Statistic:
 
     def record(self) -> dict[str, Any]:
         """Return all of it as plain JSON data, from which `from_record` makes it again; but no function's code."""
-        own = {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]  # all are dataclasses
+        own = {part.name: getattr(self, part.name) for part in fields(self)}  # type: ignore[arg-type]  # all are dataclasses
         plainly = {name: value.record() if isinstance(value, Grid) else value for name, value in own.items()}
         return {"statistic": self.kind, **{name: plainly[name] for name in plainly if name != "kind"}}
 
@@ -318,7 +318,7 @@ class SmoothStatistic(Statistic):
     @property
     def has_code(self) -> bool:
         """Whether functions of columns define its features."""
-        return any(one.function is not None for one in self.features)
+        return any(feature.function is not None for feature in self.features)
 
     @property
     def column(self) -> str:
@@ -344,7 +344,9 @@ class SmoothStatistic(Statistic):
         named: dict[str, Any] = {"statistic": self.kind, "name": self.name, "columns": columns}
         if not self.is_of_ones_own:
             return named
-        features = [[one.name, one.lower, one.upper, one.function is not None] for one in self.features]
+        features = [
+            [feature.name, feature.lower, feature.upper, feature.function is not None] for feature in self.features
+        ]
         return named | {"limits": [_finite(self.low), _finite(self.high)], "features": features}
 
     @classmethod
@@ -365,7 +367,9 @@ class SmoothStatistic(Statistic):
     def public_record(self) -> list[Any]:
         """Return name, grids, features and limits; a user's function by what it is compiled to."""
         grids = [[column, str(grid.lower), str(grid.upper), grid.steps] for column, grid in self.grids]
-        features = [[one.name, one.lower, one.upper, code_of(one.function)] for one in self.features]
+        features = [
+            [feature.name, feature.lower, feature.upper, code_of(feature.function)] for feature in self.features
+        ]
         return [self.name, grids, features, [repr(self.low), repr(self.high)], code_of(self.function)]
 
 
@@ -430,7 +434,7 @@ class NeedsBounds:
     given: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        own = all(isinstance(one, DerivedColumn) and one.bounds is not None for one in self.columns)
+        own = all(isinstance(column, DerivedColumn) and column.bounds is not None for column in self.columns)
         return f"NeedsBounds({self.kind} of {', '.join(self.columns)}, bounds from the {'column' if own else 'facts'})"
 
     @property
@@ -439,7 +443,7 @@ class NeedsBounds:
         if self.kind == "sum":
             # A sum may come from `sum` or from a table of totals: the keyword is the same.
             return "bounds=(LO, HI)"
-        names = [f'"{one}"' for one in self.columns]
+        names = [f'"{column}"' for column in self.columns]
         several = "{" + ", ".join(f"{name}: (LO, HI)" for name in names) + "}"
         step = [] if self.step is None else [f"step={self.step}"]
         # `mean` is a method of a survey too.
@@ -458,7 +462,7 @@ def _in_shell(given: str) -> str:
     """Return a part of a call as an option writes it: without its name, a list by commas, a part of the median in %."""
     name, _, number = given.rpartition("=")
     if number.startswith(("[", "(")):
-        return ",".join(f"{float(one):.15g}" for one in number[1:-1].split(",") if one.strip())
+        return ",".join(f"{float(number):.15g}" for number in number[1:-1].split(",") if number.strip())
     return f"{100 * float(number):.15g}%" if name == "of_median" else number
 
 

@@ -226,10 +226,10 @@ class Expression(FunctionOfTotals):
 
     def divisors(self, totals: Numbers) -> list[Numbers]:
         """Return what the value divides by."""
-        found = [node.value(lambda t: t.function(totals[:, self.cells[t.place]])) for node in self.node.divisors()]
+        divisors = [node.value(lambda t: t.function(totals[:, self.cells[t.place]])) for node in self.node.divisors()]
         for term in self.node.terms():
-            found += term.function.divisors(totals[:, self.cells[term.place]])
-        return found
+            divisors += term.function.divisors(totals[:, self.cells[term.place]])
+        return divisors
 
 
 @dataclass(frozen=True)
@@ -376,7 +376,7 @@ class JointCells:
     """
 
     read: JointEstimates
-    kept: dict[tuple[float, int], tuple[Floats, Floats]] = field(default_factory=dict, init=False, repr=False)
+    ends_by_part: dict[tuple[float, int], tuple[Floats, Floats]] = field(default_factory=dict, init=False, repr=False)
 
     method: ClassVar[str] = JointValue.method
 
@@ -407,12 +407,12 @@ class JointCells:
         return low[row : row + 1], high[row : row + 1]
 
     def _part(self, level: float, place: int) -> tuple[Floats, Floats]:
-        if (found := self.kept.get((level, place))) is None:
-            found = self.read.rows(slice(place * _TOGETHER, (place + 1) * _TOGETHER)).accepted(level)
-            if len(self.kept) >= _MOST_KEPT:
-                self.kept.clear()
-            self.kept[level, place] = found
-        return found
+        if (ends := self.ends_by_part.get((level, place))) is None:
+            ends = self.read.rows(slice(place * _TOGETHER, (place + 1) * _TOGETHER)).accepted(level)
+            if len(self.ends_by_part) >= _MOST_KEPT:
+                self.ends_by_part.clear()
+            self.ends_by_part[level, place] = ends
+        return ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -451,7 +451,7 @@ def covariance_of(values: Sequence[JointValue]) -> tuple[Floats, Floats]:
         moved = {own.place: term.place for own, term in zip(value.node.terms(), node.terms(), strict=True)}
         own = [where[moved[place]] for place in sorted(moved)]
         slopes = np.zeros((1, cells.totals.shape[1]))
-        slopes[:, np.concatenate([np.arange(one.start, one.stop) for one in own])] = value.read.tangent.slopes
+        slopes[:, np.concatenate([np.arange(cell.start, cell.stop) for cell in own])] = value.read.tangent.slopes
         read.append(replace(value.read, cells=cells, tangent=replace(value.read.tangent, slopes=slopes)))
     sampling, noise = joint_covariance(read)
     return sampling[0], noise[0]

@@ -219,11 +219,12 @@ def joint_covariance(estimates: Sequence[JointEstimates]) -> tuple[Floats, Float
     Their diagonals are the squares of the errors that `estimate` gives.
     """
     cells = estimates[0].cells
-    slopes = np.stack([one.tangent.slopes for one in estimates], axis=1)
-    counted = cells.sampling if all(one.function.homogeneous for one in estimates) else cells.sampling + cells.counting
+    slopes = np.stack([column.tangent.slopes for column in estimates], axis=1)
+    homogeneous = all(column.function.homogeneous for column in estimates)
+    counted = cells.sampling if homogeneous else cells.sampling + cells.counting
     sampling, noise = (slopes @ covariance @ slopes.transpose(0, 2, 1) for covariance in (counted, cells.noise))
-    for place, one in enumerate(estimates):
-        sampling[:, place, place], noise[:, place, place] = one.sampling_error**2, one.privacy_error**2
+    for place, column in enumerate(estimates):
+        sampling[:, place, place], noise[:, place, place] = column.sampling_error**2, column.privacy_error**2
     return sampling, noise
 
 
@@ -418,7 +419,7 @@ def _tangent(function: FunctionOfTotals, cells: SideBySide) -> tuple[Tangent, ND
 def _counted(cells: SideBySide) -> NDArray[np.bool_]:
     """Where the counts of records whose features are averaged stand clear of their noise."""
     counted = np.ones(len(cells.totals), dtype=bool)
-    for block in (one for one in cells.blocks if one.features):
+    for block in (block for block in cells.blocks if block.features):
         counted &= block.count >= max(RELIABLE_SDS * block.count_sd, 1.0)
     return counted
 

@@ -84,25 +84,25 @@ def function_of(record: Mapping[str, Any], totals: Floats, cell: int) -> Functio
     if record["type"] != "tangent":
         return _made(record)  # type: ignore[no-any-return]  # of the kind that the record names
     low, high = _ends(record["limits"])
-    found = record["cells"][cell]
-    if found is None:
+    tangent = record["cells"][cell]
+    if tangent is None:
         return None
-    slopes = tuple(float(one) for one in found["slopes"])
+    slopes = tuple(float(slope) for slope in tangent["slopes"])
     if len(slopes) != len(totals):
         raise ValueError("a tangent has a slope for each total")
-    return RecordedTangent(float(found["value"]), slopes, tuple(totals.tolist()), (low, high))
+    return RecordedTangent(float(tangent["value"]), slopes, tuple(totals.tolist()), (low, high))
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [one if math.isfinite(one) else None for one in value]
+        return [number if math.isfinite(number) else None for number in value]
     name = _AXIS if isinstance(value, ScaledMean) else getattr(value, "kind", None)
     if name is None:
         return value
     # An axis without weights is written as before there were any.
     left_out = _OF_WEIGHTS if not getattr(value, "weight", True) else ()
-    kept = [one.name for one in fields(value) if one.name not in left_out]
-    return {"type": name, **{name: _plain(getattr(value, name)) for name in kept}}
+    names = [part.name for part in fields(value) if part.name not in left_out]
+    return {"type": name, **{name: _plain(getattr(value, name)) for name in names}}
 
 
 def _made(value: Any) -> Any:

@@ -243,8 +243,8 @@ def units_behind(rows: Floats, squares: Floats, limit: int, n: int | None) -> Fl
     >>> units_behind(np.array([200.0, 200.0]), np.array([400.0, 900.0]), 3, None).round(1).tolist()
     [100.0, 66.7]
     """
-    found = np.clip(rows**2 / np.maximum(squares, 1.0), rows / limit, np.maximum(rows, rows / limit))
-    return np.clip(found, 1.0, np.inf if n is None else max(n, 1))
+    units = np.clip(rows**2 / np.maximum(squares, 1.0), rows / limit, np.maximum(rows, rows / limit))
+    return np.clip(units, 1.0, np.inf if n is None else max(n, 1))
 
 
 def moments_of(powers: tuple[tuple[int, ...], ...]) -> list[tuple[tuple[int, int], ...]]:
@@ -335,13 +335,13 @@ class SideBySide:
 
     def _spreads(self, slopes: Floats) -> list[tuple[Floats, Floats]]:
         """Return what each block adds to the variance of that noise, and to its covariance with that of g'T."""
-        found = []
+        spreads = []
         for block, place in zip(self.blocks, self.places, strict=True):
             n, of_totals = block.positive_count, slopes[:, place]
             parts, rest = block.spread_noise(of_totals[:, 1:] * n[:, None])
             own = np.einsum("rj,rj->r", parts, of_totals @ block.mixing[: 1 + block.features])
-            found.append(((np.sum(parts**2, axis=1) + rest) / n**2, own / n))
-        return found
+            spreads.append(((np.sum(parts**2, axis=1) + rest) / n**2, own / n))
+        return spreads
 
     def freedom(self, slopes: Floats) -> Floats:
         """Return the records behind the sampling variance, less one: those of the blocks by their parts (Welch)."""
