@@ -38,13 +38,13 @@ PRODUCTS = {
         lambda s: s.contingency_table(by=BY, epsilon=1.0),
         "table DATA --count --by sex=0,1",
     ),
-    "ols": Product("regression/release_regression.py", lambda s: s.ols("age ~ p", epsilon=1.0), "ols age~p DATA"),
+    "ols": Product("regression/survey_regressions.py", lambda s: s.ols("age ~ p", epsilon=1.0), "ols age~p DATA"),
     "ols by group": Product(
-        "regression/release_regression.py",
+        "regression/survey_regressions.py",
         lambda s: s.ols("age ~ p", by=BY, epsilon=1.0),
         "ols age~p DATA --by sex=0,1",
     ),
-    "logit": Product("regression/release_logit.py", lambda s: s.logit("y ~ p", epsilon=1.0), "logit y~p DATA"),
+    "logit": Product("regression/survey_regressions.py", lambda s: s.logit("y ~ p", epsilon=1.0), "logit y~p DATA"),
     "bounds": Product("find/search.py", lambda s: s.find_bounds("age", epsilon=1.0), "find bounds DATA age"),
     "categories": Product(
         "find/search.py", lambda s: s.find_categories("sex", epsilon=1.0), "find categories DATA sex"

@@ -158,7 +158,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the regressors, in order."""
-        return tuple(one.name for one in self.regressors)
+        return tuple(regressor.name for regressor in self.regressors)
 
     @property
     def params(self) -> dict[str, float]:
@@ -243,15 +243,17 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         >>> fit.t_test("x = 2")[0].pvalue < 0.01 < fit.t_test("x = 0.9")[0].pvalue
         True
         """
-        level, found = parse_level(level), []
-        for one in hypotheses(contrasts, self.names):
-            effect, sd = float(one.weights @ self.fit.params), math.hypot(*self.fit.errors(one.weights))
-            region = self._region(one.weights)
-            distance = effect - one.value
+        level, tests = parse_level(level), []
+        for hypothesis in hypotheses(contrasts, self.names):
+            effect, sd = float(hypothesis.weights @ self.fit.params), math.hypot(*self.fit.errors(hypothesis.weights))
+            region = self._region(hypothesis.weights)
+            distance = effect - hypothesis.value
             tvalue = distance / sd if sd else math.copysign(math.inf, distance) if distance else 0.0
-            pvalue = pvalue_of(region, one.value)
-            found.append(ContrastTest(one.name, effect, sd, one.value, tvalue, pvalue, *region.ends(level), level))
-        return ContrastTests(tuple(found))
+            pvalue = pvalue_of(region, hypothesis.value)
+            tests.append(
+                ContrastTest(hypothesis.name, effect, sd, hypothesis.value, tvalue, pvalue, *region.ends(level), level)
+            )
+        return ContrastTests(tuple(tests))
 
     def _region(self, weights: Floats) -> ScoreRegion:
         """Return the values of a weighted sum of coefficients that are not rejected."""
@@ -278,20 +280,20 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         return [self.contrast(self._regressors_of(record).tolist(), level) for record in records]
 
     def _regressors_of(self, record: Mapping[str, Any]) -> Floats:
-        model, found = self.about.model, []
-        for one in self.regressors:
+        model, values = self.about.model, []
+        for regressor in self.regressors:
             value = 1.0
-            for column, level in one.monomial.levels:
+            for column, level in regressor.monomial.levels:
                 if record.get(column) not in model.categories[column]:
                     raise unfit(f"column {column!r} has no declared value")
                 value *= float(record[column] == level)
-            for column, power in one.monomial.powers:
+            for column, power in regressor.monomial.powers:
                 number = record.get(column)
                 if isinstance(number, bool) or not isinstance(number, (int, float)) or not math.isfinite(number):
                     raise unfit(f"column {column!r} has no number")
                 value *= float(number) ** power
-            found.append(value)
-        return np.array(found)
+            values.append(value)
+        return np.array(values)
 
     def __len__(self) -> int:
         return len(self.regressors)
@@ -382,14 +384,14 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
     def coefficients(self, level: float = 0.95) -> list[dict[str, Any]]:
         """Return a record for each coefficient, as plain JSON data; null where something is infinite."""
         columns = self.to_columns(level)
-        found = []
+        records = []
         for place, name in enumerate(self.names):
-            one = {
+            errors = {
                 key: columns[key][place] for key in ("estimate", "standard_error", "sampling_error", "privacy_error")
             }
             ends = {"low": columns["low"][place], "high": columns["high"][place], "level": level}
-            found.append({"term": name, **one, "confidence_interval": ends, "reliable": self.reliable})
-        return found
+            records.append({"term": name, **errors, "confidence_interval": ends, "reliable": self.reliable})
+        return records
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Return plain JSON data: what was asked, coefficients, the noisy numbers behind them, the certificate."""
@@ -426,9 +428,9 @@ def card_of_fits(fits: Sequence[AnyFit], picture: Callable[[], Axes]) -> str:
     from hedgerow.plots.notebook import card_of_lines
 
     first = fits[0]
-    notes = dict.fromkeys(note for one in fits for note in one.notes)
+    notes = dict.fromkeys(note for fit in fits for note in fit.notes)
     again = (REPLAYED,) if first.replayed else ()
-    lines = [line for one in fits for line in one.card_lines()]
+    lines = [line for fit in fits for line in fit.card_lines()]
     head = ("cell", "coefficient") if first.cell else ("coefficient",)
     title = first.head()[0].partition(" | ")[0]
     return card_of_lines(title, first.price(), head, lines, notes=(*notes, *again), picture=picture)
@@ -439,14 +441,14 @@ def record_of_fits(fits: Sequence[AnyFit], level: float) -> dict[str, Any]:
     first = fits[0]
     cells = [
         {
-            "cell": dict(one.cell),
-            **one.known(),
-            "reliable": one.reliable,
-            "coefficients": one.coefficients(level),
-            "notes": list(one.notes),
-            "released": one.released.tolist(),
+            "cell": dict(fit.cell),
+            **fit.known(),
+            "reliable": fit.reliable,
+            "coefficients": fit.coefficients(level),
+            "notes": list(fit.notes),
+            "released": fit.released.tolist(),
         }
-        for one in fits
+        for fit in fits
     ]
     facts, asked = {**first.about.facts, "notes": list(first.about.remarks)}, first.about.request
     read = {} if asked is None else {"reading": READING, "request": asked}

@@ -80,34 +80,34 @@ class ContrastTests(Sequence[ContrastTest]):
     @property
     def effect(self) -> Floats:
         """The weighted sums."""
-        return np.array([one.effect for one in self.tests])
+        return np.array([test.effect for test in self.tests])
 
     @property
     def sd(self) -> Floats:
         """Their standard errors."""
-        return np.array([one.sd for one in self.tests])
+        return np.array([test.sd for test in self.tests])
 
     @property
     def tvalue(self) -> Floats:
         """Their distances from what was tested, in standard errors."""
-        return np.array([one.tvalue for one in self.tests])
+        return np.array([test.tvalue for test in self.tests])
 
     @property
     def pvalue(self) -> Floats:
         """Their p-values."""
-        return np.array([one.pvalue for one in self.tests])
+        return np.array([test.pvalue for test in self.tests])
 
     def conf_int(self) -> Floats:
         """Return the ends of their intervals: (tests, 2)."""
-        return np.array([(one.low, one.high) for one in self.tests])
+        return np.array([(test.low, test.high) for test in self.tests])
 
     def summary(self) -> str:
         """Return the tests as a table."""
         tail = (1.0 - self.tests[0].level) / 2.0
         rows = [["", "coef", "std err", "t", "P>|t|", f"[{tail:.3g}", f"{1.0 - tail:.3g}]"]]
-        for one in self.tests:
-            numbers = (one.effect, one.sd, one.tvalue, one.pvalue, one.low, one.high)
-            rows.append([one.name, *(f"{number:.5g}" for number in numbers)])
+        for test in self.tests:
+            numbers = (test.effect, test.sd, test.tvalue, test.pvalue, test.low, test.high)
+            rows.append([test.name, *(f"{number:.5g}" for number in numbers)])
         return Lines("\n".join(aligned(rows, 1)))
 
     def __str__(self) -> str:
@@ -130,8 +130,8 @@ def hypotheses(given: object, names: Sequence[str]) -> list[Hypothesis]:
             raise unfit(f"the coefficients are {', '.join(names)}")
         return _rows([[given.get(name, 0.0) for name in names]], names)
     listed = given if isinstance(given, np.ndarray) else list(given) if isinstance(given, Sequence) else []
-    if len(listed) and all(isinstance(one, str) for one in listed):
-        return [_parsed(str(one), names) for one in listed]
+    if len(listed) and all(isinstance(item, str) for item in listed):
+        return [_parsed(str(text), names) for text in listed]
     return _rows(np.atleast_2d(np.asarray(listed)) if len(listed) else [], names)
 
 
@@ -147,20 +147,20 @@ def _rows(rows: Any, names: Sequence[str]) -> list[Hypothesis]:
 
 
 def _named(row: Floats, names: Sequence[str]) -> str:
-    told = [f"{weight:g}*{name}" if weight != 1.0 else name for weight, name in zip(row, names, strict=True) if weight]
-    return " + ".join(told).replace("+ -", "- ")
+    terms = [f"{weight:g}*{name}" if weight != 1.0 else name for weight, name in zip(row, names, strict=True) if weight]
+    return " + ".join(terms).replace("+ -", "- ")
 
 
 def _parts(text: str) -> list[str]:
     """Return the parts of a text between commas that stand in no bracket."""
-    found, depth = [""], 0
+    parts, depth = [""], 0
     for sign in text:
         depth += (sign in "([") - (sign in ")]")
         if sign == "," and not depth:
-            found.append("")
+            parts.append("")
         else:
-            found[-1] += sign
-    return found
+            parts[-1] += sign
+    return parts
 
 
 def _parsed(text: str, names: Sequence[str]) -> Hypothesis:
@@ -189,11 +189,11 @@ def _side(tokens: list[str], names: Sequence[str], text: str) -> tuple[Floats, f
             factor *= -1.0 if rest.pop(0) == "-" else 1.0
         inverse = False
         while True:
-            one = rest.pop(0) if rest else "="
-            if one in names and not name and not inverse:
-                name = one
-            elif re.fullmatch(_NUMBER, one) and not (inverse and float(one) == 0.0):
-                factor *= 1.0 / float(one) if inverse else float(one)
+            token = rest.pop(0) if rest else "="
+            if token in names and not name and not inverse:
+                name = token
+            elif re.fullmatch(_NUMBER, token) and not (inverse and float(token) == 0.0):
+                factor *= 1.0 / float(token) if inverse else float(token)
             else:
                 raise unfit(f"{format_argument(text.strip())} is no sum of coefficients times numbers")
             if not rest or rest[0] not in "*/":

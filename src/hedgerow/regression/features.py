@@ -71,14 +71,14 @@ class LinearFeatures:
     @cached_property
     def features(self) -> tuple[Monomial, ...]:
         """What is added up: all parts of the regressors and the response, simple ones first, the response last."""
-        found: dict[Monomial, None] = {}
+        parts: dict[Monomial, None] = {}
         for regressor in self.regressors:
             columns = [[(column, k) for k in range(power + 1)] for column, power in regressor.monomial.powers]
             for chosen in product(*columns):
                 powers = tuple((column, power) for column, power in chosen if power)
-                found[Monomial(regressor.monomial.levels, powers)] = None
-        found.pop(Monomial(), None)
-        own = sorted(found, key=lambda one: (len(one.levels) + one.degree, one.degree))
+                parts[Monomial(regressor.monomial.levels, powers)] = None
+        parts.pop(Monomial(), None)
+        own = sorted(parts, key=lambda part: (len(part.levels) + part.degree, part.degree))
         return (*own, self.outcome)
 
     @property
@@ -89,23 +89,23 @@ class LinearFeatures:
     @cached_property
     def used(self) -> dict[str, Grid]:
         """The grid on which each numeric column is read: a fine one, unless the step is declared."""
-        degree = max(one.degree for one in self.features)
+        degree = max(feature.degree for feature in self.features)
         steps = 2 ** min(_BITS, self.bits // max(1, degree))
-        kept = {
+        as_declared = {
             column: self.ball is None and grid.declared and grid.steps <= steps for column, grid in self.grids.items()
         }
         return {
-            column: grid if kept[column] else replace(grid, steps=steps, declared=False)
+            column: grid if as_declared[column] else replace(grid, steps=steps, declared=False)
             for column, grid in self.grids.items()
         }
 
     @cached_property
     def values(self) -> tuple[Value, ...]:
         """The features as an engine reads them; with a ball also whether a record was shrunk."""
-        alone = tuple(self._value(one) for one in self.features)
+        alone = tuple(self._value(feature) for feature in self.features)
         if self.ball is None:
             return alone
-        columns = tuple(one for one in alone if isinstance(one, ValueOnGrid))
+        columns = tuple(value for value in alone if isinstance(value, ValueOnGrid))
         return tuple(InBall(columns, place, self.reach) for place in (*range(len(alone)), None))
 
     @property
@@ -128,28 +128,28 @@ class LinearFeatures:
         """(α, β) of each feature, f = αP + β."""
         if self.ball is not None:
             return [(2**_BITS / self.reach, 0.0)] * len(self.features)
-        return [(1.0, 0.0) if any(p % 2 for _, p in one.powers) else (2.0, -1.0) for one in self.features]
+        return [(1.0, 0.0) if any(p % 2 for _, p in feature.powers) else (2.0, -1.0) for feature in self.features]
 
     @cached_property
     def known(self) -> dict[Monomial, int]:
         """The place of each product of features among what is told: 0 is the number of records, then the features."""
-        found = {Monomial(): 0} | {one: place for place, one in enumerate(self.features, start=1)}
+        places = {Monomial(): 0} | {feature: place for place, feature in enumerate(self.features, start=1)}
         for i, j in self.pairs:
             made = self.features[i] * self.features[j]
             if made is not None:
-                found[made] = len(found)
-        return found
+                places[made] = len(places)
+        return places
 
     @cached_property
     def pairs(self) -> tuple[tuple[int, int], ...]:
         """The pairs of features whose products are asked for, one pair for each product that is not known otherwise."""
-        found: dict[Monomial, tuple[int, int]] = {}
+        pairs: dict[Monomial, tuple[int, int]] = {}
         features = set(self.features)
         for i, j in combinations_with_replacement(range(len(self.features)), 2):
             made = self.features[i] * self.features[j]
             if made is not None and made not in features:
-                found.setdefault(made, (i, j))
-        return tuple(found.values())
+                pairs.setdefault(made, (i, j))
+        return tuple(pairs.values())
 
     @property
     def sums(self) -> tuple[Of, ...]:
@@ -185,10 +185,10 @@ class LinearFeatures:
 
     def row(self, monomial: Monomial) -> Floats:
         """Return a regressor, or the response, as a combination of (1, P_1, …): float array (1 + features,)."""
-        found = np.zeros(1 + len(self.features))
-        for one, factor in expanded(monomial, self.axes).items():
-            found[self.known[one]] = factor
-        return found
+        row = np.zeros(1 + len(self.features))
+        for part, factor in expanded(monomial, self.axes).items():
+            row[self.known[part]] = factor
+        return row
 
     @cached_property
     def target(self) -> Floats:
@@ -197,20 +197,20 @@ class LinearFeatures:
 
     def rows(self, regressors: Sequence[Regressor]) -> Floats:
         """Return the combinations of several regressors, (regressors, 1 + features)."""
-        return np.array([self.row(one.monomial) for one in regressors]).reshape(len(regressors), -1)
+        return np.array([self.row(regressor.monomial) for regressor in regressors]).reshape(len(regressors), -1)
 
     def records(self, columns: Mapping[str, Floats], levels: Mapping[str, NDArray[np.intp]]) -> Floats:
         """Return (1, P_1, …) of records with these scaled columns and places of categories: (records, 1 + features)."""
         some = next(iter((*columns.values(), *levels.values())))
-        found = [np.ones(len(some))]
-        for one in self.features:
+        columns_of_features = [np.ones(len(some))]
+        for feature in self.features:
             value = np.ones(len(some))
-            for column, level in one.levels:
+            for column, level in feature.levels:
                 value = value * (levels[column] == self.categories[column].index(level))
-            for column, power in one.powers:
+            for column, power in feature.powers:
                 value = value * columns[column] ** power
-            found.append(value)
-        return np.stack(found, axis=1)
+            columns_of_features.append(value)
+        return np.stack(columns_of_features, axis=1)
 
 
 def _moment(of: Of) -> Moment:
@@ -246,8 +246,8 @@ def model_record(model: Declared, formula: str, regressors: Sequence[Regressor])
     return {
         "formula": formula,
         "response": model.response,
-        "regressors": [_as_record(one) for one in regressors],
-        "released": [_as_record(one) for one in model.regressors],
+        "regressors": [_as_record(regressor) for regressor in regressors],
+        "released": [_as_record(regressor) for regressor in model.regressors],
         "columns": {
             column: {"bounds": [str(grid.lower), str(grid.upper)], "steps": grid.steps, "declared": grid.declared}
             for column, grid in model.grids.items()
@@ -279,7 +279,7 @@ def request_record(
 def model_of_request(asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return the record of the model that was asked for, `model_record`, or of the last submodel of it."""
     terms = FormulaTerms.from_record(asked)
-    grids = {column: _grid_of(*one) for column, one in asked["bounds"].items()}
+    grids = {column: _grid_of(*bounds) for column, bounds in asked["bounds"].items()}
     categories = {column: tuple(values) for column, values in asked["categories"].items()}
     last = asked.get("submodel", asked)
     model = LinearFeatures(terms.response, terms.regressors(categories), grids, categories)
@@ -300,7 +300,7 @@ def declared_of_record(
     record: Mapping[str, Any],
 ) -> tuple[tuple[Regressor, ...], dict[str, Grid], dict[str, tuple[Scalar, ...]]]:
     """Return the regressors that were released, the grids and the categories; what is none raises as above."""
-    grids = {column: _grid(one) for column, one in record["columns"].items()}
+    grids = {column: _grid(grid) for column, grid in record["columns"].items()}
     categories = {column: tuple(values) for column, values in record["categories"].items()}
     return tuple(map(_regressor, record["released"])), grids, categories
 
@@ -324,17 +324,17 @@ def _grid_of(low: str, high: str, step: str | None) -> Grid:
     return Grid(lower, upper, int(steps))
 
 
-def _grid(one: Mapping[str, Any]) -> Grid:
-    low, high = map(Fraction, one["bounds"])
-    return Grid(low, high, int(one["steps"]), bool(one["declared"]))
+def _grid(record: Mapping[str, Any]) -> Grid:
+    low, high = map(Fraction, record["bounds"])
+    return Grid(low, high, int(record["steps"]), bool(record["declared"]))
 
 
-def _as_record(one: Regressor) -> dict[str, Any]:
-    levels, powers = ([list(pair) for pair in part] for part in (one.monomial.levels, one.monomial.powers))
-    return {"name": one.name, "levels": levels, "powers": powers}
+def _as_record(regressor: Regressor) -> dict[str, Any]:
+    levels, powers = ([list(pair) for pair in part] for part in (regressor.monomial.levels, regressor.monomial.powers))
+    return {"name": regressor.name, "levels": levels, "powers": powers}
 
 
-def _regressor(one: Mapping[str, Any]) -> Regressor:
-    levels = tuple((str(column), value) for column, value in one["levels"])
-    powers = tuple((str(column), int(power)) for column, power in one["powers"])
-    return Regressor(str(one["name"]), Monomial(levels, powers))
+def _regressor(record: Mapping[str, Any]) -> Regressor:
+    levels = tuple((str(column), value) for column, value in record["levels"])
+    powers = tuple((str(column), int(power)) for column, power in record["powers"])
+    return Regressor(str(record["name"]), Monomial(levels, powers))

@@ -102,7 +102,7 @@ class Monomial:
         powers = dict(self.powers)
         for column, power in other.powers:
             powers[column] = powers.get(column, 0) + power
-        return Monomial(tuple(sorted(levels.items(), key=lambda one: one[0])), tuple(sorted(powers.items())))
+        return Monomial(tuple(sorted(levels.items(), key=lambda level: level[0])), tuple(sorted(powers.items())))
 
     @property
     def degree(self) -> int:
@@ -152,12 +152,12 @@ class FormulaTerms:
         else:
             if not isinstance(regressors, Sequence) or isinstance(regressors, str) or "~" in formula:
                 raise unfit_formula(formula, "a list of regressors stands beside the name of a column alone")
-            if not all(isinstance(one, str) for one in regressors):
+            if not all(isinstance(term, str) for term in regressors):
                 raise unfit_formula(formula, "a regressor of the list is no text")
             response, constant = formula.strip(), bool(intercept)
-            named = [one.split(":") for one in regressors]
+            named = [term.split(":") for term in regressors]
         each = [_term(factors, formula) for factors in named]
-        terms = tuple({frozenset(one): one for one in reversed(each)}.values())[::-1]
+        terms = tuple({frozenset(term): term for term in reversed(each)}.values())[::-1]
         if not terms and not constant:
             raise unfit_formula(formula, "there is no term")
         if any((response, power) in term for term in terms for power in range(MOST_POWER + 1)):
@@ -183,8 +183,8 @@ class FormulaTerms:
     @property
     def numeric(self) -> tuple[str, ...]:
         """The columns that are numbers, each once, the response last."""
-        found = dict.fromkeys(column for term in self.terms for column, power in term if power)
-        return (*(column for column in found if column != self.response), self.response)
+        columns = dict.fromkeys(column for term in self.terms for column, power in term if power)
+        return (*(column for column in columns if column != self.response), self.response)
 
     def regressors(self, categories: Mapping[str, Sequence[Scalar]]) -> tuple[Regressor, ...]:
         """Return the regressors, given the declared values of categories (HG192 where they are too many).
@@ -194,7 +194,7 @@ class FormulaTerms:
         ['Intercept', 'a', 'C(s)[T.1]', 'C(s)[T.2]', 'a:C(s)[T.1]', 'a:C(s)[T.2]']
         """
         spanned = {frozenset[tuple[str, int]]()} if self.intercept else set()
-        found = [Regressor(INTERCEPT, Monomial())] if self.intercept else []
+        regressors = [Regressor(INTERCEPT, Monomial())] if self.intercept else []
         for term in self.terms:
             whole, choices = frozenset(term), []
             for column, power in term:
@@ -208,17 +208,17 @@ class FormulaTerms:
             spanned.add(whole)
             for chosen in product(*choices):
                 whole_product = Monomial()
-                for _, one in chosen:
-                    whole_product = whole_product * one or Monomial()
-                found.append(Regressor(":".join(name for name, _ in chosen), whole_product))
-        if len(found) > MOST_REGRESSORS:
+                for _, factor in chosen:
+                    whole_product = whole_product * factor or Monomial()
+                regressors.append(Regressor(":".join(name for name, _ in chosen), whole_product))
+        if len(regressors) > MOST_REGRESSORS:
             raise ParameterError(
                 "HG192",
                 rule=f"A regression has at most {MOST_REGRESSORS} regressors.",
-                finding=f"This one has {len(found)}.",
+                finding=f"This one has {len(regressors)}.",
                 remedy="Take fewer terms, or categories with fewer values.",
             )
-        return tuple(found)
+        return tuple(regressors)
 
 
 def _named(column: str, power: int) -> str:
@@ -226,15 +226,15 @@ def _named(column: str, power: int) -> str:
 
 
 def _term(factors: Sequence[str], formula: str) -> tuple[tuple[str, int], ...]:
-    found: dict[str, int] = {}
+    powers: dict[str, int] = {}
     for text in factors:
         for column, power in _factor(text.strip(), formula).items():
-            if column in found and not (power and found[column]):
+            if column in powers and not (power and powers[column]):
                 raise unfit_formula(formula, f"{format_argument(column)} is a number and a category in one term")
-            found[column] = found.get(column, 0) + power
-    if sum(found.values()) > MOST_POWER:
+            powers[column] = powers.get(column, 0) + power
+    if sum(powers.values()) > MOST_POWER:
         raise unfit_formula(formula, f"a product has more than {MOST_POWER} numeric factors")
-    return tuple(found.items())
+    return tuple(powers.items())
 
 
 def _factor(text: str, formula: str) -> dict[str, int]:
@@ -261,10 +261,10 @@ def _powers(node: ast.expr, formula: str) -> dict[str, int]:
     if isinstance(node, ast.Name):
         return {node.id: 1}
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        found = _powers(node.left, formula)
+        powers = _powers(node.left, formula)
         for column, power in _powers(node.right, formula).items():
-            found[column] = found.get(column, 0) + power
-        return found
+            powers[column] = powers.get(column, 0) + power
+        return powers
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and isinstance(node.right, ast.Constant):
         exponent = node.right.value
         if isinstance(exponent, int) and not isinstance(exponent, bool) and 1 <= exponent <= MOST_POWER:
@@ -278,14 +278,14 @@ def expanded(monomial: Monomial, axes: Mapping[str, tuple[float, float]]) -> dic
     >>> expanded(Monomial((), (("x", 2),)), {"x": (1.0, 3.0)})[Monomial((), (("x", 1),))]
     6.0
     """
-    found = {Monomial(monomial.levels, ()): 1.0}
+    polynomial = {Monomial(monomial.levels, ()): 1.0}
     for column, power in monomial.powers:
         centre, half = axes[column]
         terms: dict[Monomial, float] = {}
-        for before, factor in found.items():
+        for before, factor in polynomial.items():
             for k in range(power + 1):
-                one = before if not k else Monomial(before.levels, (*before.powers, (column, k)))
+                part = before if not k else Monomial(before.levels, (*before.powers, (column, k)))
                 size = math.comb(power, k) * centre ** (power - k) * half**k
-                terms[one] = terms.get(one, 0.0) + factor * size
-        found = terms
-    return {Monomial(one.levels, tuple(sorted(one.powers))): factor for one, factor in found.items() if factor}
+                terms[part] = terms.get(part, 0.0) + factor * size
+        polynomial = terms
+    return {Monomial(part.levels, tuple(sorted(part.powers))): factor for part, factor in polynomial.items() if factor}

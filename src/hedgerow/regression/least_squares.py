@@ -133,8 +133,8 @@ class LeastSquaresFit:
     def inverse(self) -> Floats:
         """A⁻¹; where A is not positive definite that of the nearest matrix that is, to have some number to show."""
         values, vectors = np.linalg.eigh(self.matrix)
-        kept = np.maximum(values, 1e-12 * max(float(np.abs(values).max()), 1e-300))
-        return np.asarray(vectors / kept @ vectors.T)
+        raised = np.maximum(values, 1e-12 * max(float(np.abs(values).max()), 1e-300))
+        return np.asarray(vectors / raised @ vectors.T)
 
     @cached_property
     def noise_ratio(self) -> float:
@@ -204,9 +204,9 @@ class LeastSquaresFit:
         n, k = self.moments.n, len(self.rows)
         if n <= k + 1.0:
             return 0.0
-        found = self.residual @ self.moments.second @ self.residual
-        found += float(np.sum((self._scores @ self.inverse) * self._scores))
-        return float(found) * n / (n - k)
+        square = self.residual @ self.moments.second @ self.residual
+        square += float(np.sum((self._scores @ self.inverse) * self._scores))
+        return float(square) * n / (n - k)
 
     @property
     def hidden(self) -> bool:
@@ -305,7 +305,7 @@ class LeastSquaresFit:
         both = others.T @ self._scores
         centre = float(w @ self._plain) + float(np.trace(both)) / information
         second = float(np.sum((others.T @ others) * (self._scores.T @ self._scores)) + np.sum(both * both.T))
-        sampling, unsure = (one * information**2 for one in self._sampling(w))
+        sampling, unsure = (part * information**2 for part in self._sampling(w))
         z2 = (self._quantile(own, sampling, level) * self._longer(own, sampling, unsure, level)) ** 2
         # All δ with d²δ² ≤ z²[Σ(a_z − δb_z)² + C + σ²d/N].
         bend = information**2 - z2 * float(slope @ slope)
@@ -343,10 +343,10 @@ class LeastSquaresFit:
             equal = max(1, min(_MOST_DRAWS, int(squares**2 / fourth))) if fourth > 0.0 else _MOST_DRAWS
             law = "laplace" if equal == 1 else f"averaged-laplace-{equal}"
         sds = np.array([math.sqrt(sampling)]), np.array([math.sqrt(squares)])
-        found = float(quantiles_of(law, level, *sds)[0]) / total
+        quantile = float(quantiles_of(law, level, *sds)[0]) / total
         tail = 0.5 + level / 2.0
         wider = float(stdtrit(self.freedom, tail)) / float(ndtri(tail)) - 1.0
-        return found * (1.0 + wider * sampling / total**2)
+        return quantile * (1.0 + wider * sampling / total**2)
 
 
 # Guessed truths: mean and standard deviation of every scaled regressor, those of the response, and the correlation of
@@ -460,9 +460,9 @@ def linear_in(fit: LeastSquaresFit) -> tuple[Floats, Floats, Floats, Floats]:
 
 def noise_parts(model: LinearFeatures, mixing: Floats, n: float) -> Floats:
     """Return what each independent part of the noise adds to ΣPP'/N, (parts, p, p), of noise on count and sums."""
-    told = model.untangled @ mixing / n
-    told = np.vstack([told, np.zeros(told.shape[1])])  # what is 0 for every record has no noise
-    return np.ascontiguousarray(np.moveaxis(told[model.table], 2, 0))
+    parts = model.untangled @ mixing / n
+    parts = np.vstack([parts, np.zeros(parts.shape[1])])  # what is 0 for every record has no noise
+    return np.ascontiguousarray(np.moveaxis(parts[model.table], 2, 0))
 
 
 def _guessed(
@@ -503,13 +503,13 @@ def guessed_records(model: LinearFeatures, given: Mapping[str, Any]) -> Floats:
     guesses = parse_guesses(given)
     usual, _, last, spread, _ = _GUESSES[0]
     middling = {column: (last if column == model.response else usual, spread) for column in model.used}
-    told = correlations(guesses)
+    expected = correlations(guesses)
     for column in model.used:
         pair = (min(column, model.response), max(column, model.response))
         if column != model.response:
             # Were no slope expected, nothing would tell the moments of the regressors.
-            told.setdefault(pair, min(_EXPECTED, 0.8 / math.sqrt(len(model.used))))
-    indices = typical_records(laws_of(model.used, guesses, middling), told)
+            expected.setdefault(pair, min(_EXPECTED, 0.8 / math.sqrt(len(model.used))))
+    indices = typical_records(laws_of(model.used, guesses, middling), expected)
     columns = {column: 2.0 * indices[:, k] / grid.steps - 1.0 for k, (column, grid) in enumerate(model.used.items())}
     return model.records(columns, _even(model, np.random.default_rng(0), len(indices)))
 

@@ -24,8 +24,7 @@ from hedgerow.noise.lattice import AdditiveTable, NoiseSource
 from hedgerow.regression.features import LinearFeatures
 from hedgerow.regression.formula import FormulaTerms
 from hedgerow.regression.least_squares import TYPICAL, TYPICAL_WEIGHT, UNRELIABLE, CoefficientQuestion, reason_of
-from hedgerow.regression.sandwich import SecondStep, parse_robust
-from hedgerow.regression.shares import WEIGHTS, shares_exact, shares_query, weight_on_grid
+from hedgerow.regression.sandwich import WEIGHTS, SecondStep, parse_robust, shares_exact, shares_query, weight_on_grid
 from hedgerow.release.designs.chooser import JointChoice
 from hedgerow.release.designs.design import Design, PublicFacts, complete
 from hedgerow.release.options import Resolver
@@ -77,8 +76,15 @@ class LinearModel(Statistic):
         """Return the model: its regressors, grids and categories."""
         grids = [[column, str(grid.lower), str(grid.upper), grid.steps] for column, grid in self.model.grids.items()]
         categories = [[column, list(values)] for column, values in self.model.categories.items()]
-        further = [one for one in (self.model.ball, self.robust) if one is not None]
-        return ["ols", self.formula, [one.name for one in self.model.regressors], grids, categories, *further]
+        further = [option for option in (self.model.ball, self.robust) if option is not None]
+        return [
+            "ols",
+            self.formula,
+            [regressor.name for regressor in self.model.regressors],
+            grids,
+            categories,
+            *further,
+        ]
 
     def renamed(self, name: Callable[[str], str]) -> Statistic:
         """Return the model of columns that may be computed; their names stay."""
@@ -133,8 +139,8 @@ class RegressionDesign(Design[JointMoments, AdditiveTable]):
     @property
     def reason(self) -> str:
         """Why this law of noise, and what share of the price a second step has."""
-        told = "" if self.chosen is None else reason_of(self.chosen)
-        return told if self.second is None else f"{told}; {self.second.share:.0%} of the price for robust errors"
+        reason = "" if self.chosen is None else reason_of(self.chosen)
+        return reason if self.second is None else f"{reason}; {self.second.share:.0%} of the price for robust errors"
 
     @property
     def query(self) -> SumsQuery:
@@ -207,11 +213,11 @@ def card_of_coefficients(title: str, expected: Sequence[ExpectedCoefficient], no
 
     lines = [
         ExpectedLine(
-            one.term + ("" if one.reliable else " (not reliable)"),
-            (one.standard_error, one.sampling_error, one.privacy_error),
-            normal_quantile(0.95) * one.standard_error,
+            coefficient.term + ("" if coefficient.reliable else " (not reliable)"),
+            (coefficient.standard_error, coefficient.sampling_error, coefficient.privacy_error),
+            normal_quantile(0.95) * coefficient.standard_error,
         )
-        for one in expected
+        for coefficient in expected
     ]
     return card_of_expected(title, lines, level=0.95, notes=notes)
 
@@ -275,24 +281,24 @@ def resolved_model(terms: FormulaTerms, formula: str, resolver: Resolver, option
 
 def category_values(terms: FormulaTerms, resolver: Resolver, given: Mapping[str, Any]) -> dict[str, tuple[Scalar, ...]]:
     """Return the values of each category, by the call, else by the facts (HG111 where neither has any)."""
-    found = {column: resolver.groups({column: given.get(column)}, None) or () for column in terms.categories}
-    return {column: groups[0].values for column, groups in found.items()}
+    groups_by_column = {column: resolver.groups({column: given.get(column)}, None) or () for column in terms.categories}
+    return {column: groups[0].values for column, groups in groups_by_column.items()}
 
 
 def declared_grids(kind: str, columns: Sequence[str], resolver: Resolver, bounds: Mapping[str, Any]) -> dict[str, Grid]:
     """Return the grid of each column, by the call, else by the facts (HG104 where neither has bounds)."""
     resolver.facts.allow([kind])
-    found = {}
+    grids = {}
     for column in columns:
         if column in bounds:
-            found[column] = Grid.from_bounds(column, *_bounds_of(bounds[column]))
-            resolver.compare(column, found[column])
+            grids[column] = Grid.from_bounds(column, *_bounds_of(bounds[column]))
+            resolver.compare(column, grids[column])
         else:
             in_python = f'bounds={{"{column}": (LO, HI)}}; categories are written C({column})'
-            found[column] = resolver.grid(
+            grids[column] = resolver.grid(
                 column, in_python, f"--bounds {column}:LO:HI. A category is written as C of it"
             )
-    return found
+    return grids
 
 
 def _bounds_of(given: Any) -> tuple[Any, ...]:

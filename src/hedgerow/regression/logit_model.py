@@ -75,8 +75,10 @@ class LogitModel:
     @cached_property
     def products(self) -> tuple[Monomial, ...]:
         """All products of scaled columns and levels that the regressors are sums of, a constant first."""
-        found = {product: None for one in self.regressors for product in expanded(one.monomial, self.axes)}
-        return tuple(sorted(found, key=lambda one: one != _CONSTANT))
+        products = {
+            product: None for regressor in self.regressors for product in expanded(regressor.monomial, self.axes)
+        }
+        return tuple(sorted(products, key=lambda monomial: monomial != _CONSTANT))
 
     @property
     def spanned(self) -> bool:
@@ -88,8 +90,8 @@ class LogitModel:
         """Each regressor as a combination of the products."""
         place = {product: k for k, product in enumerate(self.products)}
         rows = np.zeros((len(self.regressors), len(place)))
-        for k, one in enumerate(self.regressors):
-            for product, factor in expanded(one.monomial, self.axes).items():
+        for k, regressor in enumerate(self.regressors):
+            for product, factor in expanded(regressor.monomial, self.axes).items():
                 rows[k, place[product]] = factor
         return rows
 
@@ -98,7 +100,8 @@ class LogitModel:
         """(α, β) of each product's feature, αP + β."""
         twice = self.products[0] == _CONSTANT
         return tuple(
-            (2.0, -1.0) if twice and one != _CONSTANT and not _signed(one) else (1.0, 0.0) for one in self.products
+            (2.0, -1.0) if twice and monomial != _CONSTANT and not _signed(monomial) else (1.0, 0.0)
+            for monomial in self.products
         )
 
     @cached_property
@@ -106,10 +109,12 @@ class LogitModel:
         """The range of each feature."""
         if self.spanned:
             return tuple(
-                (1.0, 1.0) if one == _CONSTANT else (0.0 if (a, b) == (1.0, 0.0) and not _signed(one) else -1.0, 1.0)
-                for one, (a, b) in zip(self.products, self._lines, strict=True)
+                (1.0, 1.0)
+                if monomial == _CONSTANT
+                else (0.0 if (a, b) == (1.0, 0.0) and not _signed(monomial) else -1.0, 1.0)
+                for monomial, (a, b) in zip(self.products, self._lines, strict=True)
             )
-        sizes = (self._extent(one.monomial) for one in self.regressors)
+        sizes = (self._extent(regressor.monomial) for regressor in self.regressors)
         return tuple((low / max(-low, high), high / max(-low, high)) for low, high in sizes)
 
     def _extent(self, monomial: Monomial) -> tuple[float, float]:
@@ -118,7 +123,7 @@ class LogitModel:
         for column, power in monomial.powers:
             low, high = self.grids[column].as_bounds()
             own = [low**power, high**power, *([0.0] if low < 0.0 < high else [])]
-            ends = [one * other for one in ends for other in own]
+            ends = [end * other for end in ends for other in own]
         ends += [0.0] if monomial.levels else []
         return (min(ends), max(ends)) if max(map(abs, ends)) > 0.0 else (0.0, 1.0)
 
@@ -126,7 +131,7 @@ class LogitModel:
     def back(self) -> Floats:
         """The matrix that makes coefficients of regressors from those of features."""
         if not self.spanned:
-            return np.diag([1.0 / max(map(abs, self._extent(one.monomial))) for one in self.regressors])
+            return np.diag([1.0 / max(map(abs, self._extent(regressor.monomial))) for regressor in self.regressors])
         scaled = np.diag([a for a, _ in self._lines])
         scaled[:, 0] += [b for _, b in self._lines]
         return np.asarray(np.linalg.inv((self._rows @ np.linalg.inv(scaled)).T))
@@ -164,18 +169,22 @@ class LogitModel:
         for name, grid in self.used.items():
             u = (2.0 * places[name].astype(np.float64) - grid.steps) / grid.steps
             columns[name] = u if self.spanned else grid.centre + grid.half_range * u
-        products = self.products if self.spanned else tuple(one.monomial for one in self.regressors)
-        lines = self._lines if self.spanned else [(1.0 / max(map(abs, self._extent(one))), 0.0) for one in products]
-        found = []
-        for one, (a, b) in zip(products, lines, strict=True):
+        products = self.products if self.spanned else tuple(regressor.monomial for regressor in self.regressors)
+        lines = (
+            self._lines
+            if self.spanned
+            else [(1.0 / max(map(abs, self._extent(monomial))), 0.0) for monomial in products]
+        )
+        features = []
+        for monomial, (a, b) in zip(products, lines, strict=True):
             value = np.ones(records)
-            for name, level in one.levels:
+            for name, level in monomial.levels:
                 value = value * (levels[name] == self.categories[name].index(level))
-            for name, power in one.powers:
+            for name, power in monomial.powers:
                 for _ in range(power):
                     value = value * columns[name]
-            found.append(a * value + b)
-        return np.stack(found, axis=1)
+            features.append(a * value + b)
+        return np.stack(features, axis=1)
 
     def query(self, chosen: tuple[Selection, ...] = ()) -> Query:
         """Return the one question to the engine: how many records have each combination of columns and outcome.
@@ -184,7 +193,7 @@ class LogitModel:
         those whose outcome is missing.
         """
         name = self.computed.get
-        by = [Category.declared(name(one, one), list(values)) for one, values in self.categories.items()]
+        by = [Category.declared(name(column, column), list(values)) for column, values in self.categories.items()]
         outcome = Category.declared(name(self.response, self.response), [self.value], other=True)
         parts = tuple(ValueOnGrid(name(column, column), grid) for column, grid in self.used.items())
         return Query(JointGrid(parts) if parts else None, (*chosen, *by, outcome))

@@ -33,8 +33,7 @@ from hedgerow.regression.contrasts import unfit
 from hedgerow.regression.features import LinearFeatures, model_of_record, model_record, written
 from hedgerow.regression.formula import INTERCEPT, FormulaTerms
 from hedgerow.regression.least_squares import REMARK, LeastSquaresFit, RegressionMoments, noise_parts
-from hedgerow.regression.sandwich import CLASSICAL, RobustFit, SandwichRelease, second_of
-from hedgerow.regression.shares import BITS_IN_ALL, WEIGHTS
+from hedgerow.regression.sandwich import BITS_IN_ALL, CLASSICAL, WEIGHTS, RobustFit, SandwichRelease, second_of
 from hedgerow.release.publication.shared import build_frame
 from hedgerow.release.receipt import Receipt
 from hedgerow.resampling.counted_values import Monomial
@@ -90,7 +89,10 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
         model = self.about.model
         constant = INTERCEPT in self.names or any(
             all(
-                any(one.monomial.levels == ((column, value),) and not one.monomial.powers for one in self.regressors)
+                any(
+                    regressor.monomial.levels == ((column, value),) and not regressor.monomial.powers
+                    for regressor in self.regressors
+                )
                 for value in values
             )
             for column, values in model.categories.items()
@@ -103,11 +105,11 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
         """The noisy second moments."""
         about = self.about
         reading = self._reading(about.model.moments())
-        told = np.append(about.model.untangled @ reading.values(self.released[None, :])[0], 0.0)
-        n = max(float(told[0]), 1.0)
+        totals = np.append(about.model.untangled @ reading.values(self.released[None, :])[0], 0.0)
+        n = max(float(totals[0]), 1.0)
         parts = noise_parts(about.model, reading.mixing, n)
         law = about.mechanism.noise_law.name
-        return RegressionMoments(float(told[0]), told[about.model.table] / n, parts, law, about.census)
+        return RegressionMoments(float(totals[0]), totals[about.model.table] / n, parts, law, about.census)
 
     @property
     def public(self) -> bool:
@@ -161,17 +163,17 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
         """What a reader must know, in sentences."""
         hidden = () if self.reliable else (_HIDDEN,)
         near = (_NEAR,) if self.reliable and self.fit.noise_ratio > REMARK else ()
-        told: tuple[str, ...] = (HIDDEN,) if self.reliable and self.fit.hidden and not self.about.census else ()
+        sentences: tuple[str, ...] = (HIDDEN,) if self.reliable and self.fit.hidden and not self.about.census else ()
         if self.shrunk is not None:
             share, error = self.shrunk
-            told += (
+            sentences += (
                 f"Records outside a ball of {self.about.model.ball:g} half-ranges about the midpoints were shrunk into "
                 f"it: a share of {share:.3g}, with a standard error of {error:.2g}. The fit is of the records so "
                 "changed.",
             )
         if self.second is not None and isinstance(self.fit, RobustFit):
-            told += self.second.notes(self.fit)
-        return (*hidden, *near, *told, *self.about.remarks)
+            sentences += self.second.notes(self.fit)
+        return (*hidden, *near, *sentences, *self.about.remarks)
 
     @property
     def size(self) -> str:
@@ -202,16 +204,16 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
         model = self.about.model
         terms = FormulaTerms.parsed(formula, regressors, intercept=intercept)
         if terms.response == model.response and set(terms.categories) <= set(model.categories):
-            found = terms.regressors(model.categories)
-            known = {one.monomial for one in model.regressors} | set(model.features)
-            if all(one.monomial in known or one.name == INTERCEPT for one in found):
+            regressors_left = terms.regressors(model.categories)
+            known = {regressor.monomial for regressor in model.regressors} | set(model.features)
+            if all(regressor.monomial in known or regressor.name == INTERCEPT for regressor in regressors_left):
                 request = self.about.request
                 if request is not None:
                     request = {**request, "submodel": {"formula": str(formula), **terms.record()}}
                 about = replace(self.about, formula=str(formula), request=request)
                 if self.second is not None:
                     about = replace(about, remarks=(*about.remarks, CLASSICAL))
-                return replace(self, about=about, regressors=found, second=None)
+                return replace(self, about=about, regressors=regressors_left, second=None)
         raise ParameterError(
             "HG193",
             rule="A submodel has the response of the release, and terms that the release is about.",
@@ -224,16 +226,16 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
         weighed = self.about.facts.get("weights") is not None
         size = f"Sum of weights: {self.weight:,.6g}" if weighed else f"Records: {self.nobs:,.0f}"
         size += "" if self.public else " (noisy)"
-        told = "hidden by the noise" if math.isnan(self.rsquared) else f"{self.rsquared:.4g}"
+        determined = "hidden by the noise" if math.isnan(self.rsquared) else f"{self.rsquared:.4g}"
         where = "".join(f" | {column}={value}" for column, value in self.cell.items())
         errors = "" if self.second is None else f"   Standard errors: {self.second.kind}"
-        return f"OLS {self.about.formula}{where}", f"{size}   R²: {told}{errors}"
+        return f"OLS {self.about.formula}{where}", f"{size}   R²: {determined}{errors}"
 
     def asked(self) -> dict[str, Any]:
         """Return what was asked for as plain JSON data."""
-        found, ball = model_record(self.about.model, self.about.formula, self.regressors), self.about.model.ball
-        found |= {} if ball is None else {"clip_norm": ball}
-        return found if self.second is None else found | {"robust": self.second.kind}
+        question, ball = model_record(self.about.model, self.about.formula, self.regressors), self.about.model.ball
+        question |= {} if ball is None else {"clip_norm": ball}
+        return question if self.second is None else question | {"robust": self.second.kind}
 
     def known(self) -> dict[str, Any]:
         """Return the number of records, R² and the second step, as plain JSON data."""
@@ -272,7 +274,7 @@ class RegressionByCell(Sequence[Regression]):
         from hedgerow.plots.bars import draw_error_bars
         from hedgerow.plots.figure import shown_in_notebook
 
-        fits = [one.error_bars(level) for one in self.fits]
+        fits = [fit.error_bars(level) for fit in self.fits]
         with shown_in_notebook():
             return draw_error_bars([bar for bars in zip(*fits, strict=True) for bar in bars], level=level, ax=ax)
 
@@ -281,7 +283,7 @@ class RegressionByCell(Sequence[Regression]):
 
     def summary(self, level: float = 0.95) -> str:
         """Return the tables of coefficients as text, one a cell."""
-        return Lines("\n\n".join(one.summary(level) for one in self.fits))
+        return Lines("\n\n".join(fit.summary(level) for fit in self.fits))
 
     @property
     def certificate(self) -> Certificate | None:
@@ -300,14 +302,14 @@ class RegressionByCell(Sequence[Regression]):
 
     def at(self, **cell: Any) -> Regression:
         """Return the fit of one cell (HG194 where there is none)."""
-        for one in self.fits:
-            if dict(one.cell) == cell:
-                return one
+        for fit in self.fits:
+            if dict(fit.cell) == cell:
+                return fit
         raise unfit("no cell has these categories")
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
         """Return a line for each coefficient of each cell."""
-        tables = [one.to_columns(level) for one in self.fits]
+        tables = [fit.to_columns(level) for fit in self.fits]
         return {key: [value for table in tables for value in table[key]] for key in tables[0]}
 
     def to_frame(self, backend: str | None = None) -> Any:
@@ -328,32 +330,32 @@ def regressions_from_record(record: Mapping[str, Any] | str) -> tuple[Regression
 
     The coefficients that the record states are not looked at: they follow.
     """
-    found: Any = record_of(record) if isinstance(record, str) else record
+    content: Any = record_of(record) if isinstance(record, str) else record
     with reading_back():
-        facts, certificate = dict(found["release"]), Certificate.from_dict(found["certificate"])
+        facts, certificate = dict(content["release"]), Certificate.from_dict(content["certificate"])
         parts, notes = parts_of(certificate.mechanism), facts.pop("notes")
-        mechanism, robust = JointMoments.of_record(parts[0]), found["regression"].get("robust")
-        model, regressors = model_of_record(found["regression"])
+        mechanism, robust = JointMoments.of_record(parts[0]), content["regression"].get("robust")
+        model, regressors = model_of_record(content["regression"])
         weighted = facts.get("weights") is not None
         model = replace(model, bits=BITS_IN_ALL) if weighted else model
         steps = [value.size - 1 for value in model.values]
-        if [one.steps for one in mechanism.layout.features] != steps:
+        if [feature.steps for feature in mechanism.layout.features] != steps:
             raise ValueError
         if mechanism.layout.shares != (WEIGHTS if weighted else None):
             raise ValueError
-        formula, asked = str(found["regression"]["formula"]), found["request"] if "reading" in found else None
+        formula, asked = str(content["regression"]["formula"]), content["request"] if "reading" in content else None
         about = FitContext(model, formula, mechanism, facts["n"], facts, tuple(notes), asked)
         read = partial(second_of, kind=robust, parts=parts, model=model, weighted=weighted)
-        seconds = [None if robust is None else read(one["second_step"]) for one in found["fits"]]
+        seconds = [None if robust is None else read(cell["second_step"]) for cell in content["fits"]]
         if len(parts) != 1 + (robust is not None):
             raise ValueError
-        numbers = [np.array(one["released"], dtype=np.float64) for one in found["fits"]]
+        numbers = [np.array(cell["released"], dtype=np.float64) for cell in content["fits"]]
         fits = tuple(
-            Regression(about, own, regressors, certificate, dict(one["cell"]), second=second)
-            for one, own, second in zip(found["fits"], numbers, seconds, strict=True)
+            Regression(about, own, regressors, certificate, dict(cell["cell"]), second=second)
+            for cell, own, second in zip(content["fits"], numbers, seconds, strict=True)
         )
-        if any(one.released.shape != (len(mechanism.names),) for one in fits) or len(fits) != mechanism.layout.cells:
+        if any(fit.released.shape != (len(mechanism.names),) for fit in fits) or len(fits) != mechanism.layout.cells:
             raise ValueError
-        for one in fits:
-            _ = one.fit.params
+        for fit in fits:
+            _ = fit.fit.params
     return fits

@@ -33,8 +33,8 @@ def rewrite(record: Record, certificate: Certificate) -> Rewritten:
     level = float(record["fits"][0]["coefficients"][0]["confidence_interval"]["level"])
     again = record_of_fits(fits, level)
     del again["certificate"]
-    uses_n = any(isinstance(one, Regression) and one.public for one in fits)
-    found = [_NO_N] if uses_n and record["release"]["n"] is None else []
+    uses_n = any(isinstance(fit, Regression) and fit.public for fit in fits)
+    contradictions = [_NO_N] if uses_n and record["release"]["n"] is None else []
     unchecked = ["release.source", "release.date", *([] if logit else ["release.methods.moments"])]
     if not uses_n and certificate.relation is Relation.REPLACE_ONE:
         unchecked.append("release.n")
@@ -42,26 +42,26 @@ def rewrite(record: Record, certificate: Certificate) -> Rewritten:
         unchecked += ["release.target", "release.missing", "release.where", "release.weights.column"]
         unchecked += ["regression.formula", "regression.response", "regression.value", "regression.released.*.name"]
         unchecked += ["regression.columns.**", "regression.categories.**", "regression.regressors.**", "fits.*.cell.*"]
-        return Rewritten(again, tuple(unchecked), tuple(found))
+        return Rewritten(again, tuple(unchecked), tuple(contradictions))
     asked = record["request"]
     if "submodel" in asked:
         # It is read from some of the numbers, has a formula of its own, and is about the same response.
         unchecked += ["fits.*.released.*", "request.formula"]
-        found += [] if asked["submodel"]["response"] == asked["response"] else [_RESPONSE]
+        contradictions += [] if asked["submodel"]["response"] == asked["response"] else [_RESPONSE]
     again["request"] = {name: asked[name] for name in _ASKED if name in asked}
     again["regression"] |= model_of_request(asked)
     again["release"] |= _facts(record, certificate, logit=logit)
     if logit:
         again["regression"]["value"] = asked["value"]
         return Rewritten(again, tuple(unchecked), (), {"unit": "row"}, narrowed_by(fits[0].about.mechanism))
-    for one, cell in zip(again["fits"], _cells(asked["by"]), strict=True):
-        one["cell"] = cell
+    for fit, cell in zip(again["fits"], _cells(asked["by"]), strict=True):
+        fit["cell"] = cell
     alone = certificate.relation is Relation.REPLACE_ONE and not asked["by"] and "weights" not in asked
     if uses_n and not (alone and asked["missing"] != Missing.DROP):
-        found.append(_PRESENCE)
+        contradictions.append(_PRESENCE)
     if asked["narrowed"] and certificate.epsilon_lower_why != asked["narrowed"]:
-        found.append(_NARROWED)
-    return Rewritten(again, tuple(unchecked), tuple(found), {"unit": "row"}, asked["narrowed"])
+        contradictions.append(_NARROWED)
+    return Rewritten(again, tuple(unchecked), tuple(contradictions), {"unit": "row"}, asked["narrowed"])
 
 
 RECORD = RecordKind("a regression", "regression", rewrite)

@@ -18,7 +18,7 @@ from hedgerow.clock import today
 from hedgerow.engines.query import Query
 from hedgerow.engines.source import ColumnSource
 from hedgerow.errors import ParameterError
-from hedgerow.facts.budget import Budget, warn_about_delta
+from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Category, Selection
 from hedgerow.facts.declared import Facts, Protection
 from hedgerow.facts.validation import as_float, as_int, format_argument
@@ -39,16 +39,21 @@ from hedgerow.regression.linear_model import (
     planned_source,
     require_rows,
 )
-from hedgerow.regression.logit.newton import USUAL_STEPS, NewtonPath, NewtonStep, precisions
 from hedgerow.regression.logit_model import LogitModel, LogitRecords
-from hedgerow.regression.logit_regression import LogitRegression, logit_from_record
+from hedgerow.regression.logit_regression import (
+    USUAL_STEPS,
+    LogitRegression,
+    NewtonPath,
+    NewtonStep,
+    logit_from_record,
+    precisions,
+)
 from hedgerow.release.designs.design import PublicFacts, only_where
 from hedgerow.release.designs.guess import correlations, laws_of, parse_guesses, typical_records
 from hedgerow.release.execute import check_unchanged
 from hedgerow.release.opened import OpenedSource
 from hedgerow.release.options import Resolver
 from hedgerow.release.request import parse_budget
-from hedgerow.release.spend import spend
 from hedgerow.resampling.counted_values import Histogram
 
 Floats = NDArray[np.float64]
@@ -88,10 +93,10 @@ def expected_errors(
     missed = step(len(mechanism.precisions) - 2).noise if len(mechanism.precisions) > 1 else np.zeros((size, size))
     own = last.released.curvature_sd**2 * (np.trace(missed) * np.eye(size) + missed - np.diag(np.diag(missed)))
     noise = last.noise + last.inverse @ own @ last.inverse
-    parts = (np.sqrt(np.diag(model.back @ one @ model.back.T)) for one in (last.sampling, noise))
+    parts = (np.sqrt(np.diag(model.back @ part @ model.back.T)) for part in (last.sampling, noise))
     return tuple(
-        ExpectedCoefficient(one.name, float(s), float(p), last.noise_ratio)
-        for one, s, p in zip(model.regressors, *parts, strict=True)
+        ExpectedCoefficient(regressor.name, float(s), float(p), last.noise_ratio)
+        for regressor, s, p in zip(model.regressors, *parts, strict=True)
     )
 
 
@@ -99,7 +104,7 @@ def _coefficients(
     model: LogitModel, features: Floats, effects: Mapping[str, float], share: object
 ) -> tuple[float, ...]:
     """Return the coefficients of features for these of regressors, the constant so that the share is met."""
-    names, chance = [one.name for one in model.regressors], as_float(share)
+    names, chance = [regressor.name for regressor in model.regressors], as_float(share)
     if chance is None or not 0.0 < chance < 1.0 or not set(effects) <= set(names) - {INTERCEPT}:
         given = ", ".join(map(format_argument, effects)) or "of none"
         raise ParameterError(
@@ -216,8 +221,10 @@ class PlannedLogit:
             HG707: a guess that cannot be.
         """
         size = self.facts.n if self.facts.n is not None else TYPICAL if n is None else n
-        found = expected_errors(self.model, self.mechanism, guess or {}, effects or {}, n=float(size), share=share)
-        return tuple(replace(one, sampling_error=0.0) for one in found) if self.facts.census else found
+        errors = expected_errors(self.model, self.mechanism, guess or {}, effects or {}, n=float(size), share=share)
+        return (
+            tuple(replace(coefficient, sampling_error=0.0) for coefficient in errors) if self.facts.census else errors
+        )
 
     @property
     def request(self) -> dict[str, Any]:
@@ -324,7 +331,7 @@ def _model(terms: FormulaTerms, resolver: Resolver, options: Mapping[str, Any]) 
     value = options.get("value", 1)
     Category.declared(terms.response, [value])
     values = category_values(terms, resolver, categories)
-    grids = declared_grids("logit", [one for one in terms.numeric if one != terms.response], resolver, bounds)
+    grids = declared_grids("logit", [column for column in terms.numeric if column != terms.response], resolver, bounds)
     named = terms.regressors(values)
     if len(named) > MOST_FEATURES:
         raise ParameterError(
@@ -333,7 +340,7 @@ def _model(terms: FormulaTerms, resolver: Resolver, options: Mapping[str, Any]) 
             finding=f"This one has {len(named)}.",
             remedy="Take fewer terms, or categories with fewer values.",
         )
-    computed = {one: resolver.facts.computed(one) for one in (*grids, *values, terms.response)}
+    computed = {column: resolver.facts.computed(column) for column in (*grids, *values, terms.response)}
     return LogitModel(terms.response, value, named, grids, values, computed)
 
 
@@ -342,30 +349,6 @@ def planned_logit(formula: object, regressors: object, opened: OpenedSource, **o
     plan = plan_logit(formula, regressors, opened.protection, opened.facts, n=opened.n, **options)
     opened.source.check(plan.query)
     return replace(plan, source=opened.source)
-
-
-def release_logit(
-    formula: object, regressors: object, opened: OpenedSource, *, request_id: str | None = None, **options: Any
-) -> LogitRegression:
-    """Release a logistic regression. Guarantee: (ε, δ)-differential privacy of everything in it.
-
-    Parameters
-    ----------
-    formula, regressors, **options
-        As `plan_logit`.
-    opened : OpenedSource
-        The source and its public facts.
-    request_id : str, optional
-        With a ledger: the same request under the same id is answered from its record.
-
-    Raises
-    ------
-    HedgerowError
-        Before the data are read nothing is spent; after, `SpentError` says that the price counts as spent.
-    """
-    plan = planned_logit(formula, regressors, opened, **options)
-    warn_about_delta(plan.budget.delta, opened.n, frames=4)
-    return spend(plan, opened.account(request_id))
 
 
 def drawn_logit(plan: PlannedLogit, histogram: Histogram, noise: NoiseSource) -> NewtonPath:

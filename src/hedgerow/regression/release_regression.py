@@ -13,7 +13,7 @@ from hedgerow.accounting.calibrate import least_noise
 from hedgerow.clock import today
 from hedgerow.engines.source import ColumnSource, Source, sums_together
 from hedgerow.errors import ParameterError
-from hedgerow.facts.budget import Budget, warn_about_delta
+from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import CellLabels
 from hedgerow.facts.declared import Facts, Protection
 from hedgerow.facts.relation import Target
@@ -44,8 +44,15 @@ from hedgerow.regression.linear_model import (
     resolved_model,
 )
 from hedgerow.regression.regression import Regression, RegressionByCell, regressions_from_record
-from hedgerow.regression.sandwich import SandwichRelease, choose_second, parse_robust, residual_query
-from hedgerow.regression.shares import BITS_IN_ALL, shares_exact, shares_query
+from hedgerow.regression.sandwich import (
+    BITS_IN_ALL,
+    SandwichRelease,
+    choose_second,
+    parse_robust,
+    residual_query,
+    shares_exact,
+    shares_query,
+)
 from hedgerow.release.designs.chooser import choose
 from hedgerow.release.designs.design import PlannedStatistic, PublicFacts, check_midpoint
 from hedgerow.release.designs.guess import parse_guesses
@@ -54,7 +61,6 @@ from hedgerow.release.opened import OpenedSource
 from hedgerow.release.options import Resolver
 from hedgerow.release.plan import Plan
 from hedgerow.release.request import Context, parse_request
-from hedgerow.release.spend import spend
 
 _LAWS: dict[str, tuple[Law, ...]] = {"auto": (), "laplace": (LAPLACE,), "gaussian": (GAUSSIAN,)}
 Made = tuple[Regression, ...]
@@ -159,8 +165,8 @@ class PlannedRegression:
         plain = LeastSquaresFit(replace(moments, noise=np.zeros((1, *second.shape))), fit.rows, fit.response)
         errors = np.sqrt(np.diag(plain.sampling_covariance)), np.sqrt(np.diag(fit.noise_covariance))
         return tuple(
-            ExpectedCoefficient(one.name, float(sampling), float(noise), fit.noise_ratio)
-            for one, sampling, noise in zip(model.regressors, *errors, strict=True)
+            ExpectedCoefficient(regressor.name, float(sampling), float(noise), fit.noise_ratio)
+            for regressor, sampling, noise in zip(model.regressors, *errors, strict=True)
         )
 
     def notes(self) -> tuple[str, ...]:
@@ -175,7 +181,7 @@ class PlannedRegression:
             return "The second step is taken at coefficients that follow from noise: how far a record moves it varies."
         if model.ball is not None:
             return "Columns are shrunk together: the worst records may not be among those that are known."
-        if any(one.degree + len(one.levels) > 1 for one in model.features):
+        if any(feature.degree + len(feature.levels) > 1 for feature in model.features):
             return "A product of columns is released too: it does not vary freely."
         if any(len(values) > 2 for values in model.categories.values()):
             return "The levels of a category exclude each other: they do not vary freely."
@@ -277,7 +283,7 @@ def _chosen(design: RegressionDesign, robust: str | None, budget: Budget, laws: 
         return replace(design, chosen=best)
     choices = [best, *([] if best.runner_up is None else [best.runner_up])]
     steps = [(choose_second(robust, asked, chosen), chosen) for chosen in choices]
-    second, chosen = min(steps, key=lambda one: one[0].length)
+    second, chosen = min(steps, key=lambda step: step[0].length)
     return replace(design, chosen=chosen, second=second)
 
 
@@ -295,30 +301,6 @@ def planned_regression(formula: object, regressors: object, opened: OpenedSource
     plan = plan_regression(formula, regressors, opened.protection, opened.facts, n=opened.n, **options)
     opened.source.check(plan.design.query)
     return replace(plan, source=opened.source, plan=replace(plan.plan, source=opened.source))
-
-
-def release_regression(
-    formula: object, regressors: object, opened: OpenedSource, *, request_id: str | None = None, **options: Any
-) -> Regression | RegressionByCell:
-    """Release a regression. Guarantee: (ε, δ)-differential privacy of everything in it.
-
-    Parameters
-    ----------
-    formula, regressors, **options
-        As `plan_regression`.
-    opened : OpenedSource
-        The source and its public facts.
-    request_id : str, optional
-        With a ledger: the same request under the same id is answered from its record.
-
-    Raises
-    ------
-    HedgerowError
-        Before the data are read nothing is spent; after, `SpentError` says that the price counts as spent.
-    """
-    plan = planned_regression(formula, regressors, opened, **options)
-    warn_about_delta(plan.plan.request.budget.delta, opened.n, frames=4)
-    return spend(plan, opened.account(request_id))
 
 
 def drawn_regression(plan: PlannedRegression, answers: dict[Any, Answer], noise: NoiseSource) -> AdditiveTable:
@@ -356,7 +338,11 @@ def read_regression(
             missing=asked.missing,
             where=asked.where,
             weights=None if facts.weights is None else facts.weights.public_record(),
-            by={one.column: [one.label(level) for level in range(one.levels)] for one in design.by if one.shown},
+            by={
+                category.column: [category.label(level) for level in range(category.levels)]
+                for category in design.by
+                if category.shown
+            },
             narrowed=plan.narrowed(),
         ),
     )
@@ -372,15 +358,15 @@ def with_robust_errors(plan: PlannedRegression, made: Made, source: Source, nois
     if step is None or mechanism is None:
         return made
     middle = step.middle
-    asked = [residual_query(one.fit, middle, mechanism, design.weight) for one in made]
+    asked = [residual_query(fit.fit, middle, mechanism, design.weight) for fit in made]
     queries = [shares_query(mechanism, middle.values, share, design.by, design.missing) for share, _ in asked]
     answers = sums_together(source, queries)
     for answer in answers.values():
         check_unchanged(plan.facts, answer, source)
     each = [shares_exact(mechanism, answers[query], len(middle.values)) for query in queries]
-    exact = np.stack([found[cell] for cell, found in enumerate(each)])
+    exact = np.stack([sums[cell] for cell, sums in enumerate(each)])
     drawn = mechanism.noisy(exact, noise, cells=CellLabels(design.by)).values
     return tuple(
-        replace(one, second=SandwichRelease(step.kind, mechanism, clip, numbers, design.weight is not None))
-        for one, (_, clip), numbers in zip(made, asked, drawn, strict=True)
+        replace(fit, second=SandwichRelease(step.kind, mechanism, clip, numbers, design.weight is not None))
+        for fit, (_, clip), numbers in zip(made, asked, drawn, strict=True)
     )

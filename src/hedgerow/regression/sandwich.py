@@ -22,6 +22,8 @@ whatever β̂ and c turned out to be, and both steps compose as any two mechanis
 what the first released. The share of the price is chosen by the plan, from public facts.
 
 What the second step of a regression released of a cell: how it was asked for, recorded and read.
+
+Records that count by a share of themselves, by a squared residual or by their survey weight: how they are asked for.
 """
 
 from __future__ import annotations
@@ -36,8 +38,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.engines.query import SHARES, ClippedSquare, Value, WeightOnGrid
+from hedgerow.engines.query import SHARES, ClippedSquare, SumsQuery, Value, WeightOnGrid
 from hedgerow.errors import ParameterError
+from hedgerow.facts.columns import Category, Missing
+from hedgerow.facts.relation import STEPS, Weights
 from hedgerow.facts.validation import format_argument
 from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
 from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
@@ -47,11 +51,43 @@ from hedgerow.mechanisms.mechanism import AtomicMechanism
 from hedgerow.regression.features import LinearFeatures
 from hedgerow.regression.formula import FormulaTerms
 from hedgerow.regression.least_squares import CoefficientQuestion, LeastSquaresFit, noise_parts
-from hedgerow.regression.shares import BITS_IN_ALL
 from hedgerow.release.designs.chooser import JointChoice, noise_of_numbers, reading_of_numbers
+from hedgerow.resampling.counted_values import GridSums
 from hedgerow.resampling.counted_values import Monomial as Moment
 
 Floats = NDArray[np.float64]
+BITS_IN_ALL = 31
+"""Of a product of columns: the square of two such, times a share of 18 bits, fits 84."""
+_COARSER = 8
+WEIGHTS: int = STEPS >> _COARSER
+"""How many steps the grid of weights has."""
+
+
+def weight_on_grid(weights: Weights) -> WeightOnGrid:
+    """Return the column of weights as an engine reads it."""
+    return WeightOnGrid(weights.column, weights.grid(coarser=_COARSER))
+
+
+def shares_query(
+    mechanism: JointMoments,
+    values: Sequence[Value],
+    share: ClippedSquare | WeightOnGrid,
+    by: tuple[Category, ...],
+    missing: Missing,
+) -> SumsQuery:
+    """Return the question for the sums of a mechanism over records that count by a share."""
+    asked = tuple(_shared(moment, len(values)) for moment in mechanism.monomials())
+    return SumsQuery((*values, share), asked, by, frozenset(range(len(values) + 1)), None, missing)
+
+
+def shares_exact(mechanism: JointMoments, answer: GridSums, values: int) -> NDArray[np.object_]:
+    """Return the exact integers to be released from the answer to such a question: (cells, numbers)."""
+    sums = {moment: answer.sums[_shared(moment, values)] for moment in mechanism.monomials()}
+    return mechanism.exact(replace(answer, sums=sums))
+
+
+def _shared(moment: Moment, place: int) -> Moment:
+    return (*moment, (place, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,9 +116,13 @@ class RobustFit(LeastSquaresFit):
         if not self.positive or self.hidden or self.weighted:
             return 0.0
         n, k = self.moments.n, len(self.rows)
-        whole, kept = self._raw_scale * (n - k) / n, float(self.middle[0, 0]) / self._size**2
+        whole, clipped = self._raw_scale * (n - k) / n, float(self.middle[0, 0]) / self._size**2
         noise = math.hypot(self._scale_noise, float(np.linalg.norm(self.middle_noise[:, 0, 0])) / self._size**2)
-        return 1.0 - max(kept, 0.1 * whole) / (whole - noise) if whole - max(kept, 0.1 * whole) > 2.0 * noise else 0.0
+        return (
+            1.0 - max(clipped, 0.1 * whole) / (whole - noise)
+            if whole - max(clipped, 0.1 * whole) > 2.0 * noise
+            else 0.0
+        )
 
     @cached_property
     def _factor(self) -> float:
@@ -99,8 +139,8 @@ class RobustFit(LeastSquaresFit):
         root = vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
         inner = root @ (q @ self.middle @ q.T) @ root
         own, axes = np.linalg.eigh((inner + inner.T) / 2.0)
-        kept = axes * np.maximum(own, 0.0) @ axes.T
-        return np.asarray(root @ kept @ root * self._factor), bool(own[0] < 0.0)
+        projected = axes * np.maximum(own, 0.0) @ axes.T
+        return np.asarray(root @ projected @ root * self._factor), bool(own[0] < 0.0)
 
     @property
     def projected(self) -> bool:
@@ -189,14 +229,14 @@ class Meat:
         ball = None if self.model.ball is None or not features else len(features)
         return JointLayout(features, "private", cells, ball=ball, shares=SHARES)
 
-    def products(self, told: Floats) -> Floats:
+    def products(self, sums: Floats) -> Floats:
         """Return the sums of P P', (p, p, …), from those of the moments, (moments, …); 0 in the response's place."""
-        whole = np.zeros((1 + len(self.model.sums), *told.shape[1:]))
-        whole[self._kept] = told
+        whole = np.zeros((1 + len(self.model.sums), *sums.shape[1:]))
+        whole[self._kept] = sums
         untangled = self.model.untangled @ whole
-        found = np.zeros((len(whole) + 1, *told.shape[1:]))
-        found[self._kept] = untangled[self._kept]
-        return np.asarray(found[self.model.table])
+        products = np.zeros((len(whole) + 1, *sums.shape[1:]))
+        products[self._kept] = untangled[self._kept]
+        return np.asarray(products[self.model.table])
 
     @property
     def values(self) -> tuple[Value, ...]:
@@ -299,11 +339,11 @@ def choose_second(kind: str, asked: CoefficientQuestion, chosen: JointChoice) ->
         weights: [_relative_noise(middle, layout, weights, asked, chosen.law, fit) / chosen.precision for fit in fits]
         for weights in _weights(middle, layout)
     }
-    weights = min(tried, key=lambda one: float(np.mean([np.log(noise).mean() for noise in tried[one]])))
-    found = SecondStep(kind, middle, chosen.law, weights, _SHARES[0])
+    weights = min(tried, key=lambda weights: float(np.mean([np.log(noise).mean() for noise in tried[weights]])))
+    smallest = SecondStep(kind, middle, chosen.law, weights, _SHARES[0])
 
     def at(share: float) -> SecondStep:
-        step = replace(found, share=share)
+        step = replace(smallest, share=share)
         lengths = [_length(step, fit, noise) for fit, noise in zip(fits, tried[weights], strict=True)]
         return replace(step, length=float(np.mean(lengths)))
 
@@ -319,7 +359,7 @@ def _weights(middle: Meat, layout: JointLayout) -> list[JointWeights]:
         sums = {of: 1.0 if len(of) == 1 else weight[len(set(of))] for of in middle.sums}
         return JointWeights(d, {(): count}, sums, centres=centres)
 
-    return [made(*one) for one in _WEIGHTS]
+    return [made(*sizes) for sizes in _WEIGHTS]
 
 
 def _forecast(asked: CoefficientQuestion, chosen: JointChoice, records: Floats) -> LeastSquaresFit:
@@ -386,23 +426,25 @@ class SandwichRelease:
         """Return a fit with the errors that these numbers tell."""
         middle, n = Meat.of(model), max(fit.moments.n, 1.0)
         reading = self.mechanism.reading(middle.moments)
-        told = self.clip**2 / n * middle.products(reading.values(self.released[None, :])[0])
+        middle_sums = self.clip**2 / n * middle.products(reading.values(self.released[None, :])[0])
         noise = self.clip**2 * _noise(middle, self.mechanism, n)
-        return RobustFit(fit.moments, fit.rows, fit.response, fit.constant, told, noise, self.kind, self.weighted)
+        return RobustFit(
+            fit.moments, fit.rows, fit.response, fit.constant, middle_sums, noise, self.kind, self.weighted
+        )
 
     def notes(self, fit: RobustFit) -> tuple[str, ...]:
         """Return what a reader must know, in sentences."""
-        told = [
+        sentences = [
             f"Standard errors are robust ({self.kind}): they hold where variances of residuals differ from record to "
             f"record. Residuals were clipped at {self.clip:.4g} for them."
         ]
         if fit.cut > 0.0:
-            told.append(
+            sentences.append(
                 f"The clip takes off about {fit.cut:.0%} of the residual's variance; all variances are raised by it."
             )
         if fit.reliable and bool(np.any(fit.unsure > np.diag(fit.sampling_covariance))):
-            told.append(_UNSURE)
-        return tuple(told)
+            sentences.append(_UNSURE)
+        return tuple(sentences)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""

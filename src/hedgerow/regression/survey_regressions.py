@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Unpack
 
+from hedgerow.facts.budget import warn_about_delta
 from hedgerow.facts.declared import Facts, naming_facts_nearby
 from hedgerow.keywords import takes
 from hedgerow.progress import working
 from hedgerow.release.opened import OpenedSource
 from hedgerow.release.options import LogitOptions, RegressionOptions
+from hedgerow.release.spend import spend
 
 if TYPE_CHECKING:
     from hedgerow.regression.logit_regression import LogitRegression
@@ -85,10 +87,13 @@ class AsksRegressions:
         >>> 1.5 < fit.params["age"] < 2.5, fit.certificate.epsilon <= 1.0
         (True, True)
         """
-        from hedgerow.regression.release_regression import release_regression
+        from hedgerow.regression.release_regression import planned_regression
 
+        request_id = options.pop("request_id", None)
         with self._asking() as opened:
-            return release_regression(formula, regressors, opened, **options)
+            plan = planned_regression(formula, regressors, opened, **options)
+            warn_about_delta(plan.delta, opened.n, frames=4)
+            return spend(plan, opened.account(request_id))
 
     @takes(RegressionOptions, noise="auto", intercept=True, robust=False)
     @working("Planning")
@@ -148,10 +153,13 @@ class AsksRegressions:
         >>> fit.reliable, 0.02 < fit.params["age"] < 0.12, fit.certificate.epsilon <= 2.0
         (True, True, True)
         """
-        from hedgerow.regression.release_logit import release_logit
+        from hedgerow.regression.release_logit import planned_logit
 
+        request_id = options.pop("request_id", None)
         with self._asking() as opened:
-            return release_logit(formula, regressors, opened, **options)
+            plan = planned_logit(formula, regressors, opened, **options)
+            warn_about_delta(plan.budget.delta, opened.n, frames=4)
+            return spend(plan, opened.account(request_id))
 
     @takes(LogitOptions, value=1, steps=5, intercept=True)
     @working("Planning")

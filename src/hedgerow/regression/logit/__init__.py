@@ -1,1 +1,0 @@
-"""Logistic regression by noisy Newton steps: the way of the coefficients, their errors, and the release."""
