@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: bench demo docs generate test test-data test-databases test-spark test-long reproduce lint package versions clean
+.PHONY: bench demo docs generate pictures test test-data test-databases test-spark test-long reproduce lint package versions clean
 
 demo: $(VENV)/.core
 	@$(BIN)/hedgerow demo
@@ -67,6 +67,10 @@ lint: $(VENV)/.dev
 # The site is written to docs/_build/html. Warnings are errors, and so is a page that asks another machine for a part of it.
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q -j auto -b html docs docs/_build/html
+
+# The picture of the README and of the home page, for light and for dark pages.
+pictures: $(VENV)/.core
+	$(BIN)/python docs/pictures.py
 
 # The archives that users get, looked into and tried in a clean environment; then what the core weighs.
 package: $(BIN)/python

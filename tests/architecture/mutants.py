@@ -22,7 +22,7 @@ from pathlib import Path
 __all__ = ["MUTANTS", "Mutant", "copied", "main", "mutated"]
 
 ROOT = Path(__file__).resolve().parents[2]
-COPIED = ("src", "tests", "conftest.py", "docs", "reproduction", "pyproject.toml", "README.md")
+COPIED = ("src", "tests", "conftest.py", "docs", "reproduction", "pyproject.toml", "README.md", "CONTRIBUTING.md")
 NOISE = "tests/statistical/test_released_noise.py"
 CATEGORIES = "tests/unit/mechanisms/test_stable_categories.py"
 WEIGHTS = "tests/unit/mechanisms/test_joint_weights.py"

@@ -102,10 +102,7 @@ def test_python_snippets_run(page: Path, survey_folder: Path) -> None:
 
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "console")], ids=lambda p: p.name)
 def test_shell_snippets_run(page: Path, survey_folder: Path) -> None:
-    """Run each `$ hedgerow …` line and compare the words of its output, numbers aside: the noise is fresh each time.
-
-    The commands of the README are the installed program's; those of other pages run in this process.
-    """
+    """Run each `$ hedgerow …` line and compare the words of its output, numbers aside: the noise is fresh each time."""
     program = Path(sys.executable).with_name("hedgerow")
     for snippet in blocks(page, "console"):
         for command, shown in COMMAND.findall(snippet):
@@ -145,8 +142,8 @@ def test_versions_agree() -> None:
     assert f"## {hedgerow.__version__}" in (ROOT / "CHANGELOG.md").read_text()
 
 
-def test_the_map_in_the_readme_is_the_house() -> None:
-    text = (ROOT / "README.md").read_text()
+def test_the_map_names_every_folder_of_the_package() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
     folders = {path.name for path in (ROOT / "src" / "hedgerow").iterdir() if (path / "__init__.py").is_file()}
     for folder in folders:
         assert re.search(rf"`{folder}/?`", text), folder
