@@ -26,7 +26,7 @@ from hedgerow.ledger.store import Ledger
 from hedgerow.progress import working
 from hedgerow.regression.survey_regressions import AsksRegressions
 from hedgerow.release.answers import answered, check_expressions, stratified
-from hedgerow.release.bootstrap_dp.bootstrap_plan import check_guarantee
+from hedgerow.release.bootstrap_dp.bootstrap_product import check_guarantee
 from hedgerow.release.execute import certificate_of
 from hedgerow.release.opened import OpenedSource
 from hedgerow.release.options import (

@@ -59,14 +59,17 @@ def test_one_place_makes_a_receipt() -> None:
     assert structure.calling(TREES, "Receipt") == ["release/spend.py"]
 
 
-def test_one_class_computes_intervals_and_four_results_hand_them_on() -> None:
+def test_one_class_computes_intervals_and_three_results_hand_them_on() -> None:
     assert structure.takes_level(TREES) == [
         "inference/estimates_of_cells.py: Cells",
         "inference/region.py: Region",
-        "release/bootstrap_dp/bootstrap_plan.py: CustodianFigures",
-        "release/cells/table_cells.py: TableCells",
+        "release/bootstrap_dp/bootstrap_product.py: CustodianFigures",
         "tables/protected.py: ProtectedTable",
     ]
+
+
+def test_there_is_one_plan() -> None:
+    assert [path for path in structure.plans(TREES) if "testset" not in path] == ["release/plan.py: Plan"]
 
 
 def test_few_names_mean_two_things() -> None:

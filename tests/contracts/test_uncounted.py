@@ -57,7 +57,7 @@ PRODUCTS = {
     ),
 }
 # A test set counts its looks in any case; bootstrap-dp is refused where the facts set a budget and no ledger counts it.
-ALWAYS_COUNTED = {"testset/testset.py", "release/bootstrap_dp/bootstrap_plan.py"}
+ALWAYS_COUNTED = {"testset/testset.py", "release/bootstrap_dp/bootstrap_product.py"}
 
 
 @pytest.fixture(scope="module")

@@ -212,7 +212,11 @@ class Cells(LazyEstimates):
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return (low, high) of each cell at a level (HG110), cut to what is possible. It costs no budget."""
+        self.check_given()
         return self.region.interval(parse_level(level))
+
+    def check_given(self) -> None:
+        """Refuse errors that are withheld (HG161): those of a release never are."""
 
     def columns(self, level: float = 0.95) -> Columns:
         """Return estimates, errors and interval ends of all cells at a level (HG110)."""

@@ -32,14 +32,13 @@ from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.columns import Category, Grid, Missing
 from hedgerow.inference.estimates_of_cells import Subject
 from hedgerow.ledger.bootstrap_statement import GUARANTEE, BootstrapNoise, Option
-from hedgerow.release.bootstrap_dp.bootstrap_plan import (
+from hedgerow.release.bootstrap_dp.bootstrap_product import (
     METHOD,
-    BootstrapPlan,
+    BootstrapProduct,
     ExactNumbers,
     OfTheCustodian,
     Token,
     check_reach,
-    release_planned,
 )
 from hedgerow.release.cells.margins import ConsistentTable
 from hedgerow.release.cells.shape import TableShape
@@ -161,7 +160,7 @@ def bootstrap_table(
     request_id : str, optional
         With a ledger: the same request under the same id is answered from its record.
     **options
-        As `hedgerow.tables.bootstrap_dp.plan.bootstrap_plan`.
+        As `bootstrap_cells`.
 
     Raises
     ------
@@ -177,15 +176,14 @@ def bootstrap_table(
     O'Keefe & Charest (2018), Definitions 5, 9, 10 and section 5.2, with the sensitivities of
     `hedgerow.tables.table_sensitivity` in place of the published ones.
     """
-    plan = bootstrap_plan(asked, opened, guarantee=guarantee, **options)
-    table = release_planned(plan, opened, request_id=request_id)
+    table = bootstrap_cells(asked, opened, guarantee=guarantee, **options).released(request_id)
     with_margins: Callable[[], Any] = table.with_margins
     return with_margins() if margins else table
 
 
 @dataclass(frozen=True, slots=True)
-class BootstrapCells(BootstrapPlan[BootstrapTable]):
-    """A table as planned from public facts: what is counted, by which groups, and which option."""
+class BootstrapCells(BootstrapProduct[BootstrapTable]):
+    """A table, from public facts: what is counted, by which groups, and which option."""
 
     statistic: Statistic
     by: tuple[Category, ...]
@@ -301,7 +299,7 @@ class BootstrapCells(BootstrapPlan[BootstrapTable]):
             **about,
         )
 
-    def written(self, result: BootstrapTable) -> str:
+    def write(self, result: BootstrapTable) -> str:
         """Return the noisy numbers, and what was stated of them."""
         price = result.certificate
         record = {
@@ -312,7 +310,7 @@ class BootstrapCells(BootstrapPlan[BootstrapTable]):
         return json.dumps(record, ensure_ascii=False, allow_nan=False)
 
 
-def bootstrap_plan(
+def bootstrap_cells(
     asked: StatisticRequest,
     opened: OpenedSource,
     *,
@@ -323,7 +321,7 @@ def bootstrap_plan(
     part: tuple[str, str] | None = None,
     **options: Any,
 ) -> BootstrapCells:
-    """Return the plan of a bootstrap-dp table.
+    """Return what a bootstrap-dp table is made of, from public facts.
 
     Parameters
     ----------
@@ -366,7 +364,7 @@ def bootstrap_plan(
         _check_whole_numbers(statistic.grid)
     cells = Query(None, request.by).cells
     option, reason = _option(sensitivity, statistic, cells)
-    about = request.budget.epsilon, opened.n or 0, request.notes
+    about = opened, request.budget.epsilon, request.notes
     return BootstrapCells(*about, statistic, request.by, request.policies[0], option, reason, part)
 
 

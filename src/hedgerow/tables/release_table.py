@@ -22,7 +22,7 @@ from hedgerow.errors import HedgerowError, ParameterError, VerificationError
 from hedgerow.facts.validation import format_argument
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
-from hedgerow.release.bootstrap_dp.bootstrap_plan import check_guarantee
+from hedgerow.release.bootstrap_dp.bootstrap_product import check_guarantee
 from hedgerow.release.cells.margins import ConsistentTable
 from hedgerow.release.execute import certificate_of, draw_tables, read_histograms
 from hedgerow.release.opened import OpenedSource

@@ -29,14 +29,13 @@ from hedgerow.inference.region import WithheldRegion
 from hedgerow.ledger.bootstrap_statement import NUMBERS, BootstrapNoise, BootstrapStatement
 from hedgerow.noise.lattice import require_drawable
 from hedgerow.release.bootstrap_dp.bootstrap_numbers import SEARCHED, BootstrapNumber, Integers, OfRows, searching
-from hedgerow.release.bootstrap_dp.bootstrap_plan import (
+from hedgerow.release.bootstrap_dp.bootstrap_product import (
     METHOD,
-    BootstrapPlan,
+    BootstrapProduct,
     ExactNumbers,
     OfTheCustodian,
     Token,
     check_reach,
-    release_planned,
 )
 from hedgerow.release.designs.design import declared_complete
 from hedgerow.release.execute import changed
@@ -158,7 +157,7 @@ def bootstrap_release(
     Raises
     ------
     UncertifiedError, ParameterError
-        As `numbers_plan`: nothing was read or spent.
+        As `bootstrap_numbers`: nothing was read or spent.
     LedgerError
         HG316: the ledger is for differential privacy.
     SpentError
@@ -168,7 +167,7 @@ def bootstrap_release(
     -----
     O'Keefe & Charest (2018), Definitions 5, 9 and 10, Results 7 and 11.
     """
-    return release_planned(numbers_plan(statistics, opened, **options), opened, request_id=request_id)
+    return bootstrap_numbers(statistics, opened, **options).released(request_id)
 
 
 def exact_and_width(number: BootstrapNumber, source: ColumnSource, read: dict[str, Any]) -> tuple[int, int]:
@@ -207,8 +206,8 @@ def exact_and_width(number: BootstrapNumber, source: ColumnSource, read: dict[st
 
 
 @dataclass(frozen=True, slots=True)
-class BootstrapNumbers(BootstrapPlan[BootstrapRelease]):
-    """Numbers as planned from public facts.
+class BootstrapNumbers(BootstrapProduct[BootstrapRelease]):
+    """Numbers, from public facts.
 
     ε is divided among them by their shares; that it then adds up is O'Keefe & Charest's Result 7.
     """
@@ -263,7 +262,7 @@ class BootstrapNumbers(BootstrapPlan[BootstrapRelease]):
         policies = ", ".join(dict.fromkeys(str(number.missing) for number in self.numbers))
         return BootstrapRelease(estimates=estimates, missing=policies, notes=about["certificate"].unprotected, **about)
 
-    def written(self, result: BootstrapRelease) -> str:
+    def write(self, result: BootstrapRelease) -> str:
         """Return the record of the release."""
         return result.to_json()
 
@@ -281,8 +280,8 @@ def _values(number: BootstrapNumber) -> str:
     return f"values of {number.column} are clamped to the declared [{low:.15g}, {high:.15g}] on the declared grid"
 
 
-def numbers_plan(statistics: object, opened: OpenedSource, **options: Any) -> BootstrapNumbers:
-    """Return the plan of a bootstrap-dp release.
+def bootstrap_numbers(statistics: object, opened: OpenedSource, **options: Any) -> BootstrapNumbers:
+    """Return what a bootstrap-dp release is made of, from public facts.
 
     Raises
     ------
@@ -312,7 +311,7 @@ def numbers_plan(statistics: object, opened: OpenedSource, **options: Any) -> Bo
     )
     for one in numbers:
         require_drawable(one.widest() / one.epsilon)
-    return BootstrapNumbers(epsilon, opened.n or 0, tuple(resolver.notes), numbers)
+    return BootstrapNumbers(opened, epsilon, tuple(resolver.notes), numbers)
 
 
 def _listed(statistics: object) -> list[Any]:

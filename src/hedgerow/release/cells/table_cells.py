@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.inference.estimates_of_cells import Cells, Subject
-from hedgerow.inference.interval import parse_level
 from hedgerow.inference.joint.estimates import estimate
 from hedgerow.inference.joint.functions import FunctionOfTotals, gradient, value_of
 from hedgerow.inference.joint.totals import JointTotals, SideBySide
@@ -49,7 +48,10 @@ FOLLOWS = WithheldRegion()
 class TableCells(Cells):
     """A noisy table: one number per cell, in the order of its shape, with its errors and its interval at any level.
 
-    These are `Cells` that know how totals over them are read.
+    These are `Cells` that know how totals over them are read. Intervals are as the release read them, or by the same
+    formulas: counts solve (Y − θ)² ≤ z²(θ − θ²/n + τ²), half a count added at both ends; totals are Y ± z·√(v + τ²), v
+    the sampling variance and half a standard deviation of its noise, z larger where few records say what v is, and
+    corrected for skewness. Where errors are withheld there are none (HG161).
 
     Build it with `TableCells.counts` or `TableCells.totals`, which know how the sampling variance follows from what was
     released; totals over cells are then built by the same rule.
@@ -253,13 +255,13 @@ class TableCells(Cells):
     @property
     def noise_variance(self) -> Floats | float:
         """The privacy variance, where it is not withheld (HG161)."""
-        self._check_given()
+        self.check_given()
         return math.nan if self.privacy_variance is None else self.privacy_variance
 
     @property
     def standard_error(self) -> Floats:
         """The root of the sum of the three squares (HG161 where withheld)."""
-        self._check_given()
+        self.check_given()
         return self._root_of_squares()
 
     @property
@@ -291,22 +293,6 @@ class TableCells(Cells):
         """The values as an array of the table's shape."""
         return self.values.reshape(self.shape.shape)
 
-    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return (low, high) of each cell at a level, cut to what is possible. Post-processing: it costs no budget.
-
-        As the release read it, or by the same formulas (`inference.counts`, `inference.moments`): counts solve
-        (Y − θ)² ≤ z²(θ − θ²/n + τ²), half a count added at both ends; totals are Y ± z·√(v + τ²), v the sampling
-        variance and half a standard deviation of its noise, z larger where few records say what v is, and corrected for
-        skewness.
-
-        Raises
-        ------
-        ParameterError
-            HG110 for the level; HG161 where the errors are withheld.
-        """
-        self._check_given()
-        return self.region.interval(parse_level(level))
-
     def with_values(
         self, values: Floats, privacy_variance: Floats | float, *, noise_law: str | None = None
     ) -> TableCells:
@@ -335,7 +321,8 @@ class TableCells(Cells):
             _put(self, name, np.broadcast_to(math.nan if self.withheld else part, size))
         _put(self, "reliable", np.broadcast_to(clear, size))
 
-    def _check_given(self) -> None:
+    def check_given(self) -> None:
+        """Refuse errors that are withheld (HG161)."""
         if self.withheld:
             raise ParameterError(
                 "HG161",

@@ -1,7 +1,7 @@
-"""What runs under bootstrap-dp: one plan, one statement, one draw and one record, of numbers and of tables alike.
+"""What is released under bootstrap-dp: one product, with one statement, one draw and one record, of numbers and tables.
 
 What is released are whole numbers on public grids (`ExactNumbers`), each with noise as wide as D makes it. Numbers of a
-release and cells of a table differ in how they are asked for, and in what they are read as: in their plans.
+release and cells of a table differ in how they are asked for, and in what they are read as.
 
 What only the custodian of D may know of a bootstrap-dp release: sensitivities, noise, intervals, accuracy, gains.
 
@@ -126,7 +126,7 @@ class CustodianFigures:
         """
         kinds, places = np.unique(self._scale, return_inverse=True)
         k = len(self._scale)
-        return np.array([geometric_half_width(one, cells=k, gamma=gamma) for one in kinds])[places] * self._step
+        return np.array([geometric_half_width(scale, cells=k, gamma=gamma) for scale in kinds])[places] * self._step
 
     def gain(self, sensitivity: float | Floats | None = None) -> Floats:
         """Return Δf/Δ_D f of each number: by how much noise for `sensitivity` would be wider (their Result 12).
@@ -167,15 +167,15 @@ def keep(figures: CustodianFigures) -> Token:
 
 def figures_of(token: Token | None) -> CustodianFigures:
     """Return the figures kept under a token (HG159 where there are none)."""
-    found = None if token is None else _KEPT.get(token)
-    if found is None:
+    figures = None if token is None else _KEPT.get(token)
+    if figures is None:
         raise ParameterError(
             "HG159",
             rule="What only the custodian may know of a bootstrap-dp release stays in the memory that drew it.",
             finding="This one was read back, sent or written, so it has none beside it.",
             remedy="Ask in the process that released it, before it ends.",
         )
-    return found
+    return figures
 
 
 class OfTheCustodian:
@@ -228,31 +228,56 @@ class ExactNumbers:
     everywhere: float
 
 
+_Noisy = tuple[NDArray[np.float64], CustodianFigures]
+
+
 @dataclass(frozen=True, slots=True)
-class BootstrapPlan(Generic[R]):
-    """What runs if something is released under bootstrap-dp. Made from public facts; reads and spends nothing.
+class BootstrapProduct(Generic[R]):
+    """A release under bootstrap-dp. Guarantee: ε-bootstrap differential privacy for D; NOT differential privacy.
+
+    For data sets D1, D2 ∈ Dⁿ, whose n rows are rows of D and which differ in one of them, P(release | D1) ≤
+    e^ε·P(release | D2). It is made from public facts, and reads and spends nothing before `released`.
 
     Attributes
     ----------
+    opened : OpenedSource
+        What is read.
     epsilon : float
         The price.
-    n : int
-        The rows of D, public.
     notes : tuple of str
         Where facts come from that have no source.
     """
 
+    opened: OpenedSource
     epsilon: float
-    n: int
     notes: tuple[str, ...]
 
-    def statement(self) -> BootstrapStatement:
-        """Return what is promised and whom it leaves out, written before the data are read."""
+    def released(self, request_id: str | None) -> R:
+        """Release the product, and return the result.
+
+        Raises
+        ------
+        LedgerError
+            HG316: the ledger is for differential privacy.
+        SpentError
+            After the data were read: the price counts as spent.
+        """
+        return spend(self, self.opened.account(request_id))
+
+    @property
+    def n(self) -> int:
+        """The rows of D, public."""
+        return self.opened.n or 0
+
+    @property
+    def price(self) -> BootstrapStatement:
+        """What is promised and whom it leaves out, written before the data are read."""
         texts = (_FIXED, *self.values_read(), _SECRET, *self.assumptions(), *self.notes)
         return BootstrapStatement(self.noise(), "row", texts, UNPROTECTED, {"hedgerow": __version__})
 
-    def public_record(self) -> dict[str, Any]:
-        """Return the request as plain JSON data: what tells it from another, all of it public."""
+    @property
+    def request(self) -> dict[str, Any]:
+        """The request as plain JSON data: what tells it from another, all of it public."""
         return {"guarantee": GUARANTEE, "epsilon": self.epsilon, "n": self.n, **self.asked()}
 
     def noise(self) -> BootstrapNoise:
@@ -283,48 +308,18 @@ class BootstrapPlan(Generic[R]):
         """Return released numbers as a result, whose fields of `Result` are given."""
         raise NotImplementedError
 
-    def written(self, result: R) -> str:
+    def write(self, result: R) -> str:
         """Return what a ledger keeps of a result."""
         raise NotImplementedError
 
-
-def release_planned(plan: BootstrapPlan[R], opened: OpenedSource, *, request_id: str | None) -> R:
-    """Release what is planned. Guarantee: ε-bootstrap differential privacy for D; NOT differential privacy.
-
-    For data sets D1, D2 ∈ Dⁿ, whose n rows are rows of D and which differ in one of them, P(release | D1) ≤
-    e^ε·P(release | D2).
-
-    Raises
-    ------
-    LedgerError
-        HG316: the ledger is for differential privacy.
-    SpentError
-        After the data were read: the price counts as spent.
-    """
-    return spend(_BootstrapProduct(plan, opened, plan.statement()), opened.account(request_id))
-
-
-_Noisy = tuple[NDArray[np.float64], CustodianFigures]
-
-
-@dataclass(frozen=True, slots=True)
-class _BootstrapProduct(Generic[R]):
-    """A release under bootstrap-dp as what spends."""
-
-    plan: BootstrapPlan[R]
-    opened: OpenedSource
-    price: BootstrapStatement
-
-    @property
-    def request(self) -> dict[str, Any]:
-        return self.plan.public_record()
-
     def reading(self) -> AbstractContextManager[ColumnSource]:
-        return self.opened.source.reading(self.plan.questions())
+        """Reach the source for its questions."""
+        return self.opened.source.reading(self.questions())
 
     def draw(self, source: ColumnSource, noise: NoiseSource) -> _Noisy:
+        """Read the exact numbers and add noise."""
         values, widths, scales, steps, everywhere = [], [], [], [], []
-        for exact in self.plan.exact(source):
+        for exact in self.exact(source):
             noisy, drawn_at = draw(exact.sums, exact.widths, exact.epsilon, noise)
             # Divided once, so that a tenth is printed as .1; reading integers as doubles is post-processing.
             values += [float(number * exact.pitch + exact.offset) for number in noisy]
@@ -333,22 +328,21 @@ class _BootstrapProduct(Generic[R]):
             scales.append(drawn_at)
             steps.append(np.full(size, step))
             everywhere.append(np.full(size, exact.everywhere))
-        found = np.array(values, dtype=np.float64)
-        return found, CustodianFigures(found, *map(np.concatenate, (widths, scales, steps, everywhere)))
+        numbers = np.array(values, dtype=np.float64)
+        return numbers, CustodianFigures(numbers, *map(np.concatenate, (widths, scales, steps, everywhere)))
 
     def read(self, noisy: _Noisy) -> R:
+        """Return the result, with the custodian's figures beside it."""
         values, figures = noisy
-        return self._result(values, today(), keep(figures))
-
-    def write(self, result: R) -> str:
-        return self.plan.written(result)
+        return self._read(values, today(), keep(figures))
 
     def from_record(self, text: str) -> R:
+        """Return the result that wrote a text, without the custodian's figures (HG502)."""
         try:
             record = json.loads(text)
-            kept = record["noisy"] if "noisy" in record else [one["estimate"] for one in record["estimates"]]
-            values, date = np.array(kept, dtype=np.float64), record["release"].get("date")
-            if values.shape != (self.price.mechanism.cells,):
+            noisy = record["noisy"] if "noisy" in record else [part["estimate"] for part in record["estimates"]]
+            values, date = np.array(noisy, dtype=np.float64), record["release"].get("date")
+            if values.shape != (self.noise().cells,):
                 raise ValueError
         except (KeyError, TypeError, ValueError, AttributeError):
             raise VerificationError(
@@ -357,17 +351,18 @@ class _BootstrapProduct(Generic[R]):
                 finding="This is no such record.",
                 remedy="Give the request another id, at its price.",
             ) from None
-        return self._result(values, date, None)
+        return self._read(values, date, None)
 
-    def _result(self, values: NDArray[np.float64], date: str | None, token: Token | None) -> R:
-        return self.plan.result(
+    def _read(self, values: NDArray[np.float64], date: str | None, token: Token | None) -> R:
+        price = self.price
+        return self.result(
             values,
-            certificate=self.price,
+            certificate=price,
             source=self.opened.source.name,
-            relation=self.price.relation,
-            unit=self.price.unit,
+            relation=price.relation,
+            unit=price.unit,
             target=str(self.opened.protection.target),
-            n=self.plan.n,
+            n=self.n,
             date=date,
             backend=self.opened.backend,
             token=token,
@@ -387,13 +382,13 @@ def check_reach(opened: OpenedSource, noise: str, delta: object, where: object) 
             opened.ledger is None and opened.facts is not None and opened.facts.budget is not None
         ),
     }
-    found = [finding for finding, there in findings.items() if there]
-    if found:
+    present = [finding for finding, there in findings.items() if there]
+    if present:
         raise UncertifiedError(
             "HG413",
             rule="bootstrap-dp is defined for replaced rows, unit row, pure epsilon and geometric noise, and is no "
             "part of a budget of differential privacy.",
-            finding=f"The request has {found[0]}.",
+            finding=f"The request has {present[0]}.",
             remedy='Leave it out, or release with guarantee="dp". Nothing was read or spent.',
         )
 
