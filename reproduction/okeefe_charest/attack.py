@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hedgerow.audit.attack import Attack, Sampler, threshold_attack
-from hedgerow.tables.table_sensitivity import magnitude_table_sensitivity
+from hedgerow.tables.bootstrap_table import magnitude_table_sensitivity
 from hedgerow.testing.published import (
     published_cell_sensitivities,
     published_contingency_sensitivity,

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.audit.attack import Attack, threshold_attack
 from hedgerow.errors import ParameterError
 from hedgerow.noise.lattice import NoiseSource
-from hedgerow.tables.table_sensitivity import CellExtremes
+from hedgerow.tables.bootstrap_table import CellExtremes
 
 Floats = NDArray[np.float64]
 _CHUNK = 1 << 18

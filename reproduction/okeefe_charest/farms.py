@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.tables.table_sensitivity import CellExtremes
+from hedgerow.tables.bootstrap_table import CellExtremes
 
 from ..source import data_file
 

@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from hedgerow.tables.table_sensitivity import (
+from hedgerow.tables.bootstrap_table import (
     cell_total_sensitivities,
     magnitude_table_sensitivity,
     public_membership_sensitivities,

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from hedgerow.tables.table_sensitivity import (
+from hedgerow.tables.bootstrap_table import (
     cell_total_sensitivities,
     contingency_table_sensitivity,
     magnitude_table_sensitivity,

@@ -8,7 +8,7 @@ larger than the gain there is.
 
 from __future__ import annotations
 
-from hedgerow.tables.table_sensitivity import (
+from hedgerow.tables.bootstrap_table import (
     cell_total_sensitivities,
     magnitude_table_sensitivity,
     public_membership_sensitivities,

@@ -28,7 +28,6 @@ from hedgerow.regression.survey_regressions import AsksRegressions
 from hedgerow.release.answers import answered, check_expressions, stratified
 from hedgerow.release.bootstrap_dp.bootstrap_product import check_guarantee
 from hedgerow.release.execute import certificate_of
-from hedgerow.release.opened import OpenedSource
 from hedgerow.release.options import (
     By,
     PlanOptions,
@@ -39,10 +38,9 @@ from hedgerow.release.options import (
 )
 from hedgerow.release.plan import Plan, planned
 from hedgerow.release.publication.shared import BACKENDS
-from hedgerow.release.released import StatisticsProduct
 from hedgerow.release.request import usual_delta
-from hedgerow.release.result import Release
-from hedgerow.release.spend import spend
+from hedgerow.release.result import Release, StatisticsProduct
+from hedgerow.release.spend import OpenedSource, spend
 from hedgerow.statistics.mean import count, mean, sum
 from hedgerow.statistics.proportion import proportion
 from hedgerow.statistics.statistic import AskedFor, StatisticRequest

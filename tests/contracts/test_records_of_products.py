@@ -1,6 +1,6 @@
 """Records of scores, models, searches and regressions: genuine ones are written again as they are, altered ones not.
 
-Each product reads its record and writes it again from what determines it (`hedgerow.release.record.kind`). Here the two
+Each product reads its record and writes it again from what determines it (`hedgerow.release.record`). Here the two
 are compared: all genuine records are the same; of single edits of a record each one is seen, or its field is among
 those that the product names as unchecked. The certificate is priced anew elsewhere, so its own fields are not edited.
 """
@@ -25,7 +25,7 @@ from hedgerow.multicalibration import Multicalibrator
 from hedgerow.multicalibration.calibration_fit import RECORD as MODEL
 from hedgerow.multicalibration.model_file import model_text
 from hedgerow.regression.regression_record import RECORD as REGRESSION
-from hedgerow.release.record.kind import RecordKind
+from hedgerow.release.record import RecordKind
 from hedgerow.reports.verify.comparison import differences, is_among, same
 from hedgerow.testset import TestSet
 from hedgerow.testset.scored import RECORD as SCORE

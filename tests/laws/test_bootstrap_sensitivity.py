@@ -19,11 +19,11 @@ from hedgerow.release.bootstrap_dp.sensitivity import (
     variance_sensitivity,
 )
 from hedgerow.resampling.counted_values import Histogram
-from hedgerow.tables.bootstrap_table import extremes_of
-from hedgerow.tables.table_sensitivity import (
+from hedgerow.tables.bootstrap_table import (
     CellExtremes,
     cell_total_sensitivities,
     contingency_table_sensitivity,
+    extremes_of,
     magnitude_table_sensitivity,
     public_membership_sensitivities,
     split_sensitivities,

@@ -207,7 +207,7 @@ def models() -> Iterator[Case]:
 
 
 def _price(mechanism: str, relation: str, given: dict[str, Any]) -> Any:
-    from hedgerow.release.forecast.price import price_of
+    from hedgerow.release.price import price_of
 
     return price_of(mechanism, relation=relation, **given).to_dict()
 

@@ -31,7 +31,7 @@ from reproduction.page import write_page
 from scipy import stats
 
 from hedgerow.audit.attack import epsilon_lower
-from hedgerow.tables.table_sensitivity import (
+from hedgerow.tables.bootstrap_table import (
     cell_total_sensitivities,
     contingency_table_sensitivity,
     magnitude_table_sensitivity,

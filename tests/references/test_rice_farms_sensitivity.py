@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from reproduction.source import data_file
 
-from hedgerow.tables.table_sensitivity import (
+from hedgerow.tables.bootstrap_table import (
     CellExtremes,
     cell_total_sensitivities,
     contingency_table_sensitivity,

@@ -12,8 +12,7 @@ from reproduction.okeefe_charest.attack_tables import attack_pair, worst_pair
 from scipy import stats
 
 from hedgerow.release.bootstrap_dp.bootstrap_numbers import draw, least_scale
-from hedgerow.tables.bootstrap_table import count_widths, total_widths
-from hedgerow.tables.table_sensitivity import CellExtremes, cell_total_sensitivities
+from hedgerow.tables.bootstrap_table import CellExtremes, cell_total_sensitivities, count_widths, total_widths
 from hedgerow.testing.published import (
     published_cell_sensitivities,
     published_contingency_sensitivity,

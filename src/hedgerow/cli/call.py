@@ -300,7 +300,7 @@ def _deliver(
         also = ", nor could the ledger keep it" if result.unrecorded else ""
         raise _undelivered(f"It was printed, but its files could not all be written{also}.")
     if result.unrecorded:
-        from hedgerow.release.receipt import not_on_record
+        from hedgerow.release.spend import not_on_record
 
         raise not_on_record()
 

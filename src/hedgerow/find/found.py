@@ -47,8 +47,8 @@ from hedgerow.mechanisms.certificate import Certificate, record_of
 from hedgerow.release.designs.design import only_where
 from hedgerow.release.publication.shared import REPLAYED
 from hedgerow.release.publication.write_file import write_lines
-from hedgerow.release.receipt import Receivable
-from hedgerow.release.record.kind import READING
+from hedgerow.release.record import READING
+from hedgerow.release.spend import Receivable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

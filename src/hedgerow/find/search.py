@@ -35,12 +35,10 @@ from hedgerow.mechanisms.mechanism import as_record
 from hedgerow.mechanisms.noisy_counts import GeometricCounts, StableCategories
 from hedgerow.noise.lattice import NoiseSource
 from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.opened import OpenedSource
 from hedgerow.release.options import Resolver
-from hedgerow.release.receipt import receipts
-from hedgerow.release.record.kind import READING, Record, RecordKind, Rewritten
+from hedgerow.release.record import READING, Record, RecordKind, Rewritten
 from hedgerow.release.request import parse_budget
-from hedgerow.release.spend import spend
+from hedgerow.release.spend import OpenedSource, receipts, spend
 
 MOST_SHARE = 0.999
 _RARE = 1e-9

@@ -43,9 +43,8 @@ from hedgerow.multicalibration.family import Column, Family
 from hedgerow.multicalibration.model_file import family_of_record, family_record, model_from_text, model_text
 from hedgerow.noise.lattice import NoiseSource
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.release.receipt import Receivable
-from hedgerow.release.record.kind import Record, RecordKind, Rewritten
-from hedgerow.release.spend import Account, run_unpriced, spend
+from hedgerow.release.record import Record, RecordKind, Rewritten
+from hedgerow.release.spend import Account, Receivable, run_unpriced, spend
 from hedgerow.user_code import silence
 
 S = TypeVar("S")

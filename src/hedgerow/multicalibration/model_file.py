@@ -36,7 +36,7 @@ from hedgerow.multicalibration.calibrated_model import CalibratedModel, Calibrat
 from hedgerow.multicalibration.declared_groups import CategoryGroups, Cuts, Disjoint, Predicate
 from hedgerow.multicalibration.family import Attribute, Family, RecordColumns
 from hedgerow.release.publication.write_file import can_be_written, written_whole
-from hedgerow.release.record.kind import READING
+from hedgerow.release.record import READING
 
 VERSION = 1
 _LARGEST = 64 * 2**20

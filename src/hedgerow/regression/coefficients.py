@@ -24,8 +24,8 @@ from hedgerow.regression.features import Declared, written
 from hedgerow.regression.formula import Regressor
 from hedgerow.release.publication.shared import REPLAYED, SIMULATED, build_frame
 from hedgerow.release.publication.text import aligned
-from hedgerow.release.receipt import Receivable
-from hedgerow.release.record.kind import READING
+from hedgerow.release.record import READING
+from hedgerow.release.spend import Receivable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -35,7 +35,7 @@ from hedgerow.regression.formula import INTERCEPT, FormulaTerms
 from hedgerow.regression.least_squares import REMARK, LeastSquaresFit, RegressionMoments, noise_parts
 from hedgerow.regression.sandwich import BITS_IN_ALL, CLASSICAL, WEIGHTS, RobustFit, SandwichRelease, second_of
 from hedgerow.release.publication.shared import build_frame
-from hedgerow.release.receipt import Receipt
+from hedgerow.release.spend import Receipt
 from hedgerow.resampling.counted_values import Monomial
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from hedgerow.regression.features import model_of_request
 from hedgerow.regression.logit_regression import logit_from_record
 from hedgerow.regression.regression import Regression, regressions_from_record
 from hedgerow.regression.release_logit import narrowed_by
-from hedgerow.release.record.kind import Record, RecordKind, Rewritten
+from hedgerow.release.record import Record, RecordKind, Rewritten
 
 _ASKED = (
     *("formula", "response", "terms", "intercept", "bounds", "categories"),

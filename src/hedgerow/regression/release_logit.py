@@ -51,9 +51,9 @@ from hedgerow.regression.logit_regression import (
 from hedgerow.release.designs.design import PublicFacts, only_where
 from hedgerow.release.designs.guess import correlations, laws_of, parse_guesses, typical_records
 from hedgerow.release.execute import check_unchanged
-from hedgerow.release.opened import OpenedSource
 from hedgerow.release.options import Resolver
 from hedgerow.release.request import parse_budget
+from hedgerow.release.spend import OpenedSource
 from hedgerow.resampling.counted_values import Histogram
 
 Floats = NDArray[np.float64]

@@ -57,10 +57,10 @@ from hedgerow.release.designs.chooser import choose
 from hedgerow.release.designs.design import PlannedStatistic, PublicFacts, check_midpoint
 from hedgerow.release.designs.guess import parse_guesses
 from hedgerow.release.execute import Answer, certificate_of, check_unchanged, draw_tables, read_histograms
-from hedgerow.release.opened import OpenedSource
 from hedgerow.release.options import Resolver
 from hedgerow.release.plan import Plan
 from hedgerow.release.request import Context, parse_request
+from hedgerow.release.spend import OpenedSource
 
 _LAWS: dict[str, tuple[Law, ...]] = {"auto": (), "laplace": (LAPLACE,), "gaussian": (GAUSSIAN,)}
 Made = tuple[Regression, ...]

@@ -10,9 +10,8 @@ from hedgerow.facts.budget import warn_about_delta
 from hedgerow.facts.declared import Facts, naming_facts_nearby
 from hedgerow.keywords import takes
 from hedgerow.progress import working
-from hedgerow.release.opened import OpenedSource
 from hedgerow.release.options import LogitOptions, RegressionOptions
-from hedgerow.release.spend import spend
+from hedgerow.release.spend import OpenedSource, spend
 
 if TYPE_CHECKING:
     from hedgerow.regression.logit_regression import LogitRegression

@@ -22,7 +22,7 @@ from hedgerow.inference.score_test import Quadratic, QuadraticTest
 from hedgerow.keywords import takes
 from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.mechanism import Composition, parts_of
-from hedgerow.release.record.asked_and_drawn import moved
+from hedgerow.release.record import moved
 from hedgerow.release.result import Release
 
 

@@ -38,7 +38,7 @@ from hedgerow.release.options import PlanOptions
 from hedgerow.release.request import Context, Request, parse_request
 
 if TYPE_CHECKING:
-    from hedgerow.release.forecast.forecast import Forecast
+    from hedgerow.release.forecast import Forecast
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -138,7 +138,7 @@ class Plan:
         ParameterError
             HG707: a guess that cannot be; HG110 for the level.
         """
-        from hedgerow.release.forecast.forecast import forecast
+        from hedgerow.release.forecast import forecast
 
         return forecast(self.items, self.facts, cells=self.cells, guess=guess, n=n, level=level)
 
@@ -335,7 +335,7 @@ _OF_COVARIANCES = 0.05  # larger errors are worth it to have the covariances of 
 
 def _expected_error(plan: Plan) -> float:
     """Return the sum of the logarithms of the standard errors that a plan expects where nothing is guessed."""
-    from hedgerow.release.forecast.forecast import forecast
+    from hedgerow.release.forecast import forecast
 
     expected = forecast(plan.items, replace(plan.facts, where=None), cells=plan.cells, n=_TYPICAL * plan.cells)
     errors = [math.inf if one.standard_error is None else one.standard_error for one in expected]

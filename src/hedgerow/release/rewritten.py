@@ -16,10 +16,18 @@ from hedgerow.release.combine import combine, joined
 from hedgerow.release.designs.design import covers
 from hedgerow.release.execute import public_count
 from hedgerow.release.plan import Plan
-from hedgerow.release.receipt import receipts
-from hedgerow.release.record.asked_and_drawn import RecordedFacts, joint_values, plan_of, request_of, tables_of
-from hedgerow.release.record.kind import Record, RecordKind, Rewritten
+from hedgerow.release.record import (
+    Record,
+    RecordedFacts,
+    RecordKind,
+    Rewritten,
+    joint_values,
+    plan_of,
+    request_of,
+    tables_of,
+)
 from hedgerow.release.result import Release, recorded_estimate, release_from_record
+from hedgerow.release.spend import receipts
 
 OF_THE_CUSTODIAN = ("release.source", "release.date", "release.about.**")
 """What the custodian alone knows."""

@@ -5,6 +5,9 @@ refused; a source that cannot answer is refused before the price is reserved; th
 whatever fails later stays spent; the same request under the same id is answered from its record at no further price;
 and a result that was paid for is returned even where its record cannot be kept. No product does one of these steps
 itself.
+
+Here are also the receipt, which says what the ledger knows of a result, and the opened source, which a table or a
+search reads.
 """
 
 from __future__ import annotations
@@ -13,15 +16,16 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 from uuid import uuid4
 
 from hedgerow.accounting.compose import profile_of
+from hedgerow.engines.source import ColumnSource
 from hedgerow.errors import BudgetExceeded, HedgerowWarning, LedgerError, SpentError
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.declared import Facts
+from hedgerow.facts.declared import Facts, Protection
 from hedgerow.facts.validation import check_texts
 from hedgerow.interrupts import held_back, price_is_spent
 from hedgerow.ledger.bootstrap_statement import BootstrapStatement
@@ -33,7 +37,73 @@ from hedgerow.mechanisms.mechanism import Composition, parts_of
 from hedgerow.noise.lattice import NoiseSource
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.release.plan import Plan
-from hedgerow.release.receipt import Receipt, not_on_record
+
+_UNCOUNTED = "No ledger counts this price against the budget of the facts: other calls may spend it again."
+
+
+def not_on_record() -> SpentError:
+    """Return what is said of a result that was released and could not be kept in the ledger (HG606).
+
+    >>> not_on_record().code
+    'HG606'
+    """
+    return SpentError(
+        "HG606",
+        rule="What was released is kept in the ledger, beside its price.",
+        finding="The price is there, but the result could not be written: it is here only, and cannot be shown again.",
+        remedy="Keep this result, mend the disk or the permissions, and see `hedgerow ledger verify`.",
+    )
+
+
+def receipts() -> tuple[str, ...]:
+    """Return the sentences that a result may carry beside its own: that it is not on record, or on no account."""
+    return str(not_on_record()), _UNCOUNTED
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What the ledger knows of a result.
+
+    Attributes
+    ----------
+    head : str or None
+        The head of the ledger after the result; None without a ledger.
+    replayed : bool
+        Whether the ledger's record answered.
+    unrecorded : bool
+        Whether the ledger holds the price alone: the result could not be written there.
+    uncounted : bool
+        Whether the facts set a budget, and no ledger counts this call against it.
+    """
+
+    head: str | None = None
+    replayed: bool = False
+    unrecorded: bool = False
+    uncounted: bool = False
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the result must carry with it: where it is not on record, or on no account, that."""
+        return ((str(not_on_record()),) if self.unrecorded else ()) + ((_UNCOUNTED,) if self.uncounted else ())
+
+
+class Receivable:
+    """A result that takes a receipt: a frozen dataclass with the fields ``ledger_head``, ``replayed`` and others."""
+
+    __slots__ = ()
+
+    def noted(self, notes: Sequence[str]) -> Self:
+        """Return the result with further notes."""
+        result: Any = self
+        noted: Self = replace(result, notes=(*result.notes, *notes))
+        return noted
+
+    def received(self, receipt: Receipt) -> Self:
+        """Return the result with what the ledger knows of it."""
+        noted: Any = self.noted(receipt.notes)
+        known: Self = replace(noted, ledger_head=receipt.head, replayed=receipt.replayed, unrecorded=receipt.unrecorded)
+        return known
+
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -352,3 +422,38 @@ def _spent_after_all() -> SpentError:
         finding="The disk failed meanwhile, and it is there or cannot be looked for. No data were read.",
         remedy="Count the price of this call as spent, and mend the disk before the next.",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedSource:
+    """An opened source with its public facts.
+
+    Attributes
+    ----------
+    source : ColumnSource
+        Where histograms are counted.
+    protection : Protection
+        Relation, unit and target in force.
+    facts : Facts or None
+        What is declared about the source.
+    n : int or None
+        The number of units, under replace-one.
+    ledger : Path or None
+        Where prices are reserved.
+    backend : str or None
+        The caller's own frame library.
+    identity : str
+        What identifies the source: a path, a URL without its password, or the identity of a frame.
+    """
+
+    source: ColumnSource
+    protection: Protection
+    facts: Facts | None
+    n: int | None
+    ledger: Path | None
+    backend: str | None
+    identity: str = ""
+
+    def account(self, request_id: str | None) -> Account:
+        """Return where a call on this source is paid."""
+        return Account(None if self.facts is None else self.facts.budget, self.ledger, request_id)

@@ -27,7 +27,7 @@ from hedgerow.release.publication.formats.json import parts_of
 from hedgerow.release.publication.publication import Publication
 from hedgerow.release.publication.shared import REPLAYED, SIMULATED, Result
 from hedgerow.release.publication.write_file import write_lines
-from hedgerow.release.record.kind import READING
+from hedgerow.release.record import READING
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -304,7 +304,7 @@ class ProtectedTable(Result):
 
         return reliability_letters(self.cells)
 
-    def with_margins(self, hierarchies: Sequence[Hierarchy] = ()) -> ProtectedTable:
+    def with_margins(self, hierarchies: Sequence[Hierarchy] = ()) -> Self:
         """Return the table with totals over every set of its columns, all adding up, at no further price.
 
         A grand total that is public is kept to: n, where records are counted under replace-one and every axis has a
@@ -317,7 +317,7 @@ class ProtectedTable(Result):
         step = {"step": "margins", "hierarchies": [one.record() for one in hierarchies]}
         return self._showing(made if shown is None else add_up(made, made.interior.with_shown(shown)), step)
 
-    def nonnegative(self) -> ProtectedTable:
+    def nonnegative(self) -> Self:
         """Return the table with no cell below zero and its grand total kept; errors stay those of the cells before.
 
         What cells below zero lacked is shared by the others in fractions, so `rounded` comes after it.
@@ -326,7 +326,7 @@ class ProtectedTable(Result):
 
         return self._showing(non_negative(self.table), {"step": "nonnegative"})
 
-    def rounded(self, base: float = 1.0) -> ProtectedTable:
+    def rounded(self, base: float = 1.0) -> Self:
         """Return the table with every cell a multiple of `base` (HG164), totals the sums of those shown."""
         from hedgerow.release.cells.printed_numbers import whole_numbers
 
@@ -433,7 +433,7 @@ class ProtectedTable(Result):
     def plot(self, ax: Axes | None = None, *, kind: Literal["heat", "bar"] = "heat", title: str | None = None) -> Axes:
         """Draw a heat map, or grouped bars with error bars; return the axes (HG164 for another kind, or too many)."""
         from hedgerow.plots.figure import shown_in_notebook
-        from hedgerow.release.publication.picture import draw_publication
+        from hedgerow.release.publication.formats.pictures import draw_publication
 
         with shown_in_notebook():
             return draw_publication(self.publication(title), kind=kind, ax=ax)
@@ -448,6 +448,6 @@ class ProtectedTable(Result):
         drawn = self.plot if len(self) <= _DRAWN else None
         return html_table(self.publication()) + Card(picture=drawn, alt=alt).html()
 
-    def _showing(self, table: ConsistentTable, step: Mapping[str, Any]) -> ProtectedTable:
+    def _showing(self, table: ConsistentTable, step: Mapping[str, Any]) -> Self:
         """Return the same release with other numbers shown, after one more step."""
         return replace(self, table=table, drawn=self.drawn or self.cells, steps=(*self.steps, step))

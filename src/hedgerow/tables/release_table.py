@@ -25,13 +25,19 @@ from hedgerow.noise.lattice import AdditiveTable, NoiseSource
 from hedgerow.release.bootstrap_dp.bootstrap_product import check_guarantee
 from hedgerow.release.cells.margins import ConsistentTable
 from hedgerow.release.execute import certificate_of, draw_tables, read_histograms
-from hedgerow.release.opened import OpenedSource
-from hedgerow.release.receipt import receipts
-from hedgerow.release.record.asked_and_drawn import plan_of, request_of, request_record, table_record, tables_of
-from hedgerow.release.record.kind import Record, RecordKind, Rewritten
+from hedgerow.release.record import (
+    Record,
+    RecordKind,
+    Rewritten,
+    plan_of,
+    request_of,
+    request_record,
+    table_record,
+    tables_of,
+)
 from hedgerow.release.result import recorded_estimate
 from hedgerow.release.rewritten import OF_THE_CUSTODIAN, certified_by, level_of
-from hedgerow.release.spend import spend
+from hedgerow.release.spend import OpenedSource, receipts, spend
 from hedgerow.statistics.statistic import StatisticRequest
 from hedgerow.tables.bootstrap_table import bootstrap_table
 from hedgerow.tables.protected import ProtectedTable

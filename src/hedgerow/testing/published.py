@@ -43,7 +43,7 @@ from hedgerow.multicalibration.calibration_mechanism import (
 )
 from hedgerow.noise.lattice import NoiseSource
 from hedgerow.resampling.replicates import multinomial_weights
-from hedgerow.tables.table_sensitivity import CellExtremes
+from hedgerow.tables.bootstrap_table import CellExtremes
 
 Integers = NDArray[np.int64]
 

@@ -34,7 +34,7 @@ from hedgerow.inference.interval import normal_quantile
 from hedgerow.inference.region import LevelTest, ScoreRegion
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import Composition, Mechanism, as_record, parts_of
-from hedgerow.release.record.kind import Record, RecordKind, Rewritten
+from hedgerow.release.record import Record, RecordKind, Rewritten
 from hedgerow.resampling.counted_values import Histogram
 from hedgerow.testset.adaptive.bounds import METHOD, SHARES, for_fitted_model, tail_exponent
 from hedgerow.testset.entries import Entries

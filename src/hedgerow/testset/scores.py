@@ -35,8 +35,8 @@ from hedgerow.inference.interval import Interval, quantiles_of
 from hedgerow.inference.region import RecordedRegion
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.laws import averaged_law
-from hedgerow.release.receipt import Receivable
-from hedgerow.release.record.kind import READING
+from hedgerow.release.record import READING
+from hedgerow.release.spend import Receivable
 from hedgerow.testset.mechanisms.look_mechanism import Conditions, DrawnLook
 
 LEVEL = 0.95

@@ -34,7 +34,7 @@ IN_PYTHON_ONLY = (
     "release/cells/printed_numbers.py",
     "release/cells/margins.py",
     "release/publication/shared.py",
-    "release/publication/picture.py",
+    "release/publication/formats/pictures.py",
     "resampling/replicates.py",
     "tables/bootstrap_table.py",
     "release/bootstrap_dp/bootstrap_numbers.py",

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hedgerow.cli.main import app
-from hedgerow.release.forecast.price import price_of
+from hedgerow.release.price import price_of
 
 runner = CliRunner()
 RELATIONS = ("replace-one", "add-remove")

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hg
-from hedgerow.release.forecast.price import price_of
+from hedgerow.release.price import price_of
 
 CANARY = "424242.125"
 MEAN = ["--mean", "age:0:100:1"]

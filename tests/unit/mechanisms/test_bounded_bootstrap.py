@@ -22,7 +22,7 @@ from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.bounded_resamples import bounded, bounded_moments
 from hedgerow.mechanisms.mechanism import BoundedResampled, as_record, from_record
 from hedgerow.mechanisms.resampled_sums import bootstrap
-from hedgerow.release.forecast.price import price_of
+from hedgerow.release.price import price_of
 from hedgerow.resampling.replicates import capped_law, capped_weights
 from hedgerow.testing.simulated import SimulatedNoise
 from hedgerow.testing.simulated import release as simulated

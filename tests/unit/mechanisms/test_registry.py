@@ -22,7 +22,7 @@ from hedgerow.mechanisms.interface import AtomicMechanism, AuditRecord, Floats, 
 from hedgerow.mechanisms.mechanism import as_record, kinds, priced, specimens
 from hedgerow.multicalibration.calibration_mechanism import MECHANISMS, mechanism_class
 from hedgerow.noise.lattice import NoiseSource, require_positive
-from hedgerow.release.forecast.price import price_of
+from hedgerow.release.price import price_of
 from hedgerow.resampling.counted_values import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
 from hedgerow.testset.mechanisms.choose import _KINDS as LOOKS

@@ -18,7 +18,7 @@ from hedgerow.plots.heat_map import HeatMap, _luminance, _shades, draw_heat_map
 from hedgerow.release.cells.margins import ConsistentTable, consistent_table
 from hedgerow.release.cells.shape import TableDimension, TableShape
 from hedgerow.release.cells.table_cells import TableCells
-from hedgerow.release.publication.picture import draw_publication
+from hedgerow.release.publication.formats.pictures import draw_publication
 from hedgerow.release.publication.publication import Publication
 
 SHAPE = TableShape((TableDimension("sex", ("f", "m")), TableDimension("region", ("north", "south", "west"))))

@@ -17,7 +17,7 @@ from hedgerow.inference.interval import parse_level
 from hedgerow.mechanisms.laws import parse_draws
 from hedgerow.multicalibration.rounds import NumericSparse, Rounds
 from hedgerow.release.designs.guess import Guess, parse_guesses
-from hedgerow.release.forecast.price import price_of
+from hedgerow.release.price import price_of
 from hedgerow.release.request import parse_n_resamples
 from hedgerow.reports.release_page import report_html
 from hedgerow.statistics.distribution.quantile import quantile

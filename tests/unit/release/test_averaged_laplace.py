@@ -16,7 +16,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts, AveragedLaplaceMoments, AveragedLaplaceNoise
-from hedgerow.release.forecast.price import price_of
+from hedgerow.release.price import price_of
 from hedgerow.testing.simulated import Study
 
 TABLE = pa.table({"age": [30.0, 50.0, 70.0, None] * 250, "sex": [0, 1] * 500, "person": list(range(500)) * 2})

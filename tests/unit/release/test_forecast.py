@@ -13,7 +13,7 @@ import hedgerow as hg
 from hedgerow.facts.columns import Grid
 from hedgerow.release.designs.guess import Guess, law_on_grid, typical_records
 from hedgerow.release.execute import read_histograms
-from hedgerow.release.forecast.forecast import ErrorTarget, epsilon_needed
+from hedgerow.release.forecast import ErrorTarget, epsilon_needed
 from hedgerow.release.plan import Plan
 from hedgerow.testing.simulated import SimulatedNoise, draw_estimates
 

@@ -17,8 +17,7 @@ from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.mechanism import Composition, GeometricCounts
 from hedgerow.noise.lattice import NoiseSource
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.release.receipt import Receivable
-from hedgerow.release.spend import Account, InLedger, NoLedger, Spending, run_unpriced, spend
+from hedgerow.release.spend import Account, InLedger, NoLedger, Receivable, Spending, run_unpriced, spend
 from hedgerow.testset import TestSet
 
 PRICE = 0.500001  # 1/2, stated in whole millionths, rounded up

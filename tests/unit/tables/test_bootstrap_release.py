@@ -20,9 +20,8 @@ from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.laws import geometric_half_width
 from hedgerow.release import spend
 from hedgerow.release.bootstrap_dp.bootstrap_numbers import draw, least_scale
-from hedgerow.release.opened import OpenedSource
-from hedgerow.tables.bootstrap_table import bootstrap_table, choose_option, count_widths, total_widths
-from hedgerow.tables.table_sensitivity import CellExtremes
+from hedgerow.release.spend import OpenedSource
+from hedgerow.tables.bootstrap_table import CellExtremes, bootstrap_table, choose_option, count_widths, total_widths
 from hedgerow.testing.simulated import SimulatedNoise
 
 BY = {"region": ["north", "south"], "kind": ["a", "b"]}

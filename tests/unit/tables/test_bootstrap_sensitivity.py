@@ -11,7 +11,7 @@ from hedgerow.release.bootstrap_dp.sensitivity import (
     total_sensitivity,
     variance_sensitivity,
 )
-from hedgerow.tables.table_sensitivity import CellExtremes
+from hedgerow.tables.bootstrap_table import CellExtremes
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,7 @@ from hedgerow.release.publication.formats.html import html_page, html_table
 from hedgerow.release.publication.formats.html import write as write_html
 from hedgerow.release.publication.formats.xlsx import write as write_xlsx
 from hedgerow.release.publication.formats.xlsx import xlsx_bytes
-from hedgerow.release.publication.layout import arrange
-from hedgerow.release.publication.publication import Publication
+from hedgerow.release.publication.publication import Publication, arrange
 from hedgerow.release.publication.text import text_of
 
 SHAPE = TableShape(

@@ -170,7 +170,7 @@ def _bounds(texts: Sequence[str]) -> dict[str, Any] | None:
 
 def _planned(survey: Survey, formula: str, chosen: dict[str, Any], target: str | None) -> PlannedRegression:
     """Return the plan; with a target, at an ε within 2 % of the least that is forecast to reach it."""
-    from hedgerow.release.forecast.forecast import least_epsilon
+    from hedgerow.release.forecast import least_epsilon
 
     if target is None:
         return survey.plan_ols(formula, **chosen)

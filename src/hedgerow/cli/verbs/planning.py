@@ -129,7 +129,7 @@ if TYPE_CHECKING:
     from hedgerow.facts.declared import Facts, Protection
     from hedgerow.find.search import Search
     from hedgerow.mechanisms.certificate import Certificate
-    from hedgerow.release.forecast.forecast import ErrorTarget, Expected, Forecast
+    from hedgerow.release.forecast import ErrorTarget, Expected, Forecast
     from hedgerow.release.plan import Plan
     from hedgerow.release.request import Requested
     from hedgerow.survey import Survey
@@ -325,7 +325,7 @@ def _planner(survey: Survey | None, facts: Facts | None, protection: Protection,
 
 
 def _targets(absolute: list[str], relative: list[str], requests: int, epsilon: float | None) -> list[ErrorTarget]:
-    from hedgerow.release.forecast.forecast import ErrorTarget
+    from hedgerow.release.forecast import ErrorTarget
 
     made = [ErrorTarget(*parse_target("--target-se", text)) for text in absolute]
     made += [ErrorTarget(*parse_target("--target-rse", text), relative=True) for text in relative]
@@ -347,7 +347,7 @@ def _needed(
     guesses: dict[str, dict[str, Any]],
     n: int | None,
 ) -> float:
-    from hedgerow.release.forecast.forecast import epsilon_needed
+    from hedgerow.release.forecast import epsilon_needed
 
     rest = {name: value for name, value in asked.items() if name != "epsilon"}
     return epsilon_needed(

@@ -20,7 +20,7 @@ from hedgerow.progress import working
 if TYPE_CHECKING:
     from hedgerow.audit.campaign import Campaign
     from hedgerow.audit.verdict import Verdict
-    from hedgerow.release.forecast.price import Price, PriceOfErrors
+    from hedgerow.release.price import Price, PriceOfErrors
 
 
 @shared_options.sized
@@ -43,7 +43,7 @@ def price(
     """
     from hedgerow.mechanisms.certificate import bounds_in_words, round_up
     from hedgerow.mechanisms.mechanism import priced
-    from hedgerow.release.forecast.price import price_of
+    from hedgerow.release.price import price_of
 
     if mechanism is None:
         raise ParameterError(
@@ -69,7 +69,7 @@ def price(
 
 def _table(found: Price, rho: float | None, mu: float | None, rate: float | None) -> list[PriceOfErrors]:
     """Return the rows of ``--table``; it needs the total noise as ρ or μ, which one plain release has too."""
-    from hedgerow.release.forecast.price import price_of_errors
+    from hedgerow.release.price import price_of_errors
 
     if found.mechanism.type != "resampled-gaussian" or (rho is None and mu is None):
         raise ParameterError(
@@ -124,7 +124,7 @@ def audit(
 
 def _one(name: str, size: dict[str, Any], runs: int | None, *, as_json: bool, report: str | None) -> None:
     from hedgerow.audit.verdict import audit_mechanism, checked_runs
-    from hedgerow.release.forecast.price import price_of
+    from hedgerow.release.price import price_of
 
     wanted = checked_runs(_RUNS if runs is None else runs)
     priced = price_of(name, **size)

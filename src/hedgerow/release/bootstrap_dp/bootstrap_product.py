@@ -38,9 +38,8 @@ from hedgerow.ledger.bootstrap_statement import GUARANTEE, UNPROTECTED, Bootstra
 from hedgerow.mechanisms.laws import geometric_half_width
 from hedgerow.noise.lattice import NoiseSource
 from hedgerow.release.bootstrap_dp.bootstrap_numbers import draw
-from hedgerow.release.opened import OpenedSource
 from hedgerow.release.publication.shared import Result
-from hedgerow.release.spend import spend
+from hedgerow.release.spend import OpenedSource, spend
 from hedgerow.version import __version__
 
 Floats = NDArray[np.float64]

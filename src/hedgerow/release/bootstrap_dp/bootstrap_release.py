@@ -39,10 +39,10 @@ from hedgerow.release.bootstrap_dp.bootstrap_product import (
 )
 from hedgerow.release.designs.design import declared_complete
 from hedgerow.release.execute import changed
-from hedgerow.release.opened import OpenedSource
 from hedgerow.release.options import Resolver
 from hedgerow.release.publication.shared import REPLAYED, Result
 from hedgerow.release.request import parse_budget, parse_noise
+from hedgerow.release.spend import OpenedSource
 from hedgerow.statistics.statistic import AskedFor, NeedsBounds, Statistic
 
 # What a call under bootstrap-dp may hold.

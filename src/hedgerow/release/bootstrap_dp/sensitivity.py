@@ -16,7 +16,7 @@ median         V (n odd), V/2 (n even)          a quantile
 quantile       max(g, 1 − g)·V                  g is the weight of the upper of two order statistics
 =============  ===============================  ==========================================================
 
-Contingency and magnitude tables are in `hedgerow.tables.table_sensitivity`. A sensitivity is computed from
+Contingency and magnitude tables are in `hedgerow.tables.bootstrap_table`. A sensitivity is computed from
 D itself: it is as confidential as D, and to print it beside a release is to publish it.
 
 For any other function `bootstrap_sensitivity` searches neighbours in Dⁿ. While they are few all of them are tried, and

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from hedgerow.errors import ParameterError
 from hedgerow.inference.estimate import Estimate
 from hedgerow.release.publication.formats import Published, write
-from hedgerow.release.receipt import Receivable
+from hedgerow.release.spend import Receivable
 
 BACKENDS = {"polars": "DataFrame", "pandas": "DataFrame", "pyarrow": "table"}
 

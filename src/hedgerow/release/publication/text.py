@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from hedgerow.facts.printed import decimals, for_terminal, number, percent, printable
 from hedgerow.inference.estimate import Estimate
 from hedgerow.release.cells.printed_numbers import reliability_letters
-from hedgerow.release.publication.layout import Layout, LayoutEntry, arrange
-from hedgerow.release.publication.publication import Publication
+from hedgerow.release.publication.publication import Layout, LayoutEntry, Publication, arrange
 from hedgerow.release.publication.shared import Result, hidden_cells
 
 _WIDTH = 100

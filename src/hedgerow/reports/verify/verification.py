@@ -7,7 +7,7 @@ record under bootstrap differential privacy is refused (HG415): its price does n
 Whether the parts of a record fit one another: its product writes it again, and every field is compared.
 
 What a record holds of what was asked, of what was drawn and of the mechanism decides all its other fields
-(`hedgerow.release.record.kind`). Nothing is judged that a record cannot show: `NOT_CHECKED` says what no record can,
+(`hedgerow.release.record`). Nothing is judged that a record cannot show: `NOT_CHECKED` says what no record can,
 and `Consistency.unchecked` names the fields of this one.
 """
 
@@ -44,7 +44,7 @@ from hedgerow.multicalibration.calibrated_model import NOT_PROTECTED
 from hedgerow.multicalibration.calibration_fit import RECORD as MODEL
 from hedgerow.regression.regression_record import RECORD as REGRESSION
 from hedgerow.release.designs.design import END_PAIR
-from hedgerow.release.record.kind import READING, RecordKind, Rewritten
+from hedgerow.release.record import READING, RecordKind, Rewritten
 from hedgerow.release.rewritten import RECORD as RELEASE
 from hedgerow.reports.protection import ProtectionText, protection_of
 from hedgerow.reports.verify.comparison import PAGE_TEXT, differences, has_any, is_page, page_contradictions, page_of
@@ -80,7 +80,7 @@ class Consistency:
     contradictions : tuple of str
         In what it contradicts itself, in sentences; empty where its parts fit one another.
     unchecked : tuple of str
-        The fields of the record that nothing in it determines, as `hedgerow.release.record.kind.Rewritten` names them.
+        The fields of the record that nothing in it determines, as `hedgerow.release.record.Rewritten` names them.
     """
 
     contradictions: tuple[str, ...]

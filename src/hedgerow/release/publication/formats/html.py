@@ -20,8 +20,14 @@ from numpy.typing import NDArray
 from hedgerow.facts.printed import json_for_script, number, page_templates, percent
 from hedgerow.release.cells.printed_numbers import reliability_letters
 from hedgerow.release.cells.table_cells import TableCells
-from hedgerow.release.publication.layout import Layout, LayoutEntry, arrange, check_can_be_shown, too_large
-from hedgerow.release.publication.publication import Publication
+from hedgerow.release.publication.publication import (
+    Layout,
+    LayoutEntry,
+    Publication,
+    arrange,
+    check_can_be_shown,
+    too_large,
+)
 from hedgerow.release.publication.write_file import write_lines
 
 SUFFIXES = (".html",)

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 from hedgerow.errors import ParameterError
 from hedgerow.facts.printed import neutralise_formula, percent, printable
 from hedgerow.release.cells.printed_numbers import reliability_letters
-from hedgerow.release.publication.layout import Layout, arrange, check_can_be_shown, too_large
-from hedgerow.release.publication.publication import Publication
+from hedgerow.release.publication.publication import Layout, Publication, arrange, check_can_be_shown, too_large
 from hedgerow.release.publication.write_file import write_bytes
 
 if TYPE_CHECKING:

@@ -1,1 +1,0 @@
-"""What a record of a release holds, and how it is read back."""
