@@ -43,7 +43,7 @@ def why_kept(place: str | os.PathLike[str]) -> str | None:
     if not ordinary:
         return None
     try:
-        if any(one.exists() and one.samefile(place) for one in _READ):
+        if any(path.exists() and path.samefile(place) for path in _READ):
             return "a file that was read: data, facts or a ledger"
         if ".toml" in (Path(place).suffix.lower(), Path(place).resolve().suffix.lower()):
             return "a facts file"
@@ -54,8 +54,8 @@ def why_kept(place: str | os.PathLike[str]) -> str | None:
         return "a file that may not be read"
     if _SECRET in start[:200]:
         return "the secret of a test set"
-    found = next((kind for magic, kind in _KINDS.items() if start.startswith(magic)), None)
-    return "a facts file" if found is None and _holds_facts(start) else found
+    by_magic = next((kind for magic, kind in _KINDS.items() if start.startswith(magic)), None)
+    return "a facts file" if by_magic is None and _holds_facts(start) else by_magic
 
 
 def _holds_facts(content: bytes) -> bool:

@@ -106,8 +106,8 @@ def interrupted(code: int) -> str:
     """
     if not _State.as_json:
         return _SPENT if _State.spent else _UNSPENT
-    told = (_CODE, _RULE, _FINDING, _REMEDY) if _State.spent else (None, "", _UNSPENT, "")
-    return json.dumps({"error": {**dict(zip(("code", "rule", "finding", "remedy"), told, strict=True)), "exit": code}})
+    words = (_CODE, _RULE, _FINDING, _REMEDY) if _State.spent else (None, "", _UNSPENT, "")
+    return json.dumps({"error": {**dict(zip(("code", "rule", "finding", "remedy"), words, strict=True)), "exit": code}})
 
 
 def _end(number: int) -> None:

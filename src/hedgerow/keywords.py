@@ -82,7 +82,9 @@ def takes(
     def decorate(call: Callable[P, R]) -> Callable[P, R]:
         shown = _shown(call, options, defaults)
         known = frozenset(
-            one.name for one in shown.parameters.values() if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)
+            parameter.name
+            for parameter in shown.parameters.values()
+            if parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD)
         ) - {"self"}
         name = call.__qualname__.removesuffix(".__init__").rpartition(".")[2]
 
@@ -112,7 +114,7 @@ def _shown(call: Callable[..., object], options: type | None, defaults: dict[str
     own = signature(call)
     if options is None:
         return own
-    listed = [one for one in own.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
+    listed = [parameter for parameter in own.parameters.values() if parameter.kind is not Parameter.VAR_KEYWORD]
     for name, hint in options.__annotations__.items():
         kind = getattr(hint, "__forward_arg__", hint)
         listed.append(Parameter(name, Parameter.KEYWORD_ONLY, default=defaults.get(name), annotation=kind))
@@ -123,7 +125,7 @@ def _unknown(name: str, word: str, known: list[str]) -> UnknownKeywordError:
     from difflib import get_close_matches
 
     nearest = get_close_matches(word, known, n=1, cutoff=0.5)
-    listed = ", ".join(f"`{one}`" for one in known)
+    listed = ", ".join(f"`{word}`" for word in known)
     return UnknownKeywordError(
         "HG126",
         rule=f"`{name}` has no keyword `{word}`.",

@@ -114,8 +114,8 @@ def open(
         _check_source(source, declared)
     if source is None and declared is not None and declared.data is not None:
         source, table = declared.data_path, declared.data.table if table is None else table
-    kept = declared.ledger_path if ledger is None and declared is not None else ledger
-    note_input(kept)
+    ledger_path = declared.ledger_path if ledger is None and declared is not None else ledger
+    note_input(ledger_path)
     opened = open_source(source, table=table)
     if inferred := inferred_of(opened):
         warnings.warn(inferred, HedgerowWarning, stacklevel=3)
@@ -126,7 +126,7 @@ def open(
         protection.target,
         declared,
         protection.notes,
-        None if kept is None else Path(kept).resolve(),
+        None if ledger_path is None else Path(ledger_path).resolve(),
         _identity(source, table),
     )
 
@@ -470,8 +470,8 @@ class Survey(AsksRegressions):
         --------
         >>> import pyarrow
         >>> survey = open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
-        >>> found = survey.find_bounds("age", epsilon=1.0)
-        >>> survey.mean("age", bounds=found.bounds, epsilon=1.0)[0].statistic
+        >>> search = survey.find_bounds("age", epsilon=1.0)
+        >>> survey.mean("age", bounds=search.bounds, epsilon=1.0)[0].statistic
         'mean'
         """
         from hedgerow.find.search import BoundsSearch, Place, release_found
@@ -519,8 +519,8 @@ class Survey(AsksRegressions):
         --------
         >>> import pyarrow
         >>> survey = open(pyarrow.table({"job": ["nurse", "clerk"] * 500}), relation="replace-one")
-        >>> found = survey.find_categories("job", epsilon=1.0)
-        >>> found.values, len(survey.count(by={"job": found.values}, epsilon=1.0))
+        >>> search = survey.find_categories("job", epsilon=1.0)
+        >>> search.values, len(survey.count(by={"job": search.values}, epsilon=1.0))
         (('clerk', 'nurse'), 2)
         """
         from hedgerow.find.search import CategoriesSearch, Place, release_found

@@ -42,6 +42,6 @@ def read_toml(text: str) -> dict[str, Any]:
     {'columns': {'net.income': {'bounds': [0, 1]}}}
     """
     # A quoted name is one name; the dots in a text or a comment join nothing.
-    if _LONG_KEY.search(_STRING_OR_COMMENT.sub(lambda found: "" if found["comment"] else "s", text)):
+    if _LONG_KEY.search(_STRING_OR_COMMENT.sub(lambda match: "" if match["comment"] else "s", text)):
         raise LongKeyError
     return tomllib.loads(text)

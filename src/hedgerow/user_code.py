@@ -108,17 +108,17 @@ if hasattr(os, "register_at_fork"):
 @contextmanager
 def _signals_noted() -> Iterator[None]:
     """Note signals that Python handles: what they raise comes from outside, not from the code that is run."""
-    kept: list[tuple[signal.Signals, Any]] = []
+    handlers: list[tuple[signal.Signals, Any]] = []
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):
             handler = signal.getsignal(number)
             if callable(handler):
                 signal.signal(number, _noting(handler))
-                kept.append((number, handler))
+                handlers.append((number, handler))
     try:
         yield
     finally:
-        for number, handler in kept:
+        for number, handler in handlers:
             signal.signal(number, handler)
 
 
@@ -146,20 +146,20 @@ def one_by_one(call: Callable[[int, int], Any], n: int, nothing: Any) -> NDArray
     >>> one_by_one(lambda start, end: [1 / (i - 1) for i in range(start, end)], 4, None).tolist()
     [-1.0, None, 1.0, 0.5]
     """
-    found: NDArray[np.object_] = np.empty(n, dtype=object)
+    made: NDArray[np.object_] = np.empty(n, dtype=object)
     waiting = [(0, n)] if n else []
     with silence():
         while waiting:
             start, end = waiting.pop()
             results = quietly(partial(_results, call, start, end))
             if results is not None:
-                found[start:end] = results
+                made[start:end] = results
             elif end - start == 1:
-                found[start] = nothing
+                made[start] = nothing
             else:
                 middle = (start + end) // 2
                 waiting += [(start, middle), (middle, end)]
-    return found
+    return made
 
 
 def each_alone(call: Callable[..., T], inputs: Iterable[tuple[Any, ...]], nothing: T) -> list[T]:
@@ -168,16 +168,16 @@ def each_alone(call: Callable[..., T], inputs: Iterable[tuple[Any, ...]], nothin
     >>> each_alone(lambda a, b: a / b, [(6, 3), (1, 0), (1, 2)], None)
     [2.0, None, 0.5]
     """
-    found = []
+    results = []
     with silence():
         for given in inputs:
             try:
-                found.append(call(*given))
+                results.append(call(*given))
             except BaseException:  # as in `quietly`, whose cost at each call this spares
                 if _running.interrupted:
                     raise
-                found.append(nothing)
-    return found
+                results.append(nothing)
+    return results
 
 
 def _results(call: Callable[[int, int], Any], start: int, end: int) -> NDArray[np.object_]:

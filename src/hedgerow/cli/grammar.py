@@ -132,7 +132,7 @@ def parse_cell_bounds(texts: Sequence[str]) -> dict[Any, Any] | None:
     {'status': {'share': (0, 9000), 'mixed': (0, 9000), 'owner': (0, 20000)}}
     >>> parse_cell_bounds([])
     """
-    found: dict[Any, Any] = {}
+    bounds: dict[Any, Any] = {}
     for text in texts:
         column, equals, rest = text.partition("=")
         listed, *ends = (rest if equals else text).rsplit(":", 2)
@@ -146,17 +146,17 @@ def parse_cell_bounds(texts: Sequence[str]) -> dict[Any, Any] | None:
                 remedy="For example --cell-bounds share,trad:0:4000, or --cell-bounds status=share,mixed:0:9000.",
             )
         categories = tuple(parse_value(name) for name in names)
-        kept, keys = (found.setdefault(column, {}), categories) if equals else (found, (categories,))
+        group, keys = (bounds.setdefault(column, {}), categories) if equals else (bounds, (categories,))
         for key in keys:
-            if key in kept:
+            if key in group:
                 raise ParameterError(
                     "HG152",
                     rule="Every cell is given bounds once.",
                     finding=f"{text!r} names one again.",
                     remedy="Leave one of them out.",
                 )
-            kept[key] = (low, high)
-    return found or None
+            group[key] = (low, high)
+    return bounds or None
 
 
 def parse_guess(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -251,14 +251,14 @@ def parse_totals(text: str | None) -> dict[tuple[str, ...], dict[Any, float]] | 
     if text is None:
         return None
     column, _, listed = text.partition("=")
-    found: dict[Any, float] = {}
-    for one in next(csv.reader([listed], skipinitialspace=True), []):
-        value, _, size = one.rpartition(":")
+    totals: dict[Any, float] = {}
+    for part in next(csv.reader([listed], skipinitialspace=True), []):
+        value, _, size = part.rpartition(":")
         number, category = parse_number(size.strip()), parse_value(value)
-        if number is None or not value.strip() or category in found:
+        if number is None or not value.strip() or category in totals:
             raise unfit_totals(f"Found {text!r}.")
-        found[category] = number
-    return {(column,): found}
+        totals[category] = number
+    return {(column,): totals}
 
 
 def parse_share(text: str | None) -> list[Number] | None:

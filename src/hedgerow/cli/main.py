@@ -32,10 +32,10 @@ from hedgerow.interrupts import end_on_signals, speak_json
 _NUMBER = re.compile(r"[+-]?[0-9]+([.][0-9]*)?([eE][+-]?[0-9]+)?")
 
 
-def _taken(one: Any, otherwise: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _taken(parameter: Any, otherwise: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """Return what a command makes of what was given for a parameter; all that is not plain goes the way of typer."""
-    kind = getattr(getattr(one, "type_descriptor", None), "annotation", None)
-    several = one.multiple or one.nargs == -1
+    kind = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
+    several = parameter.multiple or parameter.nargs == -1
 
     def taken(ctx: Any, given: Any) -> Any:
         texts = several and kind == list[str] and isinstance(given, (list, tuple))
@@ -46,7 +46,7 @@ def _taken(one: Any, otherwise: Callable[[Any, Any], Any]) -> Callable[[Any, Any
         if several or kind is None:
             return otherwise(ctx, given)
         if given is None:
-            return given if one.callback is None else one.callback(ctx, one, given)
+            return given if parameter.callback is None else parameter.callback(ctx, parameter, given)
         if (kind is str and isinstance(given, str)) or (kind is float and isinstance(given, float)):
             return given
         plain = kind is float and isinstance(given, str) and _NUMBER.fullmatch(given)
@@ -55,13 +55,13 @@ def _taken(one: Any, otherwise: Callable[[Any, Any], Any]) -> Callable[[Any, Any
     return taken
 
 
-def _help_of(one: Any, otherwise: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _help_of(parameter: Any, otherwise: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return what a help says of a parameter, with the names that are registered."""
 
     def help_of(ctx: Any) -> Any:
         from hedgerow.cli.shared_options import filled
 
-        one.help = filled(one.help or "")
+        parameter.help = filled(parameter.help or "")
         return otherwise(ctx)
 
     return help_of
@@ -69,11 +69,11 @@ def _help_of(one: Any, otherwise: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 def _take_plainly(parameters: list[Any]) -> list[Any]:
     """Let a command take texts and plain numbers as they are: typer asks pydantic, whose import takes .06 s."""
-    for one in parameters:
-        if not one.required and "process_value" not in vars(one):
-            one.process_value = _taken(one, one.process_value)
-        if "get_help_record" not in vars(one):
-            one.get_help_record = _help_of(one, one.get_help_record)
+    for parameter in parameters:
+        if not parameter.required and "process_value" not in vars(parameter):
+            parameter.process_value = _taken(parameter, parameter.process_value)
+        if "get_help_record" not in vars(parameter):
+            parameter.get_help_record = _help_of(parameter, parameter.get_help_record)
     return parameters
 
 
@@ -133,7 +133,7 @@ _VERBS = {
 def app_of(names: Iterable[str]) -> typer.Typer:
     """Return the command line with these verbs alone.
 
-    >>> [one.name for one in app_of(["plan", "ledger"]).registered_groups]
+    >>> [group.name for group in app_of(["plan", "ledger"]).registered_groups]
     ['ledger']
     """
     made = typer.Typer(

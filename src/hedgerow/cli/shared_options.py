@@ -46,9 +46,9 @@ def filled(text: str) -> str:
     'For errors: auto, moments, bootstrap or bounded-bootstrap.'
     """
 
-    def registered(found: re.Match[str]) -> str:
-        module, name = _REGISTRIES[found[1]]
-        registry, kind = getattr(import_module(module), name), found[2].split()
+    def registered(match: re.Match[str]) -> str:
+        module, name = _REGISTRIES[match[1]]
+        registry, kind = getattr(import_module(module), name), match[2].split()
         *names, last = registry(*kind) if callable(registry) else registry
         return ", ".join([*names, last]) if kind else f"{', '.join(names)} or {last}"
 
@@ -269,8 +269,8 @@ def _words(given: dict[str, Any]) -> Iterator[str]:
     """Yield options as the shell takes them: a list once for each of its texts, a flag alone."""
     for name, value in given.items():
         option = "--" + name.replace("_", "-")
-        for one in value if isinstance(value, (list, tuple)) else () if value in (None, False) else (value,):
-            yield from (option,) if one is True else (option, str(one))
+        for item in value if isinstance(value, (list, tuple)) else () if value in (None, False) else (value,):
+            yield from (option,) if item is True else (option, str(item))
 
 
 def _option_of(entry: StatisticEntry) -> Any:
@@ -288,7 +288,7 @@ def _statistics(texts: dict[str, Any]) -> list[AskedFor]:
             asked += [entry.from_record({})] if given else []
         else:
             several = [entry.parse(text) for text in given or ()]
-            asked += [one[0] if len(one) == 1 else one for one in several]
+            asked += [statistics[0] if len(statistics) == 1 else statistics for statistics in several]
     return asked
 
 
@@ -330,10 +330,10 @@ def requests_of(asked: AskedOptions, facts: Facts | None, name: str | None) -> t
             remedy="Leave out --request, or the statistics.",
         )
     listed = requested(facts) if facts is not None else ()
-    if facts is not None and any("method" in one for one in facts.releases):
+    if facts is not None and any("method" in release for release in facts.releases):
         old_name("method in the facts", "estimator and noise")
     if name is not None:
-        listed = tuple(one for one in listed if one.name == name)
+        listed = tuple(request for request in listed if request.name == name)
         if len(listed) != 1:
             raise FactsError(
                 "HG703",
@@ -341,4 +341,4 @@ def requests_of(asked: AskedOptions, facts: Facts | None, name: str | None) -> t
                 finding=f"There is none called {name!r}." if not listed else f"Several are called {name!r}.",
                 remedy="hedgerow plan --facts hedgerow.toml lists them all.",
             )
-    return tuple(replace(one, options={**one.options, **asked.options}) for one in listed)
+    return tuple(replace(request, options={**request.options, **asked.options}) for request in listed)

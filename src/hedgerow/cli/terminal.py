@@ -131,18 +131,18 @@ def in_shell(text: str) -> str:
     'Use --noise laplace (or auto), or COL:0:100.'
     """
 
-    def assigned(found: re.Match[str]) -> str:
+    def assigned(match: re.Match[str]) -> str:
         # What stands behind an option is written for the shell already.
-        if re.search(r"--[\w-]+ $", text[: found.start()]):
-            return found[0]
+        if re.search(r"--[\w-]+ $", text[: match.start()]):
+            return match[0]
         try:
-            return _option(found[1], found[2])
+            return _option(match[1], match[2])
         except (AttributeError, KeyError, TypeError, ValueError):
             # What somebody gave may look like anything, and a refusal must be printed whatever it quotes.
-            return found[0]
+            return match[0]
 
     text = _ASSIGNED.sub(assigned, text.replace("in the call", "on the command line"))
-    text = _NAMED.sub(lambda found: f"`{OPTIONS.get(found[1], _WORDS.get(found[1], found[1]))}`", text)
+    text = _NAMED.sub(lambda match: f"`{OPTIONS.get(match[1], _WORDS.get(match[1], match[1]))}`", text)
     return _WORD.sub(r"\1", text)
 
 
@@ -160,17 +160,17 @@ def _option(name: str, written: str) -> str:
     if name == "unit" and isinstance(value, dict):
         return f"{option} {value['column']}:{value['max_rows']}"
     if isinstance(value, dict):
-        return " ".join(f"{option} {shlex.quote(str(key))}={_typed(one)}" for key, one in value.items())
+        return " ".join(f"{option} {shlex.quote(str(key))}={_typed(item)}" for key, item in value.items())
     if value is True:
         return option
     if name == "by":
-        return " ".join(f"{option} {_typed(one)}" for one in value)
+        return " ".join(f"{option} {_typed(item)}" for item in value)
     return f"{option} {_typed(value)}"
 
 
 def _typed(value: Any) -> str:
     listed = value if isinstance(value, (list, tuple)) else [value]
-    return ",".join(shlex.quote(str(one)) for one in listed)
+    return ",".join(shlex.quote(str(value)) for value in listed)
 
 
 def _literal(written: str) -> Any:

@@ -52,8 +52,8 @@ def cells_of(column: Any) -> NDArray[Any]:
 
 
 def _first_cell(column: Any, place: int) -> Any:
-    one = column.iloc[place : place + 1] if hasattr(column, "iloc") else column[place : place + 1]
-    return _cells(one)[0]
+    cell = column.iloc[place : place + 1] if hasattr(column, "iloc") else column[place : place + 1]
+    return _cells(cell)[0]
 
 
 def _cells(column: Any) -> NDArray[Any]:
@@ -72,8 +72,8 @@ def _cells(column: Any) -> NDArray[Any]:
             return _masked(np.asarray(filled).astype(kind), np.asarray(column.is_null(), dtype=bool))
         return np.asarray(column) if kind.kind in "fMm" else _objects(column)
     if hasattr(column, "__array__"):
-        kept = isinstance(dtype, np.dtype) and dtype.kind != "O"
-        return np.asarray(column) if kept else np.asarray(column, dtype=object)
+        typed = isinstance(dtype, np.dtype) and dtype.kind != "O"
+        return np.asarray(column) if typed else np.asarray(column, dtype=object)
     return as_entries(column)
 
 
@@ -139,12 +139,12 @@ def places_of(cells: NDArray[Any], values: Sequence[Any]) -> NDArray[np.int64]:
     """
     if cells.dtype.kind not in _NUMERIC:
         return _looked_up(cells.tolist(), values)
-    found = np.full(len(cells), len(values), dtype=np.int64)
+    places = np.full(len(cells), len(values), dtype=np.int64)
     for place, value in enumerate(values):
         if not isinstance(value, str):
-            found[np.asarray(np.ma.getdata(cells) == value, dtype=bool)] = place
-    found[np.ma.getmaskarray(cells)] = len(values)
-    return found
+            places[np.asarray(np.ma.getdata(cells) == value, dtype=bool)] = place
+    places[np.ma.getmaskarray(cells)] = len(values)
+    return places
 
 
 def bands_of(cells: NDArray[Any], edges: Sequence[float], rest: int) -> NDArray[np.int64]:
@@ -165,8 +165,8 @@ def levels_of(cells: NDArray[Any], values: Sequence[float | str], rest: int) -> 
     [2, 0, -1, -1]
     """
     if isinstance(values[0], str):
-        found = _looked_up(cells.tolist(), values)
-        return np.where(found == len(values), rest, found)
+        places = _looked_up(cells.tolist(), values)
+        return np.where(places == len(values), rest, places)
     numbers, wanted = as_numbers(cells), np.asarray(values, np.float64)
     order = np.argsort(wanted)
     nearest = order[np.minimum(np.searchsorted(wanted[order], numbers), len(order) - 1)]
@@ -181,8 +181,8 @@ def _looked_up(cells: list[Any], values: Sequence[Any]) -> NDArray[np.int64]:
         if type(cell) in _PLAIN:
             return place_of(cell, other)
         # A cell that cannot be looked up, such as a list, is no declared value; nor does it say or end anything.
-        found = quietly(lambda: place_of(cell, other))
-        return other if found is None else found
+        place = quietly(lambda: place_of(cell, other))
+        return other if place is None else place
 
     return np.fromiter((place(cell) for cell in cells), dtype=np.int64, count=len(cells))
 
@@ -198,10 +198,10 @@ def _number(cell: Any) -> float:
 def _masked(values: Any, missing: NDArray[np.bool_]) -> NDArray[Any]:
     if np.asarray(values).dtype.kind in _NUMERIC:
         return np.ma.MaskedArray(values, mask=np.ma.getmaskarray(values) | missing)
-    kept = np.array(values)
-    kept = kept if kept.dtype.kind in "mM" else kept.astype(object)
-    kept[missing] = None  # NaT among dates
-    return kept
+    entries = np.array(values)
+    entries = entries if entries.dtype.kind in "mM" else entries.astype(object)
+    entries[missing] = None  # NaT among dates
+    return entries
 
 
 def _numpy_type(empty: Any) -> np.dtype[Any]:

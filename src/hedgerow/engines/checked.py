@@ -80,10 +80,10 @@ def _operated(operator: str, left: nw.Expr, right: nw.Expr) -> nw.Expr:
     """
     import narwhals.stable.v2 as nw
 
-    a, b, one, zero = left.abs(), right.abs(), nw.lit(1.0), nw.lit(0.0)
+    a, b, unity, zero = left.abs(), right.abs(), nw.lit(1.0), nw.lit(0.0)
     # The larger of 1 and a number, and the smaller of 1 and a divisor.
-    over_a, over_b = (nw.when(size > 1.0).then(size).otherwise(one) for size in (a, b))
-    under_b = nw.when((b < 1.0) & (b > 0.0)).then(b).otherwise(one)
+    over_a, over_b = (nw.when(size > 1.0).then(size).otherwise(unity) for size in (a, b))
+    under_b = nw.when((b < 1.0) & (b > 0.0)).then(b).otherwise(unity)
     if operator in "+-":
         # Below 1 neither changes what the other overflows to, and a quarter of it may be too small.
         quarters = [nw.when(size < 1.0).then(zero).otherwise(side) * 0.25 for size, side in ((a, left), (b, right))]

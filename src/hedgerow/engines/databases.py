@@ -137,7 +137,7 @@ class DatabaseSource(FrameAnswers):
             yield frames.roles_of(here.table, query, self.columns)
 
 
-def _chosen(found: list[tuple[str | None, str, bool]], table: str | None) -> tuple[str | None, str]:
+def _chosen(tables: list[tuple[str | None, str, bool]], table: str | None) -> tuple[str | None, str]:
     """Return (schema, name) of the table asked for, or of the only one (HG209); a view may be asked for by name."""
 
     def called(schema: str | None, name: str) -> str:
@@ -145,12 +145,12 @@ def _chosen(found: list[tuple[str | None, str, bool]], table: str | None) -> tup
 
     named = [
         (schema, name)
-        for schema, name, view in found
+        for schema, name, view in tables
         if (not view if table is None else table in (name, called(schema, name)))
     ]
     if len(named) == 1:
         return named[0]
-    known = ", ".join(called(schema, name) for schema, name, _ in found)
+    known = ", ".join(called(schema, name) for schema, name, _ in tables)
     raise DataError(
         "HG209",
         rule="One table of a database is read.",
@@ -214,7 +214,7 @@ class _Postgres:
             connection = psycopg.connect(self._url)
         except Exception as failure:  # its message quotes the URL's parts, so that none of it is kept
             words = str(failure)
-            refused, remedy = next((told, mend) for sign, told, mend in _REFUSALS if re.search(sign, words))
+            refused, remedy = next((finding, mend) for sign, finding, mend in _REFUSALS if re.search(sign, words))
         if connection is None:
             raise DataError(
                 "HG207",
@@ -267,17 +267,17 @@ class _Sqlite:
 
     def tables(self, connection: Any) -> list[tuple[str | None, str, bool]]:
         """Return (None, name, whether it is a view) of each table."""
-        found = connection.execute(
+        rows = connection.execute(
             "SELECT name, type = 'view' FROM sqlite_schema WHERE type IN ('table', 'view') "
             "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY 1"
         )
-        return [(None, name, bool(view)) for name, view in found]
+        return [(None, name, bool(view)) for name, view in rows]
 
     def table(self, connection: Any, place: tuple[str | None, str]) -> Any:
         """Return a table as Ibis has it, with the types that its columns are declared with, and no others."""
-        found = connection.execute("SELECT name, type FROM pragma_table_info(?)", (place[1],)).fetchall()
-        check_names([name for name, _ in found])
-        columns = {name: _declared(kind) for name, kind in found}
+        fields = connection.execute("SELECT name, type FROM pragma_table_info(?)", (place[1],)).fetchall()
+        check_names([name for name, _ in fields])
+        columns = {name: _declared(kind) for name, kind in fields}
         return ibis_tables.table_of(connection, "sqlite", place[1], None, columns)
 
 

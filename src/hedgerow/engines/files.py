@@ -313,10 +313,10 @@ class CsvSource(FrameAnswers):
             return _columns(connection.sql(f"SELECT {texts} FROM cells ORDER BY rowid"), len(columns))
 
     def _answer(self, build: frames.Builds[frames.Q, frames.A], query: frames.Q, key: bytes | None) -> frames.A:
-        found = FrameAnswers._answer(self, build, query, key)
-        if query.unit is None and not isinstance(found, ValueCounts):
-            self._rows[:] = [found.total()]
-        return found
+        answer = FrameAnswers._answer(self, build, query, key)
+        if query.unit is None and not isinstance(answer, ValueCounts):
+            self._rows[:] = [answer.total()]
+        return answer
 
     def _loading(self, query: Query | SumsQuery) -> Sequence[str]:
         return _loading(self.header, query.columns(), self.file.path)

@@ -108,12 +108,12 @@ def columns_of(frame: nw.LazyFrame[Any]) -> dict[str, str]:
         raise DataError(
             "HG205", rule="A column of a DuckDB relation has a name.", finding="'*' means all.", remedy="Rename it."
         )
-    found = {column: kind(dtype) for column, dtype in schema.items()}
+    kinds = {column: kind(dtype) for column, dtype in schema.items()}
     if frame.implementation.is_pyarrow():
         # Arrow cannot group by these yet, and would say so after the price was spent.
         views = [field.name for field in frame.collect().to_native().schema if str(field.type).endswith("_view")]
-        found |= dict.fromkeys(views, "other")
-    return found
+        kinds |= dict.fromkeys(views, "other")
+    return kinds
 
 
 def roles_of(frame: object, query: Query | SumsQuery | ColumnQuery, columns: dict[str, str]) -> nw.LazyFrame[Any]:
@@ -221,12 +221,12 @@ def _true(condition: Condition, columns: dict[str, str], role: Cell) -> nw.Expr:
     if isinstance(condition, Junction):
         return reduce(and_ if condition.every else or_, (_true(part, columns, role) for part in condition.parts))
     constants = compared(condition, kind_of_column(condition.column, columns))
-    wanted, numeric = [nw.lit(one) for one in constants], isinstance(constants[0], float)
+    wanted, numeric = [nw.lit(constant) for constant in constants], isinstance(constants[0], float)
     value = role(condition.column, numeric)
     there = _present(value) if numeric else ~value.is_null()
     if condition.operator in ("in", "not in"):
         short = len(wanted) <= _CHAIN
-        test = reduce(or_, [value == one for one in wanted]) if short else value.is_in(constants)
+        test = reduce(or_, [value == constant for constant in wanted]) if short else value.is_in(constants)
         test = ~test if condition.operator == "not in" else test
     else:
         # pandas does not order a text and a missing one.
@@ -283,8 +283,8 @@ def count(frame: object, query: Query, columns: dict[str, str], key: bytes | Non
     width = query.size + 1
     codes = _occurrences(keys(chosen, query, columns))
 
-    def histogram(found: tuple[Integers, Integers]) -> Histogram:
-        places, records = found
+    def histogram(counted: tuple[Integers, Integers]) -> Histogram:
+        places, records = counted
         return Histogram.from_triplets(places // width, places % width - 1, records, cells=query.cells)
 
     return _with_others(codes.then(histogram), frame, chosen)
@@ -327,7 +327,9 @@ def _with_others(asked: Asked[B], frame: object, chosen: object) -> Asked[B]:
         return asked
     return asked.beside(
         _count_records(frame),
-        lambda found, every: replace(found, outside=found.outside + every.total() - found.total()),
+        lambda chosen_answer, every: replace(
+            chosen_answer, outside=chosen_answer.outside + every.total() - chosen_answer.total()
+        ),
     )
 
 
@@ -337,8 +339,8 @@ def _count_records(frame: object) -> Asked[Histogram]:
 
     alone = _lazy(frame).select(nw.len().alias("records")).with_columns(nw.lit(0, nw.Int64).alias("key"))
 
-    def histogram(found: tuple[Integers, Integers]) -> Histogram:
-        cell, records = (column[found[1] > 0] for column in found)
+    def histogram(counted: tuple[Integers, Integers]) -> Histogram:
+        cell, records = (column[counted[1] > 0] for column in counted)
         return Histogram.from_triplets(cell, cell, records, cells=1)
 
     return asked_counts(alone).then(histogram)
@@ -378,7 +380,9 @@ def add_up(frame: object, query: SumsQuery, columns: dict[str, str], key: bytes 
         indices = [nw.col(f"index_{place}") for place in range(len(query.read))]
         if query.missing is Missing.MIDPOINT:
             middle = [nw.lit((value.size - 1) // 2, nw.Int64) for value in query.read]
-            indices = [nw.when(one >= 0).then(one).otherwise(half) for one, half in zip(indices, middle, strict=True)]
+            indices = [
+                nw.when(index >= 0).then(index).otherwise(half) for index, half in zip(indices, middle, strict=True)
+            ]
             indices = [index.alias(f"index_{place}") for place, index in enumerate(indices)]
         rows = _with_products(digits.select(*indices, level.alias("level"), *named), query, named)
     if in_memory:
@@ -406,10 +410,10 @@ def _with_products(rows: nw.LazyFrame[Any], query: SumsQuery, named: list[nw.Exp
     of: dict[Value, nw.Expr] = {part: nw.col(f"index_{place}") for place, part in enumerate(query.read)}
     # A step of their own: written out within a square, which names them many times, they exceed SQLite's statements.
     squares = [value for value in query.values if isinstance(value, ClippedSquare)]
-    inner = {one: _index(one, of) for value in squares for one in value.values if one not in of}
+    inner = {inside: _index(inside, of) for value in squares for inside in value.values if inside not in of}
     if inner:
         rows = rows.with_columns(*[made.alias(f"inner_{place}") for place, made in enumerate(inner.values())])
-        of |= {one: nw.col(f"inner_{place}") for place, one in enumerate(inner)}
+        of |= {value: nw.col(f"inner_{place}") for place, value in enumerate(inner)}
     indices = [_index(value, of).alias(f"index_{place}") for place, value in enumerate(query.values)]
     return rows.select(*indices, "level", *named)
 
@@ -439,7 +443,7 @@ def _share(value: ClippedSquare, of: dict[Value, nw.Expr]) -> nw.Expr:
 
     combined = nw.lit(value.constant, nw.Int64)
     if value.values:
-        combined = value.combined([_index(one, of) for one in value.values])
+        combined = value.combined([_index(term, of) for term in value.values])
     most = nw.lit(2**value.bits, nw.Int64)
     clipped = nw.when(combined.abs() < most).then(combined.abs()).otherwise(most)
     clipped = clipped if value.weight is None else clipped * of[value.weight]
@@ -471,9 +475,9 @@ def _add_up_units(rows: nw.LazyFrame[Any], query: SumsQuery, key: bytes | None) 
     inside = rows.filter(nw.col("known"), nw.col("level") >= 0)
     values = [f"index_{place}" for place in range(len(query.values))]
     alike = not (values or query.by)
-    kept = within_limit(inside.filter(nw.col("counts")).select(UNIT, "level", *values), query.unit, key, alike=alike)
+    rows = within_limit(inside.filter(nw.col("counts")).select(UNIT, "level", *values), query.unit, key, alike=alike)
     totals = [nw.col(name).sum().alias(f"sum_{place}") for place, name in enumerate(values)]
-    units = kept.group_by(UNIT, "level").agg(*totals, nw.len().alias("rows"))
+    units = rows.group_by(UNIT, "level").agg(*totals, nw.len().alias("rows"))
     counted = [nw.col(f"sum_{place}").cast(nw.Int64).alias(f"t_{place}") for place in range(len(values))]
     counted.append(nw.col("rows").cast(nw.Int64).alias(f"t_{len(values)}"))
     ones = [nw.lit(1, nw.Int64).alias(name) for name in ("one", *(f"there_{i}" for i in range(len(values) + 1)))]
@@ -481,12 +485,12 @@ def _add_up_units(rows: nw.LazyFrame[Any], query: SumsQuery, key: bytes | None) 
     if query.missing is not Missing.DECLARED_COMPLETE:
         return asked
 
-    def with_missing(found: GridSums, gone: tuple[Integers, Integers]) -> GridSums:
-        found.missing[gone[0]] = gone[1]
-        return found
+    def with_missing(sums: GridSums, missing: tuple[Integers, Integers]) -> GridSums:
+        sums.missing[missing[0]] = missing[1]
+        return sums
 
-    gone = _occurrences(inside.filter(~nw.col("counts")).select(nw.col("level").alias("key")))
-    return asked.beside(gone, with_missing)
+    missing = _occurrences(inside.filter(~nw.col("counts")).select(nw.col("level").alias("key")))
+    return asked.beside(missing, with_missing)
 
 
 def _count_units(rows: nw.LazyFrame[Any], query: Query, key: bytes | None) -> Asked[Histogram]:
@@ -505,16 +509,16 @@ def _count_units(rows: nw.LazyFrame[Any], query: Query, key: bytes | None) -> As
     # Before the limit: a row that counts nowhere must not displace one that does.
     alike = query.value is None and not query.by
     rows_there = inside.filter(index >= 0).select(UNIT, "level", "index")
-    kept = within_limit(rows_there, query.unit, key, alike=alike)
-    units = kept.group_by(UNIT, "level").agg(nw.len().alias("rows"), index.sum().alias("total"))
+    counted_rows = within_limit(rows_there, query.unit, key, alike=alike)
+    units = counted_rows.group_by(UNIT, "level").agg(nw.len().alias("rows"), index.sum().alias("total"))
     code = (nw.col("rows").cast(nw.Int64) - 1) * query.totals + total.cast(nw.Int64)
     asked = _occurrences(units.select((level * query.size + code).alias("key")))
     none = np.zeros(0, np.int64)
 
-    def histogram(found: tuple[Integers, Integers], gone: tuple[Integers, Integers] = (none, none)) -> Histogram:
-        cells = np.concatenate([found[0] // query.size, gone[0]])
-        codes = np.concatenate([found[0] % query.size, np.full_like(gone[0], -1)])
-        return Histogram.from_triplets(cells, codes, np.concatenate([found[1], gone[1]]), cells=query.cells)
+    def histogram(counted: tuple[Integers, Integers], missing: tuple[Integers, Integers] = (none, none)) -> Histogram:
+        cells = np.concatenate([counted[0] // query.size, missing[0]])
+        codes = np.concatenate([counted[0] % query.size, np.full_like(missing[0], -1)])
+        return Histogram.from_triplets(cells, codes, np.concatenate([counted[1], missing[1]]), cells=query.cells)
 
     if query.missing is not Missing.DECLARED_COMPLETE:
         return asked.then(histogram)

@@ -103,8 +103,8 @@ class Weighted:
     def index(self, weight: T, value: T) -> T:
         """Return the index of a weight and a value, both given by their own."""
         most_weight, most = self.weight.size - 1, self.value.size - 1
-        found: T = weight * (2 * value - most) + most_weight * most
-        return found
+        index: T = weight * (2 * value - most) + most_weight * most
+        return index
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +154,11 @@ class ColumnProduct:
 
     def index(self, indices: Sequence[T]) -> T:
         """Return the index of the product, given the index of each value."""
-        found: Any = 1
+        result: Any = 1
         for (value, power), index in zip(self.factors, indices, strict=True):
-            one = index if isinstance(value, Indicator) else 2 * index - (value.size - 1)
-            found = reduce(mul, [one] * power, found)
-        product: T = found + self.reach if self.signed else found
+            factor = index if isinstance(value, Indicator) else 2 * index - (value.size - 1)
+            result = reduce(mul, [factor] * power, result)
+        product: T = result + self.reach if self.signed else result
         return product
 
 
@@ -171,8 +171,8 @@ class InBall:
     `place` None it is 1 where the vector was shrunk, else 0.
 
     >>> grid = Grid.from_bounds("x", (-1, 1), 0.1)
-    >>> one = InBall((ValueOnGrid("x", grid), ValueOnGrid("y", grid)), 0, 10)
-    >>> one.size, one.shrunk_index([20, 10]), one.shrunk_index([12, 10]), one.shrunk_index([20, 20])
+    >>> first = InBall((ValueOnGrid("x", grid), ValueOnGrid("y", grid)), 0, 10)
+    >>> first.size, first.shrunk_index([20, 10]), first.shrunk_index([12, 10]), first.shrunk_index([20, 20])
     (21, 20, 14, 16)
     """
 
@@ -219,8 +219,8 @@ class ClippedSquare:
     With t_i ∈ {0..m_i} the index of value i, E = constant + Σ factor_i·(2t_i − m_i), a whole number; |E| is clipped at
     2^bits and rounded to v, 512 of which are the clip. With a `weight` of index t_w ∈ {0..m_w} it is t_w·|E|/m_w.
 
-    >>> one = ClippedSquare((ValueOnGrid("x", Grid.from_bounds("x", (-1, 1), 1)),), (2**8,), 2**9, 10)
-    >>> one.size, [one.share([0]), one.share([1]), one.share([2])] == [0, 256**2, 512**2]
+    >>> square = ClippedSquare((ValueOnGrid("x", Grid.from_bounds("x", (-1, 1), 1)),), (2**8,), 2**9, 10)
+    >>> square.size, [square.share([0]), square.share([1]), square.share([2])] == [0, 256**2, 512**2]
     (262145, True)
     """
 
@@ -232,7 +232,7 @@ class ClippedSquare:
 
     def __post_init__(self) -> None:
         # Of a missing value the index is −1: what engines compute of it, and then leave out, must fit too.
-        reach = sum(abs(factor) * (one.size + 1) for factor, one in zip(self.factors, self.values, strict=True))
+        reach = sum(abs(factor) * (value.size + 1) for factor, value in zip(self.factors, self.values, strict=True))
         # A clipped number times a weight is divided in doubles, which hold 53 bits.
         weighed = max(_SQUARED, self.bits) + (0 if self.weight is None else self.weight.size.bit_length())
         _check_places(max(reach + abs(self.constant), 2 ** (weighed + 10)))
@@ -265,10 +265,10 @@ class ClippedSquare:
 
     def combined(self, indices: Sequence[T]) -> T:
         """Return E, given the index of each value."""
-        found: Any = self.constant
+        total: Any = self.constant
         for factor, value, index in zip(self.factors, self.values, indices, strict=True):
-            found = factor * (2 * index - (value.size - 1)) + found
-        combined: T = found
+            total = factor * (2 * index - (value.size - 1)) + total
+        combined: T = total
         return combined
 
     def share(self, indices: Sequence[int], weight: int = 1) -> int:
@@ -368,7 +368,7 @@ class ByCells:
         """Return the columns that the answer needs, each once."""
         named = [column for value in values for column in value.columns]
         named += [column for category in self.by for column in category.columns]
-        read = [one for column in named for one in sources_of(column)]
+        read = [source for column in named for source in sources_of(column)]
         return list(dict.fromkeys([*read, unit.column] if unit is not None else read))
 
 
@@ -548,7 +548,7 @@ class ColumnQuery:
 
     def columns(self) -> list[str]:
         """Return the columns that the answer needs, each once."""
-        return list(dict.fromkeys(one for group in self.by for name in group.columns for one in sources_of(name)))
+        return list(dict.fromkeys(source for group in self.by for name in group.columns for source in sources_of(name)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

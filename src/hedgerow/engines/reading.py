@@ -57,7 +57,7 @@ def unreachable(failure: BaseException) -> DataError:
     )
 
 
-def withheld(read: Callable[[], T], told: Callable[[BaseException], DataError] = lambda _: unreadable()) -> T:
+def withheld(read: Callable[[], T], refusal: Callable[[BaseException], DataError] = lambda _: unreadable()) -> T:
     """Return what `read` returns; should it fail, raise HG207 without a trace of the cause.
 
     Hedgerow's own refusals pass. Panics of compiled readers derive from BaseException and are withheld too.
@@ -67,7 +67,7 @@ def withheld(read: Callable[[], T], told: Callable[[BaseException], DataError] =
     except (HedgerowError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as cause:  # whatever a reader raises may quote a cell, so none of it is kept
-        failure = told(cause)
+        failure = refusal(cause)
     # Raised outside the handler: inside it, __context__ would still carry the reader's message.
     raise failure from None
 
@@ -153,10 +153,10 @@ def source_file(source: str | os.PathLike[str]) -> SourceFile:
     name = os.fspath(source)
     path, status = _ordinary(name)
     suffix = Path(name).suffix.lower()
-    found = [one for one, known in formats().items() if suffix in known.SUFFIXES]
-    if not found:
+    candidates = [name for name, known in formats().items() if suffix in known.SUFFIXES]
+    if not candidates:
         raise _unsupported(f"{name!r} has another extension.", "Convert it, or load it into a frame first.")
-    return SourceFile(name, path, _signed(name, path, found), _identity(status))
+    return SourceFile(name, path, _signed(name, path, candidates), _identity(status))
 
 
 def _ordinary(name: object) -> tuple[str, os.stat_result]:
@@ -192,11 +192,13 @@ def _ordinary(name: object) -> tuple[str, os.stat_result]:
     return path, status
 
 
-def _signed(name: str, path: str, found: Sequence[str]) -> str:
+def _signed(name: str, path: str, candidates: Sequence[str]) -> str:
     """Return which format a file is of, before a reader meets it (or an extension is fetched for another)."""
-    expected = {one: signature for one in found if (signature := formats()[one].SIGNATURE) is not None}
+    expected = {
+        candidate: signature for candidate in candidates if (signature := formats()[candidate].SIGNATURE) is not None
+    }
     if not expected:
-        return found[0]
+        return candidates[0]
     try:
         with Path(path).open("rb") as file:
             start = file.read(max(place + len(signature) for place, signature in expected.values()))
@@ -206,10 +208,10 @@ def _signed(name: str, path: str, found: Sequence[str]) -> str:
         raise DataError(
             "HG207", rule="A source must be readable.", finding=f"{name!r} may not be read.", remedy="Ask its owner."
         )
-    for one, (place, sign) in expected.items():
+    for candidate, (place, sign) in expected.items():
         if start[place : place + len(sign)] == sign:
-            return one
-    raise _unsupported(f"{name!r} is no {' or '.join(found)} file, whatever its name.", "Name it as what it is.")
+            return candidate
+    raise _unsupported(f"{name!r} is no {' or '.join(candidates)} file, whatever its name.", "Name it as what it is.")
 
 
 def _identity(status: os.stat_result) -> tuple[int, int, int, int]:

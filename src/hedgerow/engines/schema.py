@@ -91,9 +91,9 @@ def check_query(query: Query | SumsQuery, columns: Mapping[str, str]) -> None:
 
 
 def _check_selection(selection: Selection, columns: Mapping[str, str]) -> None:
-    for one in selection.comparisons:
-        with _standing_in(selection.text, one.column):
-            compared(one, _checked_kind(one.column, columns))
+    for comparison in selection.comparisons:
+        with _standing_in(selection.text, comparison.column):
+            compared(comparison, _checked_kind(comparison.column, columns))
 
 
 @contextmanager
@@ -102,19 +102,21 @@ def _standing_in(text: str, column: str) -> Iterator[None]:
     refused: DataError | ParameterError | None = None
     try:
         yield
-    except (DataError, ParameterError) as one:
-        refused = one
+    except (DataError, ParameterError) as cause:
+        refused = cause
     if refused is not None:
         place = place_of(column, text)
         placed = "" if place is None else f" It stands at character {place} of {format_argument(text)}."
-        told, remedy = refused.finding + placed, refused.remedy
-        raise type(refused)(refused.code, rule=refused.rule, finding=told, remedy=remedy, shell=refused.shell) from None
+        finding, remedy = refused.finding + placed, refused.remedy
+        raise type(refused)(
+            refused.code, rule=refused.rule, finding=finding, remedy=remedy, shell=refused.shell
+        ) from None
 
 
 def check_values(query: ColumnQuery, columns: Mapping[str, str]) -> None:
     """Check that records can be counted by the values of a column (HG203; HG111 where it has none to declare)."""
-    for one in query.chosen:
-        _check_selection(one, columns)
+    for group in query.chosen:
+        _check_selection(group, columns)
     if _checked_kind(query.column, columns) == OTHER:
         raise ParameterError(
             "HG111",
@@ -135,8 +137,8 @@ def as_declared(values: Sequence[object], kind: str) -> list[Scalar | None]:
     numbers = [float(value) for value in values]  # type: ignore[arg-type]  # doubles, by their kind
     if kind == BOOLEAN:
         return [bool(number) for number in numbers]
-    kept = [number if abs(number) < EXACT_INTEGERS else None for number in numbers]
-    return [int(number) if number is not None and number.is_integer() else number for number in kept]
+    exact = [number if abs(number) < EXACT_INTEGERS else None for number in numbers]
+    return [int(number) if number is not None and number.is_integer() else number for number in exact]
 
 
 def _is_unicode(text: str) -> bool:
@@ -177,10 +179,10 @@ def _checked_kind(column: str, columns: Mapping[str, str]) -> str:
                 finding=f"{str(column)!r} is a column of the source.",
                 remedy="Declare the expression in the facts, under another name.",
             )
-        for one in sources_of(column):
-            with _standing_in(column.text, one):
-                _check_present(one, columns)
-                _check_numeric(one, columns[one])
+        for source in sources_of(column):
+            with _standing_in(column.text, source):
+                _check_present(source, columns)
+                _check_numeric(source, columns[source])
     else:
         _check_present(column, columns)
     return kind_of_column(column, columns)
@@ -192,10 +194,10 @@ def compared(comparison: Comparison, kind: str) -> list[Comparable]:
     A cell of a CSV file is read as a number where the constant is one, and text is never ordered by a number.
     """
     if kind == TEXT_CELL and is_number(comparison):
-        return [comparable(comparison.column, one, NUMBER) for one in comparison.constants]
+        return [comparable(comparison.column, constant, NUMBER) for constant in comparison.constants]
     if kind == TEXT and is_number(comparison) and comparison.operator not in ("in", "not in"):
         raise _incomparable(comparison.column, comparison.constants[0], kind)
-    return [comparable(comparison.column, one, kind) for one in comparison.constants]
+    return [comparable(comparison.column, constant, kind) for constant in comparison.constants]
 
 
 def is_number(comparison: Comparison) -> bool:
@@ -212,18 +214,18 @@ def comparable(column: str, value: Scalar, kind: str) -> Comparable:
     >>> comparable("sex", "1", "number"), comparable("sex", 1, "text-cell"), comparable("owner", True, "boolean")
     (1.0, '1', 1.0)
     """
-    found: Comparable | None = None
+    value_there: Comparable | None = None
     if isinstance(value, str):
         check_text(value, "A declared value")
     if kind in (TEXT, TEXT_CELL):
-        found = _as_text(value, trimmed=kind == TEXT_CELL)
+        value_there = _as_text(value, trimmed=kind == TEXT_CELL)
     elif kind == NUMBER:
-        found = _as_number(value)
+        value_there = _as_number(value)
     elif kind == BOOLEAN:
-        found = _as_truth(value)
-    if found is None:
+        value_there = _as_truth(value)
+    if value_there is None:
         raise _incomparable(column, value, kind)
-    return found
+    return value_there
 
 
 def _incomparable(column: str, value: Scalar, kind: str) -> ParameterError:
@@ -237,20 +239,20 @@ def _incomparable(column: str, value: Scalar, kind: str) -> ParameterError:
 
 def comparables(category: Category, kind: str) -> list[Comparable]:
     """Return a category's values as their column holds them, in order (HG111 where two are the same there)."""
-    found: list[Comparable]
+    values: list[Comparable]
     integers = kind == NUMBER and {type(value) for value in category.values} == {int}
     if integers and max(abs(int(value)) for value in category.values) < EXACT_INTEGERS:
-        found = [float(value) for value in category.values]  # thousands of levels are such, most often
+        values = [float(value) for value in category.values]  # thousands of levels are such, most often
     else:
-        found = [comparable(category.column, value, kind) for value in category.values]
-    if len(set(found)) < len(found):
+        values = [comparable(category.column, value, kind) for value in category.values]
+    if len(set(values)) < len(values):
         raise ParameterError(
             "HG111",
             rule="Each category of a column is declared once.",
             finding=f"Compared as its type, two declared for column {category.column!r} are the same.",
             remedy="Remove one of the two.",
         )
-    return found
+    return values
 
 
 _REMEDIES = {

@@ -143,15 +143,15 @@ def open_in_order(path: str | os.PathLike[str]) -> OrderedSource:
     from hedgerow.engines.databases import DatabaseSource
     from hedgerow.engines.files import open_file
 
-    found = open_file(path)
-    if isinstance(found, DatabaseSource):
+    opened = open_file(path)
+    if isinstance(opened, DatabaseSource):
         raise DataError(
             "HG202",
             rule="Records that are joined one by one stand in a file, in an order.",
             finding="A table of SQLite has none.",
             remedy="Export it to a CSV or Parquet file.",
         )
-    return found
+    return opened
 
 
 def open_source(source: object, *, table: str | None = None) -> ColumnSource:
@@ -195,15 +195,15 @@ def open_source(source: object, *, table: str | None = None) -> ColumnSource:
 
     if table is not None:
         raise DataError("HG209", rule="Only a database has tables.", finding="Found a frame.", remedy="Omit `table`.")
-    found = recognised(source)
-    if found is None:
+    recognised_source = recognised(source)
+    if recognised_source is None:
         raise DataError(
             "HG202",
             rule=kinds_of_source(),
             finding=f"Found an object of type {type(source).__name__!r}.",
             remedy="Frames: pandas, polars, pyarrow, a DuckDB relation, PySpark, Ibis, and what else narwhals reads.",
         )
-    return found
+    return recognised_source
 
 
 def sums_together(source: Source, queries: Iterable[SumsQuery]) -> dict[SumsQuery, GridSums]:
@@ -219,14 +219,16 @@ def sums_together(source: Source, queries: Iterable[SumsQuery]) -> dict[SumsQuer
     >>> people = open_source(pyarrow.table({"age": [18, 93, None], "size": [None, 2, 4]}))
     >>> values = [ValueOnGrid(name, Grid.from_bounds(name, (0, 100), 1)) for name in ("age", "size")]
     >>> alone = [SumsQuery((value,), (((0, 1),),), needed=frozenset([0])) for value in values]
-    >>> [(int(found.sums[((0, 1),)][0]), found.missing.tolist()) for found in sums_together(people, alone).values()]
+    >>> [(int(answer.sums[((0, 1),)][0]), answer.missing.tolist()) for answer in sums_together(people, alone).values()]
     [(111, [1]), (6, [1])]
     """
-    found: dict[SumsQuery, GridSums] = {}
+    answers: dict[SumsQuery, GridSums] = {}
     for sent, asked in as_sent(queries).items():
         whole = source.sums(sent)
-        found |= {asked[0]: whole} if len(asked) == 1 else {query: _part(query, whole, sent.values) for query in asked}
-    return found
+        answers |= (
+            {asked[0]: whole} if len(asked) == 1 else {query: _part(query, whole, sent.values) for query in asked}
+        )
+    return answers
 
 
 def as_sent(queries: Iterable[SumsQuery]) -> dict[SumsQuery, list[SumsQuery]]:

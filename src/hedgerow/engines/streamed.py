@@ -71,7 +71,7 @@ def each(read: Callable[[Any], A]) -> Callable[[object, Query, dict[str, str], b
     from hedgerow.engines import frames
     from hedgerow.engines.dialects.ibis_tables import Asked
 
-    return lambda frame, query, columns, _: Asked(((frames.keys(frame, query, columns), read),), lambda found: found)
+    return lambda frame, query, columns, _: Asked(((frames.keys(frame, query, columns), read),), lambda answer: answer)
 
 
 def reader(asked: StreamedReplicates, watch: Watch) -> Callable[[nw.LazyFrame[Any]], Tally]:
@@ -114,8 +114,8 @@ def _take_in_spark(frame: Any, asked: StreamedReplicates, tally: Tally) -> None:
         return partition_sums(asked, batches)
 
     numbered = frame.selectExpr("key", "spark_partition_id() AS part")
-    found = _mapped(numbered, added_up, _SCHEMA)
-    for row in found.to_pylist():
+    table = _mapped(numbered, added_up, _SCHEMA)
+    for row in table.to_pylist():
         tally.absorb(*(np.array(row[name], dtype=np.int64) for name in ("high", "low", "others")))
 
 
@@ -127,14 +127,14 @@ def check_executors(frame: Any) -> None:
             yield batch_of_version(batch)
 
     try:
-        found = _mapped(frame.sparkSession.range(1), versions, "version string")["version"].to_pylist()
+        reported = _mapped(frame.sparkSession.range(1), versions, "version string")["version"].to_pylist()
     except Exception:  # Spark has errors of its own for each way in which a worker fails
-        found = []
-    if found != [__version__]:
+        reported = []
+    if reported != [__version__]:
         raise DataError(
             "HG214",
             rule="Spark's executors have the hedgerow of the driver where they resample records.",
-            finding="One of them has another version." if found else "One of them could not import it.",
+            finding="One of them has another version." if reported else "One of them could not import it.",
             remedy="Install hedgerow[spark] there, or declare coarser steps.",
         )
 

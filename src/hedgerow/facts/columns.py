@@ -427,7 +427,7 @@ class Selection(Category):
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that are compared."""
-        return tuple(one.column for one in self.comparisons)
+        return tuple(comparison.column for comparison in self.comparisons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,7 +448,8 @@ class CellLabels(Sequence[dict[str, Scalar]]):
 
     def __iter__(self) -> Iterator[dict[str, Scalar]]:
         levels = (
-            [(one.column, one.label(level)) if one.shown else None for level in range(one.levels)] for one in self.by
+            [(category.column, category.label(level)) if category.shown else None for level in range(category.levels)]
+            for category in self.by
         )
         return (dict(filter(None, pairs)) for pairs in product(*levels))
 
@@ -459,17 +460,17 @@ class CellLabels(Sequence[dict[str, Scalar]]):
     def __getitem__(self, index: int | slice) -> dict[str, Scalar] | Sequence[dict[str, Scalar]]:
         if isinstance(index, slice):
             return [self[place] for place in range(*index.indices(len(self)))]
-        rest, found = range(len(self))[index], []
+        rest, labels = range(len(self))[index], []
         for category in reversed(self.by):
             rest, level = divmod(rest, category.levels)
             if category.shown:
-                found.append((category.column, category.label(level)))
-        return dict(reversed(found))
+                labels.append((category.column, category.label(level)))
+        return dict(reversed(labels))
 
 
 def _labels(name: str, values: Sequence[Scalar], labels: Sequence[object]) -> tuple[str, ...]:
     listed = list(labels) if not isinstance(labels, str) else []
-    texts = [str(one).strip() for one in listed if isinstance(one, str) and one.strip()]
+    texts = [str(text).strip() for text in listed if isinstance(text, str) and text.strip()]
     if len(texts) < len(listed) or len(texts) != len(values) or len(set(texts)) < len(texts):
         banded = name == "bands"
         of = plural(len(values), "band") if banded else f"{plural(len(values), 'value')} of {format_argument(name)}"
@@ -505,7 +506,7 @@ def _in_order(values: Iterable[Any]) -> tuple[Any, ...]:
     listed = tuple(plain(value) for value in values)
     if not isinstance(values, Set):
         return listed
-    return tuple(sorted(listed, key=lambda one: (type(one).__name__, one if _is_scalar(one) else repr(one))))
+    return tuple(sorted(listed, key=lambda value: (type(value).__name__, value if _is_scalar(value) else repr(value))))
 
 
 def checked_column(column: object) -> str:
@@ -571,20 +572,20 @@ def _fitting_steps(span: Fraction, stride: Fraction) -> list[str]:
     whole: list[int] = []
     if span.denominator == stride.denominator == 1:
         near = range(max(1, int(stride) - 20_000), int(stride) + 20_000)
-        divisors = [one for one in near if int(span) % one == 0 and int(span) // one <= MAX_STEPS]
-        whole = sorted(sorted(divisors, key=lambda one: max(one / stride, stride / one))[:3])
-    return list(dict.fromkeys([str(one) for one in whole] + _nearest_steps(span, span / stride)))
+        divisors = [divisor for divisor in near if int(span) % divisor == 0 and int(span) // divisor <= MAX_STEPS]
+        whole = sorted(sorted(divisors, key=lambda divisor: max(divisor / stride, stride / divisor))[:3])
+    return list(dict.fromkeys([str(step) for step in whole] + _nearest_steps(span, span / stride)))
 
 
 def _nearest_steps(span: Fraction, ratio: Fraction) -> list[str]:
     """Return the closest coarser and finer steps that divide the span and can be written as decimals."""
-    found = []
+    nearest = []
     for first, direction in ((math.floor(ratio), -1), (math.ceil(ratio), 1)):
         for steps in range(first, max(first + direction * 20_000, 0), direction):
             if steps >= 1 and _terminates(span / steps):
-                found.append(_plain(span / steps))
+                nearest.append(_plain(span / steps))
                 break
-    return found or [_plain(span)]
+    return nearest or [_plain(span)]
 
 
 def _plain(number: Fraction) -> str:

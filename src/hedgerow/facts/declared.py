@@ -223,9 +223,9 @@ class Facts:
 
     def _check_texts(self) -> None:
         """Check the conditions of releases (HG131), and that no column is computed from a computed one (HG132)."""
-        for one in self.releases:
-            if one.get("where") is not None:
-                Selection.of(one["where"])
+        for release in self.releases:
+            if release.get("where") is not None:
+                Selection.of(release["where"])
         computed = {name: self.computed(name) for name, facts in self.columns.items() if facts.expression is not None}
         for name, column in computed.items():
             for part in sources_of(column):

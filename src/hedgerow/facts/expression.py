@@ -142,8 +142,8 @@ def parse_arithmetic(text: object) -> Arithmetic:
     Operation(operator='-', left=Operation(operator='/', left='income', right=12.0), right='tax')
     """
     parser = _Parser(_checked(text, "column", _refuse_arithmetic), _refuse_arithmetic)
-    found = parser.whole(parser.sum)
-    return parser.refuse("there is no column") if isinstance(found, float) else found
+    terms = parser.whole(parser.sum)
+    return parser.refuse("there is no column") if isinstance(terms, float) else terms
 
 
 def place_of(column: str, text: str) -> int | None:
@@ -288,16 +288,16 @@ class _Parser(Computation[Arithmetic]):
     def _tokens(self) -> Iterator[_Token]:
         place = 0
         while place < len(self.text):
-            found = _TOKENS.match(self.text, place)
-            if found is None or found.lastgroup is None:
+            match = _TOKENS.match(self.text, place)
+            if match is None or match.lastgroup is None:
                 opened = "begins a text without an end" if self.text[place] in "'\"`" else "can stand nowhere"
                 raise self.refusal(self.text, f"character {place + 1}, {format_argument(self.text[place])}, {opened}")
-            kind, word = found.lastgroup, found.group()
+            kind, word = match.lastgroup, match.group()
             if kind == "name" and word.lower() in _WORDS:
                 kind, word = "word", word.lower()
             if kind != "blank":
                 yield _Token(kind, word, place)
-            place = found.end()
+            place = match.end()
         yield _Token("end", "", len(self.text))
 
     @property
@@ -318,14 +318,14 @@ class _Parser(Computation[Arithmetic]):
 
     def refuse(self, wanted: str) -> NoReturn:
         token = self.next
-        found = "the text ends" if token.kind == "end" else f"found {format_argument(token.text)}"
-        raise self.refusal(self.text, f"at character {token.place + 1} {found}: {wanted}")
+        finding = "the text ends" if token.kind == "end" else f"found {format_argument(token.text)}"
+        raise self.refusal(self.text, f"at character {token.place + 1} {finding}: {wanted}")
 
     def whole(self, rule: Callable[[], S]) -> S:
-        found = rule()
+        tree = rule()
         if self.next.kind != "end":
             self.refuse("nothing can stand here")
-        return found
+        return tree
 
     def part(self) -> None:
         self.parts += 1
@@ -345,11 +345,11 @@ class _Parser(Computation[Arithmetic]):
         if token.kind != "number":
             return None
         whole = token.text.isdigit() and len(token.text) < 20
-        found = int(token.text) if whole else float(token.text)
-        if math.isinf(found):
+        number = int(token.text) if whole else float(token.text)
+        if math.isinf(number):
             self.refuse("a number is finite")
         self.at += 1
-        return found
+        return number
 
     # Conditions.
 
@@ -382,10 +382,12 @@ class _Parser(Computation[Arithmetic]):
         if self.taken("in"):
             return Comparison(column, "not in" if negated else "in", self.listed())
         operator = self.compared('expected <, <=, >, >=, ==, !=, "in" or "not in" after the column')
-        found = Comparison(column, operator, (self.constant("expected a number, a text in quotes, true or false"),))
+        comparison = Comparison(
+            column, operator, (self.constant("expected a number, a text in quotes, true or false"),)
+        )
         if self.next.text in _COMPARED:
             self.refuse('a comparison has two sides: write two, with "and" between them')
-        return found
+        return comparison
 
     def compared(self, wanted: str) -> Operator:
         sign = self.taken(*_COMPARED)
@@ -395,15 +397,15 @@ class _Parser(Computation[Arithmetic]):
         close = {"[": "]", "(": ")"}.get(self.taken("[", "(") or "")
         if close is None:
             self.refuse(self.expected.format("["))
-        found = [self.constant("expected a number, a text in quotes, true or false")]
+        constants = [self.constant("expected a number, a text in quotes, true or false")]
         while self.taken(","):
-            found.append(self.constant("expected a number, a text in quotes, true or false"))
-            if len({_type_of(one) for one in (found[0], found[-1])}) > 1:
+            constants.append(self.constant("expected a number, a text in quotes, true or false"))
+            if len({_type_of(constant) for constant in (constants[0], constants[-1])}) > 1:
                 self.at -= 1
                 self.refuse("a list holds texts, numbers or booleans alone")
         if not self.taken(close):
             self.refuse(f'expected "," or "{close}"')
-        return tuple(found)
+        return tuple(constants)
 
     def constant(self, wanted: str) -> Constant:
         token = self.next

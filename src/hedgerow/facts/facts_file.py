@@ -117,12 +117,12 @@ _TYPES: dict[str, Any] = {"text": Text, "number": Number, "numbers": _NUMBERS, "
 
 def _with_fields_of_statistics() -> type[_StatisticInFacts]:
     """Return the model of a statistic with the fields that the statistics declare, each optional."""
-    listed = {name: one for entry in kinds().values() for name, one in {**entry.needs, **entry.takes}.items()}
+    listed = {name: field for entry in kinds().values() for name, field in {**entry.needs, **entry.takes}.items()}
     fields: dict[str, Any] = {}
-    for name, one in listed.items():
-        size = 2 if one.type == "bounds" else None
-        limits = Field(None, description=one.about, gt=one.above, lt=one.below, min_length=size, max_length=size)
-        fields[name] = (_TYPES[one.type] | None, limits)
+    for name, field in listed.items():
+        size = 2 if field.type == "bounds" else None
+        limits = Field(None, description=field.about, gt=field.above, lt=field.below, min_length=size, max_length=size)
+        fields[name] = (_TYPES[field.type] | None, limits)
     return create_model("Asked", __base__=_StatisticInFacts, __doc__=_StatisticInFacts.__doc__, **fields)
 
 

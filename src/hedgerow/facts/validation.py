@@ -52,9 +52,9 @@ def plain(value: Any) -> Any:
     kind = getattr(getattr(value, "dtype", None), "kind", None)
     if kind not in ("b", "i", "u", "f", "U") or getattr(value, "ndim", None) != 0 or hasattr(value, "mask"):
         return value
-    found = value.item()
+    item = value.item()
     # Python has no type for a long double, so it becomes a float.
-    return found if isinstance(found, (bool, int, float, str)) else float(found)
+    return item if isinstance(item, (bool, int, float, str)) else float(item)
 
 
 def as_fraction(value: object) -> Fraction | None:
@@ -110,8 +110,8 @@ def as_int(value: object) -> int | None:
     number = plain(value)
     if isinstance(number, float):
         return None
-    found = as_fraction(number)
-    return None if found is None or found.denominator != 1 else int(found)
+    fraction = as_fraction(number)
+    return None if fraction is None or fraction.denominator != 1 else int(fraction)
 
 
 def check_text(text: str, what: str) -> None:
@@ -132,14 +132,14 @@ def check_text(text: str, what: str) -> None:
     raise ParameterError("HG211", rule="Texts are Unicode.", finding=f"{what} is not.", remedy="Write it as UTF-8.")
 
 
-def check_texts(found: object, what: str) -> None:
+def check_texts(data: object, what: str) -> None:
     """Check every text of plain data: mappings, their keys included, lists and tuples (HG211)."""
-    if isinstance(found, str):
-        check_text(found, what)
-    elif isinstance(found, Mapping):
-        for key, value in found.items():
+    if isinstance(data, str):
+        check_text(data, what)
+    elif isinstance(data, Mapping):
+        for key, value in data.items():
             check_texts(key, what)
             check_texts(value, what)
-    elif isinstance(found, (list, tuple)):
-        for value in found:
+    elif isinstance(data, (list, tuple)):
+        for value in data:
             check_texts(value, what)

@@ -42,7 +42,7 @@ def toml_value(value: Scalar | Sequence[Scalar]) -> str:
         return toml_text(value)
     if isinstance(value, (bool, int, float)):
         return str(value).lower() if isinstance(value, bool) else repr(value)
-    return f"[{', '.join(toml_value(one) for one in value)}]"
+    return f"[{', '.join(toml_value(item) for item in value)}]"
 
 
 def column_lines(column: str, facts: Mapping[str, Any]) -> str:
@@ -70,8 +70,8 @@ def with_column(text: str, column: str, facts: Mapping[str, Any]) -> str:
     '[columns.age]\nbounds = [0, 100]\nstep = 1\n'
     """
     there = _columns(text).get(column, {})
-    kept = {name for name in there if name == "source" or (name, there[name]) == ("expression", facts.get(name))}
-    added = {name: value for name, value in facts.items() if name not in kept}
+    unchanged = {name for name in there if name == "source" or (name, there[name]) == ("expression", facts.get(name))}
+    added = {name: value for name, value in facts.items() if name not in unchanged}
     if any(name in there for name in added):
         raise _kept(f"Column {column!r} has {' and '.join(name for name in added if name in there)} in it.")
     names = {re.escape(f"columns.{key}") for key in (toml_key(column), toml_text(column))}
@@ -93,11 +93,11 @@ def _lines(facts: Mapping[str, Any]) -> str:
 
 def _columns(text: str, *, strict: bool = True) -> dict[str, Any]:
     try:
-        found = read_toml(text).get("columns", {})
+        columns = read_toml(text).get("columns", {})
     except (ValueError, RecursionError):
-        found = None
-    if isinstance(found, dict) and all(isinstance(one, dict) for one in found.values()):
-        return found
+        columns = None
+    if isinstance(columns, dict) and all(isinstance(column_facts, dict) for column_facts in columns.values()):
+        return columns
     if strict:
         raise _kept("It is no facts file.")
     return {}

@@ -100,8 +100,8 @@ def is_url(source: object) -> bool:
 
 def scheme(url: str) -> str:
     """Return the scheme of a URL in small letters, ``"sqlite"`` or ``"postgresql"`` for the two kinds of database."""
-    found = url.partition("://")[0].lower()
-    return "sqlite" if found in _SQLITE else "postgresql" if found in _POSTGRES else found
+    name = url.partition("://")[0].lower()
+    return "sqlite" if name in _SQLITE else "postgresql" if name in _POSTGRES else name
 
 
 def public_name(url: str) -> str:

@@ -24,21 +24,21 @@ def attach(connection: Any, path: str) -> None:
 
 def relation(connection: Any, path: str, table: str | None) -> Any:
     """Return the records of the table asked for, or of the only one (HG209)."""
-    found = connection.execute(
+    tables = connection.execute(
         "SELECT table_schema, table_name, table_type FROM information_schema.tables "
         "WHERE table_catalog = current_database() ORDER BY ALL"
     ).fetchall()
     # A view may be asked for by name; only tables are candidates where none is.
     named = [
         (schema, name)
-        for schema, name, kind in found
+        for schema, name, kind in tables
         if (kind == "BASE TABLE" if table is None else table in (name, f"{schema}.{name}"))
     ]
     if len(named) == 1:
         ((database,),) = connection.execute("SELECT current_database()").fetchall()
         place = ".".join(map(quoted_name, (database, *named[0])))
         return connection.sql(f"SELECT * FROM {place}", alias="records")
-    known = ", ".join(f"{schema}.{name}" for schema, name, _ in found)
+    known = ", ".join(f"{schema}.{name}" for schema, name, _ in tables)
     raise DataError(
         "HG209",
         rule="One table of a DuckDB file is read.",

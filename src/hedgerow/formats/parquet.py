@@ -29,21 +29,21 @@ def names(connection: Any, path: str | list[str]) -> list[str]:
     The schema of a Parquet file lists all fields of a tree in depth-first order, beginning with the root.
     """
     asked = "SELECT name, num_children, type, logical_type FROM parquet_schema(?)"
-    first, *others = (connection.execute(asked, [one]).fetchall()[1:] for one in _listed(path))
-    if any(one != first for one in others):
+    first, *others = (connection.execute(asked, [part]).fetchall()[1:] for part in _listed(path))
+    if any(fields != first for fields in others):
         raise DataError(
             "HG205",
             rule="All Parquet files of a folder have the same columns, of the same types, in one order.",
             finding="Their schemas differ.",
             remedy="Write them anew by one program.",
         )
-    found, pending = [], 0
+    roots, pending = [], 0
     for name, children, *_ in first:
         if not pending:
-            found.append(name)
+            roots.append(name)
             pending = 1
         pending += (children or 0) - 1
-    return found
+    return roots
 
 
 def _listed(path: str | list[str]) -> list[str]:

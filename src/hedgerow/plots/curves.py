@@ -131,7 +131,7 @@ def draw_histogram(bins: DrawnNumbers, ax: Axes | None = None) -> Axes:
 def draw_lorenz(curve: DrawnNumbers, ax: Axes | None = None) -> Axes:
     """Draw a Lorenz curve with the interval of each of its points, and the line of equality; return the axes."""
     x = np.concatenate([[0.0], curve.places, [1.0]])
-    y, low, high = (np.concatenate([[0.0], one, [1.0]]) for one in (curve.shares, curve.low, curve.high))
+    y, low, high = (np.concatenate([[0.0], values, [1.0]]) for values in (curve.shares, curve.low, curve.high))
     with _axes(ax) as axes:
         axes.plot([0.0, 1.0], [0.0, 1.0], color=QUIET, lw=1.0, ls="--", label="equality")
         axes.fill_between(x, low, high, color=PALE, lw=0, label=f"{100 * curve.level:g} % interval of each point")

@@ -168,8 +168,8 @@ def by_name(drawn: Iterable[T], name: Callable[[T], str]) -> dict[str, list[T]]:
     {'a': ['ab', 'ad'], 'c': ['c']}
     """
     named: dict[str, list[T]] = {}
-    for one in drawn:
-        named.setdefault(name(one), []).append(one)
+    for drawing in drawn:
+        named.setdefault(name(drawing), []).append(drawing)
     return named
 
 

@@ -42,7 +42,12 @@ class Line(NamedTuple):
         """
         places = decimals(self.errors[0])
         ends = " to ".join(number(end) for end in self.interval)
-        return (*self.names, number(self.estimate, places), *(number(one, decimals(one)) for one in self.errors), ends)
+        return (
+            *self.names,
+            number(self.estimate, places),
+            *(number(error, decimals(error)) for error in self.errors),
+            ends,
+        )
 
 
 class ExpectedLine(NamedTuple):
@@ -60,7 +65,7 @@ class ExpectedLine(NamedTuple):
         ('mean of age', '0.19', '0.17', '0.073', '± 0.36')
         """
         half = "–" if self.half_width is None else f"± {number(self.half_width, decimals(self.half_width))}"
-        return (self.name, *(number(one, decimals(one)) for one in self.errors), half)
+        return (self.name, *(number(error, decimals(error)) for error in self.errors), half)
 
 
 class _Picture(NamedTuple):
@@ -139,12 +144,12 @@ def card_of_lines(
     True
     """
     more = len(lines) - MOST_ROWS
-    told = [f"{more:,} more lines; a data frame of this result holds all."] if more > 0 else []
+    more_note = [f"{more:,} more lines; a data frame of this result holds all."] if more > 0 else []
     drawn = picture if len(lines) <= MOST_BARS else None
-    said = [f"{' '.join(one.names)}: {one.printed()[-5]}, interval {one.printed()[-1]}" for one in lines[:8]]
+    said = [f"{' '.join(line.names)}: {line.printed()[-5]}, interval {line.printed()[-1]}" for line in lines[:8]]
     alt = "Each number with its interval, and the part of it that privacy noise alone would leave. " + "; ".join(said)
-    rows = [one.printed() for one in lines[:MOST_ROWS]]
-    return Card(title, caption, (*head, *NUMBERS), rows, len(head), (*notes, *told), drawn, alt).html()
+    rows = [line.printed() for line in lines[:MOST_ROWS]]
+    return Card(title, caption, (*head, *NUMBERS), rows, len(head), (*notes, *more_note), drawn, alt).html()
 
 
 def card_of_expected(title: str, lines: Sequence[ExpectedLine], *, level: float, notes: Sequence[str] = ()) -> str:
@@ -155,20 +160,20 @@ def card_of_expected(title: str, lines: Sequence[ExpectedLine], *, level: float,
     """
     from hedgerow.plots.bars import ErrorBar, draw_error_bars
 
-    known = [one for one in lines if one.half_width is not None]
+    known = [line for line in lines if line.half_width is not None]
     bars = [
-        ErrorBar("expected", at := one.value or 0.0, at - half, at + half, one.errors[2], True, one.name)
-        for one in known
-        if (half := one.half_width) is not None
+        ErrorBar("expected", at := line.value or 0.0, at - half, at + half, line.errors[2], True, line.name)
+        for line in known
+        if (half := line.half_width) is not None
     ]
 
     def picture() -> Axes:
         return draw_error_bars(bars, level=level)
 
     head = ("to be released", "s.e.", "sampling", "privacy", percent(level) + " interval")
-    rows = [one.printed() for one in lines[:MOST_ROWS]]
+    rows = [line.printed() for line in lines[:MOST_ROWS]]
     alt = "Expected intervals, and the part of each that privacy noise alone would leave. " + "; ".join(
-        " ".join((one.name, one.printed()[-1])) for one in known[:8]
+        " ".join((line.name, line.printed()[-1])) for line in known[:8]
     )
     drawn = picture if 0 < len(bars) <= MOST_BARS else None
     return Card(title, "Expected, in each cell", head, rows, 1, notes, drawn, alt).html()

@@ -63,12 +63,12 @@ def _rows(fit: AnyFit, level: float, place: str) -> Iterator[tuple[str, ...]]:
         }
         places = decimals(shown["standard_error"])
         interval = Interval(*ends[name], level, "").outward(places)
-        told = (
+        cells = (
             Shown.of(number(value, places) if math.isfinite(value) else "none", f"{own}.{field}")
             for field, value in shown.items()
         )
         ends_told = f"{number(interval.low, places)} to {number(interval.high, places)}"
-        yield name, *told, ends_shown(ends_told, own), "yes" if fit.reliable else "NO"
+        yield name, *cells, ends_shown(ends_told, own), "yes" if fit.reliable else "NO"
 
 
 def _figure(fits: Sequence[AnyFit], level: float) -> Iterator[Figure]:
@@ -86,7 +86,7 @@ def _figure(fits: Sequence[AnyFit], level: float) -> Iterator[Figure]:
         )
 
 
-def found_html(found: Found) -> str:
+def found_html(search: Found) -> str:
     """Return the page.
 
     >>> import hedgerow as hg, pyarrow
@@ -94,21 +94,21 @@ def found_html(found: Found) -> str:
     >>> "<h1>Bounds of age" in found_html(survey.find_bounds("age", epsilon=1.0))
     True
     """
-    blocks: list[Block] = [Paragraph(found.how), Items(found.remarks())]
-    if found.counted:
+    blocks: list[Block] = [Paragraph(search.how), Items(search.remarks())]
+    if search.counted:
         rows = tuple(
             (str(value), Shown.of(number(float(count)), f"found.noisy_counts.{at}"))
-            for at, (value, count) in enumerate(found.counted)
+            for at, (value, count) in enumerate(search.counted)
         )
         caption = f"{plural(len(rows), 'value')}, with noisy counts."
-        blocks.append(TableBlock(caption, (found.column, "noisy count"), (RowGroup(rows),), numeric=True))
-    if found.to_toml():
-        blocks.append(Items(tuple(found.to_toml().splitlines()), title="For the facts file"))
+        blocks.append(TableBlock(caption, (search.column, "noisy count"), (RowGroup(rows),), numeric=True))
+    if search.to_toml():
+        blocks.append(Items(tuple(search.to_toml().splitlines()), title="For the facts file"))
     return certified_page(
-        f"{found.kind.capitalize()} of {found.column}",
-        Shown.of(found.summary(), *found.summary_fields) if found.summary_fields else found.summary(),
+        f"{search.kind.capitalize()} of {search.column}",
+        Shown.of(search.summary(), *search.summary_fields) if search.summary_fields else search.summary(),
         Section("answer", "The answer", tuple(blocks)),
-        found.certificate,
-        found.ledger_head,
-        found.to_dict(),
+        search.certificate,
+        search.ledger_head,
+        search.to_dict(),
     )

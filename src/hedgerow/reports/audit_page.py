@@ -63,7 +63,7 @@ def campaign_page(campaign: Campaign) -> str:
     audited = [*campaign.audits, *campaign.released]
     bounds = [
         PrivacyBound(f"{name}, {verdict.relation}", verdict.epsilon_lower, verdict.epsilon_upper)
-        for name, verdict in ((one.specimen.name, one.verdict) for one in campaign.audits)
+        for name, verdict in ((audit.specimen.name, audit.verdict) for audit in campaign.audits)
     ]
     picture = Figure(
         as_svg(draw_privacy_bounds(bounds, title="Every mechanism: claimed and certified ε")),
@@ -76,20 +76,20 @@ def campaign_page(campaign: Campaign) -> str:
         f"{campaign.off_lattice} released numbers lie off their lattice.",
     ]
     if campaign.replay is not None:
-        found = campaign.replay
+        replay = campaign.replay
         notes.append(
-            f"{found.replays:,} replays of {found.pairs} pairs of neighbours: {len(found.divergences)} divergences; "
-            f"the largest movement is {found.largest_excess:.6g} of the declared sensitivity."
+            f"{replay.replays:,} replays of {replay.pairs} pairs of neighbours: {len(replay.divergences)} divergences; "
+            f"the largest movement is {replay.largest_excess:.6g} of the declared sensitivity."
         )
     notes += [f"Not done in time: {what}." for what in campaign.left_out]
-    rejected = sum(one.found.rejected for one in campaign.caught)
+    rejected = sum(fault.found.rejected for fault in campaign.caught)
     return _page(
         "Audit campaign",
-        f"{'Passed' if campaign.passes else 'FAILED'}: {sum(one.verdict.passes for one in audited)} of {len(audited)} "
-        f"audits pass, {rejected} of {len(campaign.caught)} mutants are rejected.",
+        f"{'Passed' if campaign.passes else 'FAILED'}: {sum(audit.verdict.passes for audit in audited)} of "
+        f"{len(audited)} audits pass, {rejected} of {len(campaign.caught)} mutants are rejected.",
         f"A correct library fails with probability at most {campaign.false_alarm:.2g}.",
         (
-            _mechanisms(picture, [_row(one.specimen.name, one.verdict) for one in audited]),
+            _mechanisms(picture, [_row(audit.specimen.name, audit.verdict) for audit in audited]),
             *_mutants(campaign.caught),
             Section("notes", "Laws, lattice, replay", (Items(tuple(notes)),)),
         ),
@@ -98,8 +98,8 @@ def campaign_page(campaign: Campaign) -> str:
 
 
 def _delta_lower(verdict: Verdict, epsilon: float) -> float:
-    found = max(attack.delta_lower(epsilon) for attack in verdict.attacks)
-    return max(found, exact_delta_lower(verdict.mechanism, verdict.relation, epsilon) or 0.0)
+    attacked = max(attack.delta_lower(epsilon) for attack in verdict.attacks)
+    return max(attacked, exact_delta_lower(verdict.mechanism, verdict.relation, epsilon) or 0.0)
 
 
 def _mutants(caught: Sequence[FaultResult]) -> tuple[Section, ...]:
@@ -107,12 +107,12 @@ def _mutants(caught: Sequence[FaultResult]) -> tuple[Section, ...]:
         return ()
     listed = tuple(
         (
-            one.mutant.name,
-            f"{one.mutant.broken} ({one.mutant.layer}). "
-            + ("Rejected: " if one.found.rejected else "ACCEPTED, so the audit is blind: ")
-            + one.found.evidence,
+            fault.mutant.name,
+            f"{fault.mutant.broken} ({fault.mutant.layer}). "
+            + ("Rejected: " if fault.found.rejected else "ACCEPTED, so the audit is blind: ")
+            + fault.found.evidence,
         )
-        for one in caught
+        for fault in caught
     )
     said = Paragraph("Releases broken on purpose. An audit that accepts one of them is blind.")
     return (Section("mutants", "Mutants", (said, *_mutant_picture(caught), Pairs(listed))),)
@@ -123,9 +123,9 @@ def _mutant_picture(caught: Sequence[FaultResult]) -> tuple[Figure, ...]:
     from hedgerow.plots.privacy import PrivacyBound, draw_privacy_bounds
 
     bounds = [
-        PrivacyBound(one.mutant.name, one.found.epsilon_lower, one.found.epsilon_upper)
-        for one in caught
-        if one.found.epsilon_lower is not None and one.found.epsilon_upper is not None
+        PrivacyBound(fault.mutant.name, fault.found.epsilon_lower, fault.found.epsilon_upper)
+        for fault in caught
+        if fault.found.epsilon_lower is not None and fault.found.epsilon_upper is not None
     ]
     if not bounds:
         return ()

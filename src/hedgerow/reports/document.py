@@ -182,9 +182,9 @@ def inline_svg(svg: str, *, alt: str, name: str) -> Markup:
     for element in root.iter():
         # Without namespaces: HTML has its own rules for an svg element, and needs none.
         element.tag = element.tag.rpartition("}")[2]
-        kept = {key.rpartition("}")[2]: value for key, value in element.attrib.items()}
+        attributes = {key.rpartition("}")[2]: value for key, value in element.attrib.items()}
         element.attrib.clear()
-        element.attrib.update({key: _rewritten(key, value, name) for key, value in kept.items()})
+        element.attrib.update({key: _rewritten(key, value, name) for key, value in attributes.items()})
     for key in ("width", "height", "version"):
         root.attrib.pop(key, None)
     root.attrib |= {"role": "img", "aria-label": alt}
@@ -208,7 +208,7 @@ def _rewritten(key: str, value: str, name: str) -> str:
     value = _REFERENCE.sub(rf"url(#{name}-\1)", value)
     if key == "style":
         value = _COLOUR.sub(
-            lambda found: f"{found[1]}: var(--{_COLOURS[found[2]]}, {found[2]})" if found[2] in _COLOURS else found[0],
+            lambda match: f"{match[1]}: var(--{_COLOURS[match[2]]}, {match[2]})" if match[2] in _COLOURS else match[0],
             value,
         )
         value = _FONT.sub("system-ui, sans-serif", value)

@@ -76,16 +76,22 @@ def protection_of(certificate: Certificate, curve: Profile) -> ProtectionText:
     >>> from hedgerow.mechanisms.certificate import certify
     >>> from hedgerow.mechanisms.mechanism import GaussianNoise
     >>> record = certify(GaussianNoise(1.0, 1.0), Relation.REPLACE_ONE, unit="row", delta=1e-6)
-    >>> told = protection_of(record, record.reprice())
-    >>> round(told.success_upper, 3), told.who
+    >>> text = protection_of(record, record.reprice())
+    >>> round(text.success_upper, 3), text.who
     (0.691, 'Every row of the table, taken as one person: what it says.')
     """
     replaced = certificate.relation is Relation.REPLACE_ONE
     single = certificate.unit == "row"
     unit = "Every row of the table, taken as one person" if single else f"Every unit ({certificate.unit})"
-    one = "one row" if single else "one unit"
-    differ = f"say different things in {one}" if replaced else f"differ by {one}, there in the one and not in the other"
-    asked = f"wonders which of two things {one} says" if replaced else f"wonders whether {one} is in the data"
+    unit_words = "one row" if single else "one unit"
+    differ = (
+        f"say different things in {unit_words}"
+        if replaced
+        else f"differ by {unit_words}, there in the one and not in the other"
+    )
+    asked = (
+        f"wonders which of two things {unit_words} says" if replaced else f"wonders whether {unit_words} is in the data"
+    )
     success = attack_success_upper(curve)
     return ProtectionText(
         who=f"{unit}: " + ("what it says." if replaced else "what it says, and whether it is there at all."),

@@ -90,8 +90,8 @@ class PublishedRecord:
     @property
     def release(self) -> Mapping[str, Any]:
         """The record's part about the whole."""
-        found: Mapping[str, Any] = self.record["release"]
-        return found
+        release: Mapping[str, Any] = self.record["release"]
+        return release
 
     @property
     def date(self) -> str | None:
@@ -118,16 +118,16 @@ class PublishedRecord:
 
     def numbers(self) -> Iterator[Mapping[str, Any]]:
         """Yield every released number with its cell: estimates, totals of a table, coefficients of a regression."""
-        for one in self.record.get("estimates", ()):
-            yield self._named(one)
+        for estimate in self.record.get("estimates", ()):
+            yield self._named(estimate)
         for margin in self.record.get("table", {}).get("margins", ()):
-            yield from (self._named(one) for one in margin["estimates"])
+            yield from (self._named(estimate) for estimate in margin["estimates"])
         for fit in self.record.get("coefficients", ()):
             yield {"statistic": "coefficient", "column": fit.get("term"), "cell": fit.get("cell", {}), **fit}
 
-    def _named(self, one: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _named(self, estimate: Mapping[str, Any]) -> Mapping[str, Any]:
         table = self.record.get("table", {})
-        return {"statistic": table.get("statistic"), "column": table.get("column"), **one}
+        return {"statistic": table.get("statistic"), "column": table.get("column"), **estimate}
 
 
 def in_one_line(text: object) -> str:
@@ -161,13 +161,13 @@ def yaml(value: Any, depth: int = 0) -> str:
     pad = "  " * depth
     if isinstance(value, Mapping):
         lines = []
-        for key, one in value.items():
-            nested = isinstance(one, (Mapping, list))
-            lines.append(f"{pad}{key}:" + (f"\n{yaml(one, depth + 1)}" if nested else f" {_scalar(one)}"))
+        for key, item in value.items():
+            nested = isinstance(item, (Mapping, list))
+            lines.append(f"{pad}{key}:" + (f"\n{yaml(item, depth + 1)}" if nested else f" {_scalar(item)}"))
         return "\n".join(lines)
     if isinstance(value, list):
         return "\n".join(
-            f"{pad}- {yaml(one, depth + 1).lstrip() if isinstance(one, Mapping) else _scalar(one)}" for one in value
+            f"{pad}- {yaml(item, depth + 1).lstrip() if isinstance(item, Mapping) else _scalar(item)}" for item in value
         )
     return f"{pad}{_scalar(value)}"
 
@@ -213,7 +213,7 @@ def cff(published: PublishedRecord) -> str:
         "url": about.get("url"),
         "license": about.get("licence"),
     }
-    return yaml({name: one for name, one in fields.items() if one is not None}) + "\n"
+    return yaml({name: text for name, text in fields.items() if text is not None}) + "\n"
 
 
 def bibtex(published: PublishedRecord) -> str:
@@ -228,7 +228,7 @@ def bibtex(published: PublishedRecord) -> str:
         "url": _address(about.get("url", "")),
         "note": _tex(price_said(published)),
     }
-    lines = [f"  {name} = {{{one}}}," for name, one in fields.items() if one]
+    lines = [f"  {name} = {{{text}}}," for name, text in fields.items() if text]
     return "\n".join([f"@misc{{{slug(title)},", *lines, "}"]) + "\n"
 
 
@@ -327,7 +327,9 @@ def _variant(published: PublishedRecord) -> dict[str, Any]:
 
 def _known(part: dict[str, Any]) -> dict[str, Any]:
     return {
-        name: in_one_line(one) if isinstance(one, str) else one for name, one in part.items() if one not in (None, "")
+        name: in_one_line(item) if isinstance(item, str) else item
+        for name, item in part.items()
+        if item not in (None, "")
     }
 
 
@@ -355,7 +357,7 @@ def sdmx_csv(published: PublishedRecord, *, structure_id: str = STRUCTURE_ID) ->
     protects every number.
     """
     numbers = list(published.numbers())
-    groups = list(dict.fromkeys(column for one in numbers for column in one.get("cell", {})))
+    groups = list(dict.fromkeys(column for number in numbers for column in number.get("cell", {})))
     codes = _codes(groups)
     head = ["STRUCTURE", "STRUCTURE_ID", "ACTION", "STATISTIC", "VARIABLE", *codes, "TIME_PERIOD", "OBS_VALUE"]
     head += [*_ATTRIBUTES, "CI_LOW", "CI_HIGH", "CI_LEVEL", "OBS_STATUS", "CONF_STATUS"]
@@ -363,8 +365,8 @@ def sdmx_csv(published: PublishedRecord, *, structure_id: str = STRUCTURE_ID) ->
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(head)
     time = published.about.get("period") or published.date or ""
-    for one in numbers:
-        writer.writerow(neutralise_formula(cell) for cell in _line(one, groups, str(time), structure_id))
+    for number in numbers:
+        writer.writerow(neutralise_formula(cell) for cell in _line(number, groups, str(time), structure_id))
     return text.getvalue()
 
 
@@ -377,19 +379,19 @@ def _codes(groups: list[str]) -> list[str]:
     return codes
 
 
-def _line(one: Mapping[str, Any], groups: list[str], time: str, structure_id: str) -> list[Any]:
-    interval, cell = one.get("confidence_interval") or {}, one.get("cell", {})
+def _line(number: Mapping[str, Any], groups: list[str], time: str, structure_id: str) -> list[Any]:
+    interval, cell = number.get("confidence_interval") or {}, number.get("cell", {})
     return [
         "dataflow",
         structure_id,
         "I",
-        one["statistic"],
-        NONE if one.get("column") is None else one["column"],
+        number["statistic"],
+        NONE if number.get("column") is None else number["column"],
         *(TOTAL if cell.get(group) is None else cell[group] for group in groups),
         time,
-        one["estimate"],
-        *("" if one.get(name) is None else one[name] for name in _ATTRIBUTES.values()),
+        number["estimate"],
+        *("" if number.get(name) is None else number[name] for name in _ATTRIBUTES.values()),
         *("" if interval.get(name) is None else interval[name] for name in ("low", "high", "level")),
-        "A" if one.get("reliable", True) else "U",
+        "A" if number.get("reliable", True) else "U",
         "F",
     ]

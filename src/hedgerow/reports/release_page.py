@@ -138,16 +138,16 @@ def release_document(
     level = parse_level(level)
     certificate = release.certificate
     curve = certificate.reprice() if certificate is not None else None
-    told = protection_of(certificate, curve) if certificate is not None and curve is not None else None
+    protection = protection_of(certificate, curve) if certificate is not None and curve is not None else None
     return Document(
         title=f"Private statistics of {source_name(release)}",
         lead=what_was_released(release),
-        opening=_opening(release, level, told),
+        opening=_opening(release, level, protection),
         sections=(
             _estimates(release, level),
             *_distributions(release, level),
             *_asked(release, level),
-            protected_section(certificate, curve, told),
+            protected_section(certificate, curve, protection),
             declared_facts(release, facts),
             *about_section(release),
             record_section(release.reasons, certificate, ledger_head),
@@ -156,20 +156,20 @@ def release_document(
     )
 
 
-def _opening(release: Release, level: float, told: ProtectionText | None) -> tuple[Block, ...]:
-    protected = (told.who, told.attack, price_line(told)) if told is not None else (_SIMULATED,)
+def _opening(release: Release, level: float, protection: ProtectionText | None) -> tuple[Block, ...]:
+    protected = (protection.who, protection.attack, price_line(protection)) if protection is not None else (_SIMULATED,)
     answers = ReaderQuestions(
         (
             ("How sure is it?", how_sure(release, level)),
             ("What was protected?", protected),
         )
     )
-    return (answers,) if told is not None else (Paragraph(_SIMULATED, "warning"), answers)
+    return (answers,) if protection is not None else (Paragraph(_SIMULATED, "warning"), answers)
 
 
-def price_line(told: ProtectionText) -> Shown:
+def price_line(protection: ProtectionText) -> Shown:
     """Return the price in a line, with its fields."""
-    return Shown.of(f"Price: {told.price}.", *PRICE)
+    return Shown.of(f"Price: {protection.price}.", *PRICE)
 
 
 def _estimates(release: Release, level: float) -> Section:
@@ -189,11 +189,11 @@ def _distributions(release: Release, level: float) -> tuple[Section, ...]:
     if not every:
         return ()
     rows = {
-        f"{one.column}{one.cell_in_words}": tuple(
-            (f"{probability:g}", *_row(one.quantile(probability), level, resampled=False)[1:])
+        f"{distribution.column}{distribution.cell_in_words}": tuple(
+            (f"{probability:g}", *_row(distribution.quantile(probability), level, resampled=False)[1:])
             for probability in _PROBABILITIES
         )
-        for one in every[:_LISTED]
+        for distribution in every[:_LISTED]
     }
     table = TableBlock(
         caption=f"Quantiles with {percent(level)} intervals, each by itself: at most this share of the records lies "
@@ -203,10 +203,10 @@ def _distributions(release: Release, level: float) -> tuple[Section, ...]:
         numeric=True,
         stacked=True,
     )
-    pictures = [figure for one in every[:_DRAWN] for figure in _pictures(release, one, level)]
+    pictures = [figure for distribution in every[:_DRAWN] for figure in _pictures(release, distribution, level)]
     left = f"{plural(len(every), 'distribution')} were released. The first {_LISTED} are listed, {_DRAWN} drawn."
     said = (Paragraph(left),) if len(every) > _DRAWN else ()
-    columns = joined(list(dict.fromkeys(one.column for one in every)))
+    columns = joined(list(dict.fromkeys(distribution.column for distribution in every)))
     return (Section("distributions", f"The distribution of {columns}", (table, *said, *pictures)),)
 
 
@@ -216,10 +216,10 @@ def _pictures(release: Release, whole: ColumnDistribution, level: float) -> Iter
 
     name = f"{whole.column}{whole.cell_in_words}"
     grid = whole.reading.leaves.grid
-    asked = {one.statistic for one in release if (one.method, one.column) == ("distribution", whole.column)}
-    own = [statistic_of(one, whole.column, grid) for one in asked]
-    bins = sorted({end for one in own if isinstance(one, Bin) for end in (one.low, one.high)})
-    unequal = any(isinstance(one, (Gini, Lorenz)) for one in own)
+    asked = {row.statistic for row in release if (row.method, row.column) == ("distribution", whole.column)}
+    own = [statistic_of(asked_for, whole.column, grid) for asked_for in asked]
+    bins = sorted({end for statistic in own if isinstance(statistic, Bin) for end in (statistic.low, statistic.high)})
+    unequal = any(isinstance(statistic, (Gini, Lorenz)) for statistic in own)
     said = {
         "cdf": f"The distribution function. Pale: a band that holds all of it at once, with {percent(level)} chance.",
         "histogram": f"The histogram. Each bar has its {percent(level)} interval.",
@@ -274,30 +274,32 @@ def certified_page(
     from hedgerow.reports.document import render
 
     curve = certificate.reprice()
-    told = protection_of(certificate, curve)
-    opening = ReaderQuestions((("What was protected?", (told.who, told.attack, price_line(told))),))
-    protected, checked = protected_section(certificate, curve, told), record_section({}, certificate, ledger_head)
+    protection = protection_of(certificate, curve)
+    opening = ReaderQuestions((("What was protected?", (protection.who, protection.attack, price_line(protection))),))
+    protected, checked = protected_section(certificate, curve, protection), record_section({}, certificate, ledger_head)
     return render(Document(title, lead, (opening,), (answer, protected, checked), record=record))
 
 
-def protected_section(certificate: Certificate | None, curve: Profile | None, told: ProtectionText | None) -> Section:
+def protected_section(
+    certificate: Certificate | None, curve: Profile | None, protection: ProtectionText | None
+) -> Section:
     """Return who is protected against what; without a certificate, that nobody is."""
     title = "Who is protected against what"
-    if certificate is None or curve is None or told is None:
+    if certificate is None or curve is None or protection is None:
         return Section("protection", title, (Paragraph(_SIMULATED),))
-    hits = tuple((percent(alarms), at_most_percent(upper)) for alarms, upper in told.hits_upper)
+    hits = tuple((percent(alarms), at_most_percent(upper)) for alarms, upper in protection.hits_upper)
     return Section(
         "protection",
         title,
         (
             Pairs(
                 (
-                    ("Who", told.who),
-                    ("Against whom", told.against),
-                    ("The promise", told.promise),
-                    ("In plain words", told.attack),
-                    ("Price", Shown.of(f"{told.price}. Smaller is stronger; both are upper bounds.", *PRICE)),
-                    *(("Also", line) for line in told.bounds),
+                    ("Who", protection.who),
+                    ("Against whom", protection.against),
+                    ("The promise", protection.promise),
+                    ("In plain words", protection.attack),
+                    ("Price", Shown.of(f"{protection.price}. Smaller is stronger; both are upper bounds.", *PRICE)),
+                    *(("Also", line) for line in protection.bounds),
                 )
             ),
             TableBlock(
@@ -308,8 +310,8 @@ def protected_section(certificate: Certificate | None, curve: Profile | None, to
                 numeric=True,
             ),
             *_curve_figure(certificate, curve),
-            Items(told.assumptions, title="What this rests on"),
-            Items(told.not_covered, title="What it does not cover"),
+            Items(protection.assumptions, title="What this rests on"),
+            Items(protection.not_covered, title="What it does not cover"),
             Paragraph(EXACT_NOISE, "quiet"),
         ),
     )
@@ -339,7 +341,7 @@ def _curve_figure(certificate: Certificate, curve: Profile) -> tuple[Figure, ...
 
 def record_section(reasons: Mapping[str, str], certificate: Certificate | None, ledger_head: str | None) -> Section:
     """Return how a result was made, by which methods and why, and how to check its record."""
-    versions = ", ".join(f"{name} {found}" for name, found in certificate.versions.items()) if certificate else "–"
+    versions = ", ".join(f"{name} {version}" for name, version in certificate.versions.items()) if certificate else "–"
     methods = tuple((f"Method: {method}", f"{reason[0].upper()}{reason[1:]}.") for method, reason in reasons.items())
     check = (
         "This file holds the whole record as JSON, in the element of id “record”. hedgerow verify report.html prices "
@@ -376,8 +378,8 @@ def what_was_released(release: Release) -> str:
     size = "" if release.n is None else f" ({plural(release.n, 'record')})"
     things = joined([f"the {name}" for name in dict.fromkeys(named(estimate) for estimate in release)])
     groupings = list(dict.fromkeys(tuple(estimate.cell) for estimate in release))
-    told = [f"by {joined(grouping)}" if grouping else "overall" for grouping in groupings]
-    by = "" if told == ["overall"] else f", {joined(told)}"
+    phrases = [f"by {joined(grouping)}" if grouping else "overall" for grouping in groupings]
+    by = "" if phrases == ["overall"] else f", {joined(phrases)}"
     verb = "was" if len(release) == 1 else "were"
     return f"{plural(len(release), 'number')} {verb} computed from {source_name(release)}{size}: {things}{by}."
 
@@ -563,7 +565,7 @@ _ABOUT = {
 def about_section(release: Release) -> tuple[Section, ...]:
     """Return who publishes this for which use, as the facts say; nothing where they do not."""
     said = tuple(
-        (name, joined([str(one) for one in value]) if isinstance(value, (list, tuple)) else str(value))
+        (name, joined([str(item) for item in value]) if isinstance(value, (list, tuple)) else str(value))
         for key, name in _ABOUT.items()
         if (value := release.about.get(key))
     )

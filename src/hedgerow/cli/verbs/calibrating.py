@@ -85,8 +85,8 @@ def multicalibrate(
             ledger=call.ledger,
             request_id=call.request_id,
         )
-    kept = call.ledger if call.ledger is not None or declared is None else declared.ledger_path
-    check_destination(out, data, call.facts, kept, force=call.force, earlier=is_model)
+    ledger_path = call.ledger if call.ledger is not None or declared is None else declared.ledger_path
+    check_destination(out, data, call.facts, ledger_path, force=call.force, earlier=is_model)
 
     def release() -> FitResult:
         return fit_from_source(

@@ -85,17 +85,19 @@ def _find(
             # Tried before anything is spent.
             _added(facts, column, example | {"source": "found"})
 
-        def write_files(found: Found) -> tuple[str, ...]:
+        def write_files(result: Found) -> tuple[str, ...]:
             from hedgerow.reports.answer_pages import found_html
 
             written: list[str] = []
             if folder is not None:
-                texts = (found.to_json(), found.certificate.to_json(), found_html(found))
+                texts = (result.to_json(), result.certificate.to_json(), found_html(result))
                 written += [str(folder.path / name) for name in folder.put(dict(zip(_FILES, texts, strict=True)))]
-            if facts is not None and found.facts():
+            if facts is not None and result.facts():
                 # Written anew beside it, then moved to its name: a failure leaves it as it is.
                 made = facts.with_name(f".{facts.name}.new")
-                made.write_text(_added(facts, found.column, found.facts() | {"source": found.source}), encoding="utf-8")
+                made.write_text(
+                    _added(facts, result.column, result.facts() | {"source": result.source}), encoding="utf-8"
+                )
                 move_into_place(made, facts)
                 written.append(str(facts))
             return tuple(written)
@@ -104,15 +106,15 @@ def _find(
             lambda: getattr(survey, search)(column, request_id=call.request_id, **call.chosen, **given),
             _page,
             None if folder is None and facts is None else write_files,
-            record=lambda found: found.to_dict(),
+            record=lambda result: result.to_dict(),
             heading="Written",
         )
 
 
-def _page(found: Found) -> str:
-    facts = found.to_toml()
+def _page(result: Found) -> str:
+    facts = result.to_toml()
     return "\n".join(
-        [found.summary(), found.price(), *found.remarks(), *([f"\nFor the facts file:\n{facts}"] if facts else [])]
+        [result.summary(), result.price(), *result.remarks(), *([f"\nFor the facts file:\n{facts}"] if facts else [])]
     )
 
 

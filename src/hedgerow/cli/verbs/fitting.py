@@ -143,9 +143,9 @@ def _fit(
             from hedgerow.regression.features import written
             from hedgerow.reports.answer_pages import regression_html
 
-            kept: Any = folder
+            output: Any = folder
             record, page = written(fit.to_dict(call.level)), regression_html(fit, level=call.level)
-            names: Sequence[str] = kept.put(dict(zip(FILES, (record, fit.certificate.to_json(), page), strict=True)))
+            names: Sequence[str] = output.put(dict(zip(FILES, (record, fit.certificate.to_json(), page), strict=True)))
             return names
 
         call.spend(
@@ -159,13 +159,13 @@ def _bounds(texts: Sequence[str]) -> dict[str, Any] | None:
     """Return {column: (low, high[, step])} of each ``COL:LO:HI[:STEP]`` (HG116)."""
     from hedgerow.statistics.entry import parse_on_grid, unwritten
 
-    found: dict[str, Any] = {}
+    bounds: dict[str, Any] = {}
     for text in texts:
         column, ends, step = parse_on_grid("--bounds", text)
-        if ends is None or column in found:
+        if ends is None or column in bounds:
             raise unwritten("--bounds", "COL:LO:HI or COL:LO:HI:STEP, once a column", text, "--bounds age:0:100")
-        found[column] = ends if step is None else (*ends, step)
-    return found or None
+        bounds[column] = ends if step is None else (*ends, step)
+    return bounds or None
 
 
 def _planned(survey: Survey, formula: str, chosen: dict[str, Any], target: str | None) -> PlannedRegression:
@@ -185,7 +185,7 @@ def _planned(survey: Survey, formula: str, chosen: dict[str, Any], target: str |
 
     def excess(epsilon: float) -> float:
         errors = {
-            one.term: one.standard_error for one in survey.plan_ols(formula, epsilon=epsilon, **chosen).expected()
+            row.term: row.standard_error for row in survey.plan_ols(formula, epsilon=epsilon, **chosen).expected()
         }
         if term not in errors:
             raise ParameterError(
@@ -213,11 +213,11 @@ def _show_plan(
 
     reliable, errors = expected[0].reliable, ("standard_error", "sampling_error", "privacy_error")
     if call.as_json:
-        listed = [{"term": one.term} | {name: getattr(one, name) for name in errors} for one in expected]
+        listed = [{"term": row.term} | {name: getattr(row, name) for name in errors} for row in expected]
         write_json({"plan": about | {"reliable": reliable, "mechanism": as_record(mechanism)}, "expected": listed})
         return
     rows: list[tuple[str, ...]] = [("", "s.e.", "sampling", "privacy")]
-    rows += [(one.term, *(f"{getattr(one, name):.3g}" for name in errors)) for one in expected]
+    rows += [(row.term, *(f"{getattr(row, name):.3g}" for name in errors)) for row in expected]
     price = f"ε ≤ {about['epsilon_upper']:.6g} at δ = {about['delta']:.3g}{further}"
     opening = f"Price: {price}. Nothing was read or spent."
     waste = "WASTE: the noise would swamp the moments of the regressors, and nothing could be relied on."

@@ -40,41 +40,44 @@ def verify(
     from hedgerow.facts.printed import for_terminal
     from hedgerow.reports.verify.verification import verify_file
 
-    stated, found = verify_file(record)
+    stated, verification = verify_file(record)
     if as_json:
-        write_json(found.to_dict())
+        write_json(verification.to_dict())
     else:
         # Whoever altered a record may have put codes into it that steer a terminal.
-        page = _page(found, stated).replace("\N{NO-BREAK SPACE}", " ")
+        page = _page(verification, stated).replace("\N{NO-BREAK SPACE}", " ")
         write_stdout(for_terminal(page))
-    found.require()
+    verification.require()
 
 
-def _page(found: Verification, stated: object) -> str:
+def _page(verification: Verification, stated: object) -> str:
     from hedgerow.reports.verify.verification import NOT_CHECKED
 
-    told, certificate = found.protection, found.certificate
-    holding = sum(point.holds for point in found.profile)
+    protection, certificate = verification.protection, verification.certificate
+    holding = sum(point.holds for point in verification.profile)
     versions = ", ".join(f"{name} {version}" for name, version in certificate.versions.items())
     return "\n".join(
         [
-            f"{_verdict(found)}: {told.price}",
+            f"{_verdict(verification)}: {protection.price}",
             "",
-            *_titled("What this record says is NOT PROTECTED", found.not_protected),
-            f"{'stated':<8}  {_point(found.stated)}",
-            *(f"{'curve':<8}  {_point(point)}" for point in found.profile),
-            *(f"{'also':<8}  {line}" for line in told.bounds),
-            f"{1 * found.stated.holds + holding} of {1 + len(found.profile)} stated prices hold for the recorded "
-            f"mechanism: {certificate.mechanism.type}.",
+            *_titled("What this record says is NOT PROTECTED", verification.not_protected),
+            f"{'stated':<8}  {_point(verification.stated)}",
+            *(f"{'curve':<8}  {_point(point)}" for point in verification.profile),
+            *(f"{'also':<8}  {line}" for line in protection.bounds),
+            f"{1 * verification.stated.holds + holding} of {1 + len(verification.profile)} stated prices hold for the "
+            f"recorded mechanism: {certificate.mechanism.type}.",
             "",
-            *_titled("The record contradicts itself", found.contradictions),
+            *_titled("The record contradicts itself", verification.contradictions),
             *_titled("The numbers of the record", _numbers(stated)),
-            *_titled("Who is protected" + (", by the calibration alone" if found.not_protected else ""), [told.who]),
-            *_titled("Against whom", [told.against, told.attack]),
-            *_titled("What this rests on", told.assumptions),
-            *_titled("What it does not cover", told.not_covered),
+            *_titled(
+                "Who is protected" + (", by the calibration alone" if verification.not_protected else ""),
+                [protection.who],
+            ),
+            *_titled("Against whom", [protection.against, protection.attack]),
+            *_titled("What this rests on", protection.assumptions),
+            *_titled("What it does not cover", protection.not_covered),
             *_titled("What a record cannot show about itself", NOT_CHECKED),
-            *_titled("Fields of this record that nothing else in it determines", [", ".join(found.unchecked)]),
+            *_titled("Fields of this record that nothing else in it determines", [", ".join(verification.unchecked)]),
             f"Made by: {versions}.",
             "The price follows from the record alone.",
         ]
@@ -85,7 +88,7 @@ def _numbers(record: object) -> list[str]:
     """Return a line for each of the first estimates of a record: whoever reads a page compares these with it."""
     entries = record.get("estimates", []) if isinstance(record, dict) else []
     try:
-        lines = [_estimate(one) for one in entries[:_MOST_NUMBERS]]
+        lines = [_estimate(entry) for entry in entries[:_MOST_NUMBERS]]
     except (LookupError, TypeError, ValueError, AttributeError):
         return []  # what such a record lacks stands among its contradictions
     return lines + ([f"… and {len(entries) - _MOST_NUMBERS:,} more"] if len(entries) > _MOST_NUMBERS else [])
@@ -102,10 +105,10 @@ def _estimate(entry: Mapping[str, Any]) -> str:
     return f"{name}{f' ({cell})' if cell else ''}: {number(entry['estimate'])} ({said}{span})"
 
 
-def _verdict(found: Verification) -> str:
-    if not found.holds:
+def _verdict(verification: Verification) -> str:
+    if not verification.holds:
         return "DOES NOT HOLD"
-    return "HOLDS FOR THE CALIBRATION ALONE, THE BASE MODEL IS NOT PROTECTED" if found.not_protected else "HOLDS"
+    return "HOLDS FOR THE CALIBRATION ALONE, THE BASE MODEL IS NOT PROTECTED" if verification.not_protected else "HOLDS"
 
 
 def _point(point: CheckedPoint) -> str:
@@ -221,8 +224,8 @@ def ask(
     answer = answer_of(expression, releases, independent=independent)
     tested = None if test is None else answer.test(test)
     if as_json:
-        found = {} if tested is None else {"test": tested.to_dict()}
-        write_json({"expression": expression, **answer.to_dict(level), **found})
+        test_record = {} if tested is None else {"test": tested.to_dict()}
+        write_json({"expression": expression, **answer.to_dict(level), **test_record})
         return
     write_stdout(answer_text(expression, answer, level=level))
     if tested is not None:
@@ -241,15 +244,15 @@ def _of_coefficients(
     logit = record["regression"].get("family") == "logit"
     fits: tuple[AnyFit, ...] = (logit_from_record(record),) if logit else regressions_from_record(record)
     asked = expression if test is None else f"{expression} = {test!r}"
-    found = [(dict(fit.cell), fit.t_test(asked, level)) for fit in fits]
+    tests_by_cell = [(dict(fit.cell), fit.t_test(asked, level)) for fit in fits]
     if as_json:
         write_json(
             {
                 "expression": expression,
-                "tests": [{"cell": cell, **one.to_dict()} for cell, tests in found for one in tests],
+                "tests": [{"cell": cell, **result.to_dict()} for cell, tests in tests_by_cell for result in tests],
             }
         )
         return
-    for cell, tests in found:
+    for cell, tests in tests_by_cell:
         said = ", ".join(f"{column}={value}" for column, value in cell.items())
         write_stdout("\n".join([*([said] if said else []), tests.summary()]))

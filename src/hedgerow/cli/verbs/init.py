@@ -210,16 +210,16 @@ def init(
 def _columns(names: Mapping[str, str], bounds: list[str], categories: list[str]) -> dict[str, dict[str, Any]]:
     from hedgerow.engines.schema import check_present
 
-    found: dict[str, dict[str, Any]] = {}
+    facts: dict[str, dict[str, Any]] = {}
     for text in bounds:
         column, ends, step = parse_on_grid("--bounds", text)
         if ends is not None:
-            found[column] = {"bounds": list(ends), **({} if step is None else {"step": step})}
+            facts[column] = {"bounds": list(ends), **({} if step is None else {"step": step})}
     for column, values in (parse_by(categories) or {}).items():
         if values is not None:
-            found.setdefault(column, {})["categories"] = values
-    check_present(list(found), names)
-    return found
+            facts.setdefault(column, {})["categories"] = values
+    check_present(list(facts), names)
+    return facts
 
 
 def _asked(columns: Iterable[str]) -> FactsAnswers:
@@ -242,15 +242,15 @@ def _asked(columns: Iterable[str]) -> FactsAnswers:
     budget = _answer(
         "Which ε may be spent in all, ever? For example 2.", lambda text: Budget(float(text), 1e-6).epsilon
     )
-    found: dict[str, dict[str, Any]] = {}
+    facts_of_columns: dict[str, dict[str, Any]] = {}
     for column in columns:
         facts = _answer(
             f"Column {column}: lowest and highest value (0:100, or 0:100:1 with a step), or groups (a,b,c).",
             partial(_facts_of, column),
         )
         if facts:
-            found[column] = facts
-    return FactsAnswers(relation, target, unit, budget, found)
+            facts_of_columns[column] = facts
+    return FactsAnswers(relation, target, unit, budget, facts_of_columns)
 
 
 def _facts_of(column: str, text: str) -> dict[str, Any]:

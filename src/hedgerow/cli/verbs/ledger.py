@@ -54,8 +54,8 @@ def create(
     usual = 0.0 if guarantee == "bootstrap-dp" else DEFAULT_DELTA
     budget, whom = Budget(epsilon, usual if delta is None else delta), parse_relation(relation)
     family: Any = "gaussian" if gaussian_only else "any"
-    kept: Any = guarantee
-    made = Ledger.create(path, dataset=name, budget=budget, relation=whom, unit=unit, family=family, guarantee=kept)
+    kind: Any = guarantee
+    made = Ledger.create(path, dataset=name, budget=budget, relation=whom, unit=unit, family=family, guarantee=kind)
     with made:
         _print(made, as_json)
 
@@ -65,8 +65,8 @@ def show(path: Place, as_json: shared_options.AsJson = False) -> None:
     """Show the budget, what was spent, each entry, and the head."""
     from hedgerow.ledger.store import Ledger
 
-    with Ledger.open(path) as kept:
-        _print(kept, as_json)
+    with Ledger.open(path) as opened:
+        _print(opened, as_json)
 
 
 @ledger.command()
@@ -78,12 +78,12 @@ def verify(
     """Recompute every hash and every total; with --head, see that the chain still passes through it. Exit 5 if not."""
     from hedgerow.ledger.store import Ledger
 
-    with Ledger.open(path) as kept:
-        found = kept.verify(head)
+    with Ledger.open(path) as opened:
+        verified_head = opened.verify(head)
     if as_json:
-        write_json({"holds": True, "head": str(found), "passed_through": head})
+        write_json({"holds": True, "head": str(verified_head), "passed_through": head})
         return
-    write_stdout(f"The chain and its totals hold. Head {found}")
+    write_stdout(f"The chain and its totals hold. Head {verified_head}")
     if head is None:
         write_stdout(
             "Without --head an old copy put back in its place would not be noticed: give the head of a later report."
@@ -108,16 +108,16 @@ def reserve(
     record = read_record(certificate)
     verify_record(record).require()
     certified = Certificate.from_json(json.dumps(record))
-    with Ledger.open(path) as kept:
+    with Ledger.open(path) as opened:
         named = uuid4().hex if request_id is None else request_id
         with held_back():
-            kept.reserve(certified, request_id=named, fingerprint=fingerprint_of(certified.to_dict()))
+            opened.reserve(certified, request_id=named, fingerprint=fingerprint_of(certified.to_dict()))
             price_is_spent()
-        _print(kept, as_json)
+        _print(opened, as_json)
 
 
-def _print(kept: Ledger, as_json: bool) -> None:
-    record = _record(kept)
+def _print(opened: Ledger, as_json: bool) -> None:
+    record = _record(opened)
     if as_json:
         write_json(record)
         return
@@ -135,24 +135,24 @@ def _print(kept: Ledger, as_json: bool) -> None:
     write_stdout(f"  head {record['head']}")
 
 
-def _public_columns(kept: Ledger) -> list[str]:
-    columns = (name for entry in kept.entries() for name in getattr(entry.mechanism, "public_columns", ()))
+def _public_columns(opened: Ledger) -> list[str]:
+    columns = (name for entry in opened.entries() for name in getattr(entry.mechanism, "public_columns", ()))
     return list(dict.fromkeys(columns))
 
 
-def _record(kept: Ledger) -> dict[str, Any]:
+def _record(opened: Ledger) -> dict[str, Any]:
     return {
-        "dataset": kept.dataset,
-        "relation": str(kept.relation),
-        "unit": kept.unit,
-        "epsilon": kept.budget.epsilon,
-        "delta": kept.budget.delta,
-        "family": kept.family,
-        "guarantee": kept.guarantee,
-        "public_columns": _public_columns(kept),
-        "spent": kept.spent(),
-        "remaining": kept.remaining(),
-        "head": str(kept.head),
+        "dataset": opened.dataset,
+        "relation": str(opened.relation),
+        "unit": opened.unit,
+        "epsilon": opened.budget.epsilon,
+        "delta": opened.budget.delta,
+        "family": opened.family,
+        "guarantee": opened.guarantee,
+        "public_columns": _public_columns(opened),
+        "spent": opened.spent(),
+        "remaining": opened.remaining(),
+        "head": str(opened.head),
         "entries": [
             {
                 "request_id": entry.request_id,
@@ -163,6 +163,6 @@ def _record(kept: Ledger) -> dict[str, Any]:
                 "state": entry.state,
                 "total": entry.total_micro / 1e6,
             }
-            for entry in kept.entries()
+            for entry in opened.entries()
         ],
     }

@@ -56,7 +56,10 @@ def python_snippet(opened: Mapping[str, Any], calls: Sequence[StatisticCall], op
     listed = f"[{', '.join(statistics)}]"
     made = _called("survey.release", [_Written(listed)], options)
     if len(f"release = {made}") > _LINE:
-        lines = [f"    [{_broken(statistics, 8)}],", *(f"    {name}={_value(one)}," for name, one in options.items())]
+        lines = [
+            f"    [{_broken(statistics, 8)}],",
+            *(f"    {name}={_value(option)}," for name, option in options.items()),
+        ]
         made = "\n".join(["survey.release(", *lines, ")"])
     return "\n".join(
         [
@@ -108,7 +111,7 @@ def _value(value: Any) -> str:
     if isinstance(value, Bands):
         return _called("hg.bands", value.cuts, _told({"labels": value.labels}))
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_value(key)}: {_value(one)}" for key, one in value.items()) + "}"
+        return "{" + ", ".join(f"{_value(key)}: {_value(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, tuple):
@@ -121,7 +124,7 @@ def _broken(statistics: Sequence[str], indent: int) -> str:
     if len(", ".join(statistics)) + indent <= _LINE:
         return ", ".join(statistics)
     pad = "\n" + " " * indent
-    return pad + pad.join(f"{one}," for one in statistics) + "\n" + " " * (indent - 4)
+    return pad + pad.join(f"{statistic}," for statistic in statistics) + "\n" + " " * (indent - 4)
 
 
 if TYPE_CHECKING:
@@ -203,12 +206,12 @@ def plan(
                 step.search.check(survey.source)
         planner = _planner(survey, declared, protection, n) if wanted else planned
         targets = _targets(target_se or [], target_rse or [], len(wanted), asked.options.get("epsilon"))
-        for one in wanted:
-            given = dict(one.options)
+        for request in wanted:
+            given = dict(request.options)
             if targets:
-                given["epsilon"] = _needed(planner, one, given, targets, guesses, n)
-            release = planner(one.statistics, **given)
-            made.append((replace(one, options=given), release, release.forecast(guesses, n=n, level=call.level)))
+                given["epsilon"] = _needed(planner, request, given, targets, guesses, n)
+            release = planner(request.statistics, **given)
+            made.append((replace(request, options=given), release, release.forecast(guesses, n=n, level=call.level)))
     if as_python or as_shell:
         _show(call, made, asked, aimed=bool(targets), python=as_python, shell=as_shell)
         return
@@ -236,10 +239,10 @@ def _show(
     if is_url(opened["source"]) and holds_password(opened["source"]):
         opened["source"] = public_name(opened["source"])
         parts = ["# User, password and parameters of the URL are left out: PGUSER and PGPASSWORD can give them."]
-    for one, _, _ in made:
-        parts += [python_snippet(opened, one.calls, one.options)] if python else []
-        epsilon = one.options["epsilon"] if aimed else None
-        parts += [shell_snippet(opened, asked.words, one.name, epsilon)] if shell else []
+    for request, _, _ in made:
+        parts += [python_snippet(opened, request.calls, request.options)] if python else []
+        epsilon = request.options["epsilon"] if aimed else None
+        parts += [shell_snippet(opened, asked.words, request.name, epsilon)] if shell else []
     write_stdout("\n\n".join(parts))
 
 
@@ -285,9 +288,9 @@ def _steps(
         place = Place.of(written_column(column), None, facts)
         searches.append(CategoriesSearch.of(place, relation, epsilon=epsilon, delta=usual))
     if searches and facts is not None:
-        facts.allow([f"find_{one.found.kind}" for one in searches])
+        facts.allow([f"find_{search.found.kind}" for search in searches])
     public = PublicFacts(relation, checked_unit(protection.unit) if searches else "row", protection.target, None)
-    return [_Step(one, certificate_of_search(one, public)) for one in searches]
+    return [_Step(search, certificate_of_search(search, public)) for search in searches]
 
 
 def _opened(call: Call, protection: Protection, n: int | None) -> Survey | None:
@@ -341,7 +344,7 @@ def _targets(absolute: list[str], relative: list[str], requests: int, epsilon: f
 
 def _needed(
     planner: Planner,
-    one: Requested,
+    request: Requested,
     asked: dict[str, Any],
     targets: list[ErrorTarget],
     guesses: dict[str, dict[str, Any]],
@@ -351,7 +354,7 @@ def _needed(
 
     rest = {name: value for name, value in asked.items() if name != "epsilon"}
     return epsilon_needed(
-        lambda epsilon: planner(one.statistics, epsilon=epsilon, **rest).forecast(guesses, n=n), targets
+        lambda epsilon: planner(request.statistics, epsilon=epsilon, **rest).forecast(guesses, n=n), targets
     )
 
 
@@ -387,19 +390,19 @@ def _balance(call: Call, made: list[tuple[Requested, Plan, Forecast]], steps: li
     from hedgerow.release.execute import certificate_of
     from hedgerow.release.spend import price_together
 
-    declared, kept = call.declared, call.ledger
-    kept = kept if kept is not None or declared is None else declared.ledger_path
+    declared, path = call.declared, call.ledger
+    path = path if path is not None or declared is None else declared.ledger_path
     total = None if declared is None else declared.budget
-    plans, found = [one for _, one, _ in made], [one.certificate for one in steps]
-    if kept is not None and (Path(kept).exists() or total is None):
-        paid = [*found, *(certificate_of(one) for one in plans if one.calibrated is not None)]
-        with Ledger.open(kept) as ledger:
+    plans, searched = [plan for _, plan, _ in made], [step.certificate for step in steps]
+    if path is not None and (Path(path).exists() or total is None):
+        paid = [*searched, *(certificate_of(plan) for plan in plans if plan.calibrated is not None)]
+        with Ledger.open(path) as ledger:
             spent, budget = ledger.spent(), ledger.budget
             after = ledger.would_spend(composed_certificate(paid)) if paid else spent
-        return _Balance(budget, price_together(plans, budget.delta, found), spent, after)
+        return _Balance(budget, price_together(plans, budget.delta, searched), spent, after)
     if total is None:
         return None
-    price = price_together(plans, total.delta, found)
+    price = price_together(plans, total.delta, searched)
     return _Balance(total, price, None, price)
 
 
@@ -415,17 +418,17 @@ def _tell(
     if as_json:
         finds = {"finds": [step.record() for step in steps]} if steps else {}
         budget = None if balance is None else balance.record()
-        plans = [_record(*one, aimed) for one in made]
+        plans = [_record(*planned, aimed) for planned in made]
         for record, texts in zip(plans, queries or (), strict=False):
             record["query"] = list(texts)
         write_json({**finds, "plans": plans, "budget": budget})
         return
     for step in steps:
         write_stdout(step.sentence())
-    for place, (one, found, expected) in enumerate(made):
-        head = ([""] if place or steps else []) + ([f"{one.name}:"] if one.name else [])
-        head += [f"The target needs ε = {found.request.budget.epsilon:.6g}."] if aimed else []
-        write_stdout("\n".join([*head, forecast_table(found, expected)]))
+    for place, (request, plan, expected) in enumerate(made):
+        head = ([""] if place or steps else []) + ([f"{request.name}:"] if request.name else [])
+        head += [f"The target needs ε = {plan.request.budget.epsilon:.6g}."] if aimed else []
+        write_stdout("\n".join([*head, forecast_table(plan, expected)]))
         if queries is not None:
             write_stdout(_query(queries[place]))
     if balance is not None:
@@ -448,71 +451,77 @@ def _together(made: list[tuple[Requested, Plan, Forecast]], steps: list[_Step]) 
     """Return the price of searches and releases together, where no budget says at which δ."""
     from hedgerow.release.spend import price_together
 
-    plans, found = [one for _, one, _ in made], [one.certificate for one in steps]
-    delta = max([*(one.delta for one in plans), *(one.delta for one in found)])
-    price, alone = price_together(plans, delta, found), price_together(plans, delta)
+    plans, searched = [plan for _, plan, _ in made], [step.certificate for step in steps]
+    delta = max([*(plan.delta for plan in plans), *(certificate.delta for certificate in searched)])
+    price, alone = price_together(plans, delta, searched), price_together(plans, delta)
     without = f"; without the search{'es' * (len(steps) > 1)}, ε ≤ {alone:.6g}" if plans else ""
     return f"Together: ε ≤ {price:.6g} at δ = {delta:.3g}{without}."
 
 
-def forecast_table(found: Plan, forecast: Forecast) -> str:
+def forecast_table(plan: Plan, forecast: Forecast) -> str:
     """Return the price of a plan, the errors to be expected, why each method was chosen, and what would be wasted.
 
     Examples
     --------
     >>> import pyarrow, hedgerow as hg
     >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
-    >>> found = survey.plan([hg.mean("age", bounds=(0, 100), step=1)], epsilon=1.0)
-    >>> print(forecast_table(found, found.forecast({"age": {"mean": 40, "sd": 10}})).splitlines()[0])
+    >>> plan = survey.plan([hg.mean("age", bounds=(0, 100), step=1)], epsilon=1.0)
+    >>> print(forecast_table(plan, plan.forecast({"age": {"mean": 40, "sd": 10}})).splitlines()[0])
     Price: ε ≤ 0.999701 at δ = 1e-06, replace-one, unit row. Nothing was read or spent.
     """
     from hedgerow.facts.printed import for_terminal
     from hedgerow.release.publication.text import aligned
 
     level = forecast[0].level
-    rows = [[*_HEAD, f"{100 * level:.6g} % interval"], *(_row(one) for one in forecast)]
-    said = [_price(found), "", *aligned(rows, 2), ""]
-    return "\n".join(for_terminal(line) for line in [*said, *_remarks(found, forecast)])
+    rows = [[*_HEAD, f"{100 * level:.6g} % interval"], *(_row(line) for line in forecast)]
+    said = [_price(plan), "", *aligned(rows, 2), ""]
+    return "\n".join(for_terminal(line) for line in [*said, *_remarks(plan, forecast)])
 
 
-def _price(found: Plan) -> str:
+def _price(plan: Plan) -> str:
     from hedgerow.mechanisms.certificate import round_up
 
-    facts = found.facts
-    mu = "" if found.mu is None else f"μ ≤ {found.mu:.6g}, that is "
-    price = f"{mu}ε ≤ {round_up(found.epsilon):.6g} at δ = {found.delta:.3g}, {facts.relation}, unit {facts.unit}"
+    facts = plan.facts
+    mu = "" if plan.mu is None else f"μ ≤ {plan.mu:.6g}, that is "
+    price = f"{mu}ε ≤ {round_up(plan.epsilon):.6g} at δ = {plan.delta:.3g}, {facts.relation}, unit {facts.unit}"
     return f"Price: {price}. Nothing was read or spent."
 
 
-def _row(one: Expected) -> list[str]:
-    errors = [_number(error) for error in (one.standard_error, one.sampling_error, one.privacy_error)]
-    half = "everything possible" if one.half_width is None and one.records is not None else _number(one.half_width)
-    width = half if one.half_width is None else f"± {half}"
-    return [one.statistic + (f" {one.column}" if one.column else ""), one.method, _number(one.noise_sd), *errors, width]
+def _row(line: Expected) -> list[str]:
+    errors = [_number(error) for error in (line.standard_error, line.sampling_error, line.privacy_error)]
+    half = "everything possible" if line.half_width is None and line.records is not None else _number(line.half_width)
+    width = half if line.half_width is None else f"± {half}"
+    return [
+        line.statistic + (f" {line.column}" if line.column else ""),
+        line.method,
+        _number(line.noise_sd),
+        *errors,
+        width,
+    ]
 
 
-def _remarks(found: Plan, forecast: Forecast) -> list[str]:
+def _remarks(plan: Plan, forecast: Forecast) -> list[str]:
     remarks = []
-    if found.cells > 1:
+    if plan.cells > 1:
         size = forecast[0].records
         each = "" if size is None else f", each taken to hold {size:,.6g} records"
-        remarks.append(f"{found.cells:,} cells{each}.")
-    for one in forecast:
-        remarks.append(f"{one.label}: {one.guess}.")
+        remarks.append(f"{plan.cells:,} cells{each}.")
+    for line in forecast:
+        remarks.append(f"{line.label}: {line.guess}.")
     methods: dict[tuple[str, str], list[str]] = {}
-    for one in forecast:
-        methods.setdefault((one.method, one.reason), []).append(one.label)
+    for line in forecast:
+        methods.setdefault((line.method, line.reason), []).append(line.label)
     for (method, reason), labels in methods.items():
         # Where one method has several reasons, a reader must see which statistics share a release.
         several = sum(other == method for other, _ in methods) > 1
         remarks.append(f"{method} ({', '.join(labels)}): {reason}." if several else f"{method}: {reason}.")
-    if any(one.bootstrap_error for one in forecast):
-        resamples = sorted({one.n_resamples for one in forecast if one.n_resamples})
+    if any(line.bootstrap_error for line in forecast):
+        resamples = sorted({line.n_resamples for line in forecast if line.n_resamples})
         remarks.append(f"Replicates of a bootstrap: {', '.join(map(str, resamples))}; s.e. counts their error too.")
-    for one in forecast:
-        if one.wasteful:
-            remarks.append(f"WASTE: {one.label} {_WASTED}. Ask for fewer cells, narrower bounds or a larger ε.")
-    remarks += [f"The certificate will say: {text}." for text in found.assumptions()]
+    for line in forecast:
+        if line.wasteful:
+            remarks.append(f"WASTE: {line.label} {_WASTED}. Ask for fewer cells, narrower bounds or a larger ε.")
+    remarks += [f"The certificate will say: {text}." for text in plan.assumptions()]
     return [textwrap.fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False) for text in remarks]
 
 
@@ -522,16 +531,16 @@ def _number(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def _record(one: Requested, found: Plan, expected: Forecast, aimed: bool) -> dict[str, Any]:
+def _record(request: Requested, plan: Plan, expected: Forecast, aimed: bool) -> dict[str, Any]:
     from hedgerow.mechanisms.certificate import round_up
     from hedgerow.mechanisms.mechanism import as_record
 
-    about = {"name": one.name or None, **found.facts.record(), "missing": found.request.missing, "cells": found.cells}
-    about |= {} if found.request.where is None else {"where": found.request.where}
-    about |= {} if found.request.weights is None else {"weights": found.request.weights.public_record()}
-    price = {"epsilon": found.request.budget.epsilon, "epsilon_upper": round_up(found.epsilon), "delta": found.delta}
-    price |= {} if found.mu is None else {"mu": found.mu}
-    rest = {"mechanism": as_record(found.mechanism), "assumptions": list(found.assumptions())}
+    about = {"name": request.name or None, **plan.facts.record(), "missing": plan.request.missing, "cells": plan.cells}
+    about |= {} if plan.request.where is None else {"where": plan.request.where}
+    about |= {} if plan.request.weights is None else {"weights": plan.request.weights.public_record()}
+    price = {"epsilon": plan.request.budget.epsilon, "epsilon_upper": round_up(plan.epsilon), "delta": plan.delta}
+    price |= {} if plan.mu is None else {"mu": plan.mu}
+    rest = {"mechanism": as_record(plan.mechanism), "assumptions": list(plan.assumptions())}
     return about | price | {"from_target": aimed} | rest | expected.to_dict()
 
 

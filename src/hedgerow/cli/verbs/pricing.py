@@ -52,26 +52,26 @@ def price(
             finding="It was not given.",
             remedy="For example --mechanism gaussian.",
         )
-    found = price_of(mechanism, **size)
-    rows = _table(found, size["rho"], size["mu"], size["rate"]) if table else None
+    price = price_of(mechanism, **size)
+    rows = _table(price, size["rho"], size["mu"], size["rate"]) if table else None
     if as_json:
-        write_json(found.to_dict() | ({"table": [row.to_dict() for row in rows]} if rows is not None else {}))
+        write_json(price.to_dict() | ({"table": [row.to_dict() for row in rows]} if rows is not None else {}))
         return
-    write_stdout(f"{found.mechanism.type}, {found.relation}")
-    write_stdout(f"  ε ≤ {round_up(found.epsilon_upper):.10g} at δ = {found.delta:.3g}")
-    for line in bounds_in_words(found.further_bounds()):
+    write_stdout(f"{price.mechanism.type}, {price.relation}")
+    write_stdout(f"  ε ≤ {round_up(price.epsilon_upper):.10g} at δ = {price.delta:.3g}")
+    for line in bounds_in_words(price.further_bounds()):
         write_stdout(f"  {line}")
-    write_stdout(f"  noise sd {found.noise_sd:.6g}, in units of {priced()[mechanism].price_unit}")
+    write_stdout(f"  noise sd {price.noise_sd:.6g}, in units of {priced()[mechanism].price_unit}")
     if rows is not None:
         write_stdout("")
         write_stdout(_shown(rows))
 
 
-def _table(found: Price, rho: float | None, mu: float | None, rate: float | None) -> list[PriceOfErrors]:
+def _table(price: Price, rho: float | None, mu: float | None, rate: float | None) -> list[PriceOfErrors]:
     """Return the rows of ``--table``; it needs the total noise as ρ or μ, which one plain release has too."""
     from hedgerow.release.price import price_of_errors
 
-    if found.mechanism.type != "resampled-gaussian" or (rho is None and mu is None):
+    if price.mechanism.type != "resampled-gaussian" or (rho is None and mu is None):
         raise ParameterError(
             "HG124",
             rule="`--table` compares a bootstrap with one plain release of the same ρ or μ.",
@@ -79,7 +79,7 @@ def _table(found: Price, rho: float | None, mu: float | None, rate: float | None
             remedy="For example --mechanism bootstrap --rho 0.5 --table.",
         )
     total = mu if mu is not None else math.sqrt(2.0 * (rho or 0.0))
-    return price_of_errors(relation=found.relation, mu=total, delta=found.delta, rate=rate)
+    return price_of_errors(relation=price.relation, mu=total, delta=price.delta, rate=rate)
 
 
 def _shown(rows: Sequence[PriceOfErrors]) -> str:
@@ -136,17 +136,17 @@ def _one(name: str, size: dict[str, Any], runs: int | None, *, as_json: bool, re
             drawn += outputs
             work.show(f"{drawn:,} outputs", drawn / (2.0 * wanted))
 
-        found = audit_mechanism(priced.mechanism, priced.relation, delta=priced.delta, runs=wanted, advance=advance)
+        verdict = audit_mechanism(priced.mechanism, priced.relation, delta=priced.delta, runs=wanted, advance=advance)
     if report is not None:
         from hedgerow.audit.campaign import run_mutants
         from hedgerow.reports.audit_page import verdict_page
 
-        _write(report, verdict_page(found, run_mutants(seed=20261120)))
+        _write(report, verdict_page(verdict, run_mutants(seed=20261120)))
     if as_json:
-        write_json(found.to_dict())
+        write_json(verdict.to_dict())
     else:
-        _say_verdict(found)
-    _settle(found.passes)
+        _say_verdict(verdict)
+    _settle(verdict.passes)
 
 
 def _everything(size: dict[str, Any], runs: int | None, *, as_json: bool, report: str | None) -> None:
@@ -161,49 +161,49 @@ def _everything(size: dict[str, Any], runs: int | None, *, as_json: bool, report
             remedy="For example --mechanism gaussian. Without any option everything is audited.",
         )
     with working("audit") as work:
-        found = run_campaign(runs=_CAMPAIGN_RUNS if runs is None else runs, progress=work.show)
+        campaign = run_campaign(runs=_CAMPAIGN_RUNS if runs is None else runs, progress=work.show)
     if report is not None:
         from hedgerow.reports.audit_page import campaign_page
 
-        _write(report, campaign_page(found))
+        _write(report, campaign_page(campaign))
     if as_json:
-        write_json(found.to_dict())
+        write_json(campaign.to_dict())
     else:
-        _say_campaign(found)
-    _settle(found.passes)
+        _say_campaign(campaign)
+    _settle(campaign.passes)
 
 
-def _say_verdict(found: Verdict) -> None:
-    write_stdout(f"{found.mechanism.type}, {found.relation}, δ = {found.delta:.3g}")
-    write_stdout(f"  ε ≤ {found.epsilon_upper:.6g} claimed")
-    said = "by enumeration" if found.exact == found.epsilon_lower else f"by {found.runs:,} runs on each neighbour"
-    write_stdout(f"  ε ≥ {found.epsilon_lower:.6g} certified {said}, confidence {100 * found.confidence:.6g} %")
-    if found.proven > 0.0:
-        write_stdout(f"  ε ≥ {found.proven:.6g} proven from the exact laws of the worst neighbours")
-    write_stdout("  passes: the bounds do not cross" if found.passes else "  FAILS: the bounds cross")
+def _say_verdict(verdict: Verdict) -> None:
+    write_stdout(f"{verdict.mechanism.type}, {verdict.relation}, δ = {verdict.delta:.3g}")
+    write_stdout(f"  ε ≤ {verdict.epsilon_upper:.6g} claimed")
+    said = "by enumeration" if verdict.exact == verdict.epsilon_lower else f"by {verdict.runs:,} runs on each neighbour"
+    write_stdout(f"  ε ≥ {verdict.epsilon_lower:.6g} certified {said}, confidence {100 * verdict.confidence:.6g} %")
+    if verdict.proven > 0.0:
+        write_stdout(f"  ε ≥ {verdict.proven:.6g} proven from the exact laws of the worst neighbours")
+    write_stdout("  passes: the bounds do not cross" if verdict.passes else "  FAILS: the bounds cross")
 
 
-def _say_campaign(found: Campaign) -> None:
+def _say_campaign(campaign: Campaign) -> None:
     write_stdout("mechanism                          relation     noise        ε at least   ε at most")
-    for one in (*found.audits, *found.released):
-        verdict = one.verdict
+    for audit in (*campaign.audits, *campaign.released):
+        verdict = audit.verdict
         crossed = "" if verdict.passes else "  CROSSED"
         write_stdout(
-            f"{one.specimen.name:<34} {verdict.relation!s:<12} {verdict.source:<9} {verdict.epsilon_lower:>13.4f} "
+            f"{audit.specimen.name:<34} {verdict.relation!s:<12} {verdict.source:<9} {verdict.epsilon_lower:>13.4f} "
             f"{verdict.epsilon_upper:>11.4f}{crossed}"
         )
-    write_stdout(f"laws: {sum(test.accepted for test in found.laws)} of {len(found.laws)} tests accept")
-    write_stdout(f"lattice: {found.off_lattice} released numbers off it")
-    if found.replay is not None:
-        replayed = found.replay
+    write_stdout(f"laws: {sum(test.accepted for test in campaign.laws)} of {len(campaign.laws)} tests accept")
+    write_stdout(f"lattice: {campaign.off_lattice} released numbers off it")
+    if campaign.replay is not None:
+        replayed = campaign.replay
         write_stdout(f"replay: {replayed.replays:,} on neighbours, {len(replayed.divergences)} divergences")
         write_stdout(f"sensitivity: at most {replayed.largest_excess:.6g} of what is declared")
-    for caught in found.caught:
+    for caught in campaign.caught:
         verb = "rejected" if caught.found.rejected else "ACCEPTED"
         write_stdout(f"mutant {caught.mutant.name}: {verb} by {caught.mutant.layer}")
-    for what in found.left_out:
+    for what in campaign.left_out:
         write_stdout(f"not done in time: {what}")
-    write_stdout(f"A correct library fails this with probability at most {found.false_alarm:.2g}.")
+    write_stdout(f"A correct library fails this with probability at most {campaign.false_alarm:.2g}.")
 
 
 def _settle(passes: bool) -> None:

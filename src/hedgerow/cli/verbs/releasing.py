@@ -62,8 +62,8 @@ def release(
 
     with call.opened(FILES) as (survey, folder):
         if call.request is not None:
-            (one,) = shared_options.requests_of(asked, call.declared, call.request)
-            asked = shared_options.AskedOptions(list(one.statistics), dict(one.options))
+            (request,) = shared_options.requests_of(asked, call.declared, call.request)
+            asked = shared_options.AskedOptions(list(request.statistics), dict(request.options))
         further = {"ask": ask or (), "totals": parse_totals(totals), "request_id": call.request_id}
         extremes = [*map(of_rows.minimum, minimum or ()), *map(of_rows.maximum, maximum or ())]
         statistics: Any = [*asked.statistics, *extremes] if extremes else asked.statistics
@@ -76,10 +76,10 @@ def release(
         def write(result: Any) -> Sequence[str]:
             from hedgerow.reports import add_report
 
-            kept: Any = folder
-            files: Sequence[str] = kept.write(result, level=call.level)
+            output: Any = folder
+            files: Sequence[str] = output.write(result, level=call.level)
             about = {"level": call.level, "facts": call.declared, "ledger_head": result.ledger_head}
-            return files if weak else (*files, *add_report(result, kept, **about))
+            return files if weak else (*files, *add_report(result, output, **about))
 
         def after(result: Any, written: bool) -> None:
             if custodian:
@@ -168,7 +168,7 @@ def table(
                 # Under --json standard output holds JSON and nothing else.
                 write_note(missed) if call.as_json else write_stdout(missed)
             if custodian:
-                tell_the_custodian(drawn[0], [one.cell_in_words() or "all" for one in drawn[0]], call.level)
+                tell_the_custodian(drawn[0], [estimate.cell_in_words() or "all" for estimate in drawn[0]], call.level)
 
         call.spend(
             release,

@@ -47,22 +47,22 @@ def plan(
     """Say which ε and mechanism give the narrowest interval for a model fitted to all answers; reads nothing."""
     from hedgerow.testset.adaptive.looks_plan import plan_looks
 
-    found = plan_looks(n, looks, epsilon=epsilon, delta=delta, width=width)
+    plan = plan_looks(n, looks, epsilon=epsilon, delta=delta, width=width)
     if as_json:
-        write_json(found.to_dict())
+        write_json(plan.to_dict())
         return
     write_stdout(f"{n:,} records, {looks:,} looks, accuracy near one half; the narrowest last interval first")
     write_stdout("mechanism       epsilon   first look   last look, fitted to all answers")
-    for one in found.choices:
-        write_stdout(f"{one.mechanism:<12}  {one.epsilon:>9.4g}   ± {one.first:<8.4f}   ± {one.last:.4f}")
-    if found.wanted is None:
+    for choice in plan.choices:
+        write_stdout(f"{choice.mechanism:<12}  {choice.epsilon:>9.4g}   ± {choice.first:<8.4f}   ± {choice.last:.4f}")
+    if plan.wanted is None:
         return
-    if found.most is None:
-        write_stdout(f"No number of looks has ± {found.wanted:g}: take more records.")
+    if plan.most is None:
+        write_stdout(f"No number of looks has ± {plan.wanted:g}: take more records.")
     else:
-        most = found.most
+        most = plan.most
         write_stdout(
-            f"± {found.wanted:g} is had for {most.looks:,} looks: {most.mechanism} at epsilon {most.epsilon:.4g}"
+            f"± {plan.wanted:g} is had for {most.looks:,} looks: {most.mechanism} at epsilon {most.epsilon:.4g}"
         )
 
 
@@ -98,22 +98,23 @@ def attack(
         )
     look = choose(mechanism, conditions, Options())
     rng, noise = np.random.default_rng(), SecureNoise()
-    found = []
+    attacks = []
     with working("attacks") as work:
         for place, name in enumerate(ATTACKS):
             work.show(name, place / len(ATTACKS))
-            found.append(attacked(name, look, runs=runs, noise=noise, rng=rng))
-    most = max(one.most_overstated for one in found)
+            attacks.append(attacked(name, look, runs=runs, noise=noise, rng=rng))
+    most = max(attack.most_overstated for attack in attacks)
     if as_json:
         public = {"n": n, "looks": looks, "epsilon": epsilon, "delta": delta, "mechanism": look.name}
-        write_json({**public, "attacks": [one.to_dict() for one in found], "empirical": most})
+        write_json({**public, "attacks": [attack.to_dict() for attack in attacks], "empirical": most})
         return
     write_stdout(f"{look.name}: {n:,} made-up records, {looks:,} looks, ε ≤ {epsilon:g}; {runs} runs of each attack")
     write_stdout("attack           overstated   at most   proven interval   held the truth   for a fixed model")
-    for one in found:
+    for attack in attacks:
         write_stdout(
-            f"{one.attack:<15}  {one.overstated:>10.4f}   {one.most_overstated:>7.4f}   ± {one.half_width:<13.4f}   "
-            f"{one.held:>6} of {one.runs:<5}   {one.fixed_held:>8} of {one.runs}"
+            f"{attack.attack:<15}  {attack.overstated:>10.4f}   {attack.most_overstated:>7.4f}   "
+            f"± {attack.half_width:<13.4f}   {attack.held:>6} of {attack.runs:<5}   "
+            f"{attack.fixed_held:>8} of {attack.runs}"
         )
     write_stdout(
         f"empirical: these attacks overstated by {most:.4f} at most; others may do more, up to the proven interval"
@@ -165,12 +166,12 @@ def serve(
             for number in ("SIGTERM", "SIGINT", "SIGHUP"):
                 if hasattr(signal, number) and signal.getsignal(getattr(signal, number)) is not signal.SIG_IGN:
                     signal.signal(getattr(signal, number), lambda *_: server.stop())
-            told = service.facts()
+            facts = service.facts()
             if as_json:
-                write_json({"address": str(server.address), "test_set": told})
+                write_json({"address": str(server.address), "test_set": facts})
             else:
-                left = f"{told['remaining']} of {told['n_looks']} looks left"
-                write_stdout(f"serving {told['metric']} at {server.address}, {left}")
+                left = f"{facts['remaining']} of {facts['n_looks']} looks left"
+                write_stdout(f"serving {facts['metric']} at {server.address}, {left}")
             server.serve_forever(poll_interval=0.1)
         write_note("stopped; every answer that was sent is on record")
     finally:
@@ -299,7 +300,7 @@ def score(
     from hedgerow.testset.server.client import TestSetClient
 
     opened = _opened(ledger, server, labels)
-    names = None if metric is None else [one.strip() for one in metric.split(",")]
+    names = None if metric is None else [text.strip() for text in metric.split(",")]
     _check_gate(opened, names, least, most)
     asked: SubmissionOptions = {
         "metric": names,
@@ -356,11 +357,11 @@ def show(ledger: Place, as_json: options.AsJson = False) -> None:
 
     opened = TestSet.open(ledger)
     if as_json:
-        write_json(opened.to_dict() | {"scores": [one.to_dict()["score"] for one in opened.history]})
+        write_json(opened.to_dict() | {"scores": [score.to_dict()["score"] for score in opened.history]})
     else:
         _say_settings(opened)
-        for one in opened.history:
-            write_stdout(f"  {one}{_distinct(one)}")
+        for score in opened.history:
+            write_stdout(f"  {score}{_distinct(score)}")
         lost = opened.settings.conditions.n_looks - opened.remaining - len(opened.history)
         if lost:
             write_stdout(
@@ -424,8 +425,8 @@ def _check_gate(
 
     if least is None and most is None:
         return
-    told = opened.to_dict()
-    name, greater_is_better, ends = told["metric"], told["greater_is_better"], tuple(told["bounds"])
+    facts = opened.to_dict()
+    name, greater_is_better, ends = facts["metric"], facts["greater_is_better"], tuple(facts["bounds"])
     if names is not None:
         first = parse_measures(names)[0]
         name, greater_is_better, ends = first.name, first.greater_is_better, (0.0, 1.0)
@@ -453,16 +454,16 @@ def _check_bars(opened: TestSet | TestSetClient, name: str, ends: tuple[float, f
         )
 
 
-def _met(found: Score, least: float | None, most: float | None) -> bool | None:
-    interval = found.confidence_interval()
+def _met(score: Score, least: float | None, most: float | None) -> bool | None:
+    interval = score.confidence_interval()
     if least is None and most is None:
         return None
     return (least is None or interval.low >= least) and (most is None or interval.high <= most)
 
 
-def _verdict(found: Score, least: float | None, most: float | None) -> str | None:
+def _verdict(score: Score, least: float | None, most: float | None) -> str | None:
     """Return "met", "missed" where the whole interval lies on the other side, "undecided" where it holds the bar."""
-    met, interval = _met(found, least, most), found.confidence_interval()
+    met, interval = _met(score, least, most), score.confidence_interval()
     if met is None or met:
         return None if met is None else "met"
     beyond = (least is not None and interval.high < least) or (most is not None and interval.low > most)
@@ -470,7 +471,7 @@ def _verdict(found: Score, least: float | None, most: float | None) -> str | Non
 
 
 def _missed(verdict: str) -> VerificationError:
-    found = {
+    record = {
         "missed": "The whole interval lies on the other side.",
         "undecided": "The bar lies inside the interval: this test set cannot say on which side the model is.",
     }
@@ -481,13 +482,13 @@ def _missed(verdict: str) -> VerificationError:
     return VerificationError(
         "HG432",
         rule="A gate is met where the whole 95 % interval lies on the wanted side.",
-        finding=f"{found[verdict]} The score is recorded.",
+        finding=f"{record[verdict]} The score is recorded.",
         remedy=remedy[verdict],
     )
 
 
 def _add_summary(
-    place: str, found: Score, name: str, bars: tuple[float | None, float | None], verdict: str | None
+    place: str, score: Score, name: str, bars: tuple[float | None, float | None], verdict: str | None
 ) -> list[str]:
     from pathlib import Path
 
@@ -498,67 +499,69 @@ def _add_summary(
         raise OSError("not to be changed")
     given = [f"at {word} {bar:g}" for word, bar in zip(("least", "most"), bars, strict=True) if bar is not None]
     with Path(place).open("a", encoding="utf-8") as page:
-        page.write(summary(found, name, threshold=" and ".join(given) or "none", verdict=verdict))
+        page.write(summary(score, name, threshold=" and ".join(given) or "none", verdict=verdict))
     return [place]
 
 
-def _say_score(found: Score, least: float | None, most: float | None, verdict: str | None, *, as_json: bool) -> None:
+def _say_score(score: Score, least: float | None, most: float | None, verdict: str | None, *, as_json: bool) -> None:
     if as_json:
         met = None if verdict is None else verdict == "met"
         gate = {"min": least, "max": most, "met": met, "verdict": verdict}
         write_json(
-            found.to_dict()
+            score.to_dict()
             | gate
-            | {"replayed": found.replayed, "ledger": {"head": found.ledger_head, "unrecorded": found.unrecorded}}
+            | {"replayed": score.replayed, "ledger": {"head": score.ledger_head, "unrecorded": score.unrecorded}}
         )
         return
-    interval = found.confidence_interval().outward()
+    interval = score.confidence_interval().outward()
     write_stdout(
-        f"{found.metric} {found.value:.4g}, 95 % interval {interval.low:.6g} to {interval.high:.6g}{_distinct(found)}"
+        f"{score.metric} {score.value:.4g}, 95 % interval {interval.low:.6g} to {interval.high:.6g}{_distinct(score)}"
     )
-    if found.fixed_model is not None:
-        fixed = found.fixed_model.outward()
+    if score.fixed_model is not None:
+        fixed = score.fixed_model.outward()
         write_stdout(
             f"  it holds for a model fitted to earlier answers; made before any: {fixed.low:.6g} to {fixed.high:.6g}"
         )
-    for part in found.parts[1:]:
+    for part in score.parts[1:]:
         write_stdout(f"  {part}")
-    again = "answered from its record, no look taken; " if found.replayed else ""
-    write_stdout(f"  {again}look {found.look} of {found.n_looks}, {found.remaining} left")
+    again = "answered from its record, no look taken; " if score.replayed else ""
+    write_stdout(f"  {again}look {score.look} of {score.n_looks}, {score.remaining} left")
     if verdict is not None:
         where = {"met": "lies on the wanted side", "missed": "lies on the other side", "undecided": "holds the bar"}
         write_stdout(f"  the gate is {verdict if verdict == 'met' else 'NOT met'}: the whole interval {where[verdict]}")
-    if found.ledger_head is not None:
-        write_stdout(f"  head {found.ledger_head}")
+    if score.ledger_head is not None:
+        write_stdout(f"  head {score.ledger_head}")
 
 
-def _distinct(found: Score) -> str:
-    if found.best is None:
+def _distinct(score: Score) -> str:
+    if score.best is None:
         return ""
-    known = {True: "told from", False: "not told from", None: "not compared with"}[found.distinguishable]
-    return f"; {known} the best before, {found.best:.4g} at look {found.best_look}"
+    known = {True: "told from", False: "not told from", None: "not compared with"}[score.distinguishable]
+    return f"; {known} the best before, {score.best:.4g} at look {score.best_look}"
 
 
 def _say_settings(opened: TestSet) -> None:
     from hedgerow.testset.scores import describe_difference
 
-    told = opened.to_dict()
-    size = "" if told["n"] is None else f"{told['n']:,} records, "
-    write_stdout(f"{told['metric']} by {told['mechanism']}: {size}{told['relation']}, unit row")
-    write_stdout(f"  all looks ε ≤ {told['epsilon']:.6g} at δ = {told['delta']:.3g}; spent {told['spent']:.6g}")
-    if told["labels_file"] is not None:
-        joined = "by position" if told["key"] is None else f"by the key {told['key']}"
+    facts = opened.to_dict()
+    size = "" if facts["n"] is None else f"{facts['n']:,} records, "
+    write_stdout(f"{facts['metric']} by {facts['mechanism']}: {size}{facts['relation']}, unit row")
+    write_stdout(f"  all looks ε ≤ {facts['epsilon']:.6g} at δ = {facts['delta']:.3g}; spent {facts['spent']:.6g}")
+    if facts["labels_file"] is not None:
+        joined = "by position" if facts["key"] is None else f"by the key {facts['key']}"
         write_stdout(
-            f"  labels in {told['labels_file']}, told from the ledger's folder; predictions are joined {joined}"
+            f"  labels in {facts['labels_file']}, told from the ledger's folder; predictions are joined {joined}"
         )
-    write_stdout(f"  {told['remaining']} of {told['n_looks']} looks left")
-    if told["minimum_detectable_difference"] is not None:
-        write_stdout(f"  noise of a look: sd {told['expected_error']:.3g}")
-        least = describe_difference(told["minimum_detectable_difference"], opened.settings.conditions)
+    write_stdout(f"  {facts['remaining']} of {facts['n_looks']} looks left")
+    if facts["minimum_detectable_difference"] is not None:
+        write_stdout(f"  noise of a look: sd {facts['expected_error']:.3g}")
+        least = describe_difference(facts["minimum_detectable_difference"], opened.settings.conditions)
         write_stdout(f"  {least} (power .8, all pairs at once)")
-    if told["last_half_width"] is not None:
-        write_stdout(f"  a model fitted to all other answers: ± {told['last_half_width']:.3g} at the last look, proven")
-    write_stdout(f"  head {told['head']}")
+    if facts["last_half_width"] is not None:
+        write_stdout(
+            f"  a model fitted to all other answers: ± {facts['last_half_width']:.3g} at the last look, proven"
+        )
+    write_stdout(f"  head {facts['head']}")
 
 
 def _say_comparison(opened: TestSet) -> None:

@@ -65,11 +65,11 @@ def terms_of(query: SumsQuery, rows: dict[str, Numbers]) -> dict[str, Numbers]:
     counts = reduce(
         np.logical_and, [present[place] for place in query.needed], np.ones(len(next(iter(rows.values()))), bool)
     )
-    found: dict[str, Numbers] = {"one": counts}
+    terms: dict[str, Numbers] = {"one": counts}
     for place, index in indices.items():
         there = counts if place in query.needed else counts & present[place]
-        found[f"there_{place}"], found[f"t_{place}"] = there, index * there
-    return found
+        terms[f"there_{place}"], terms[f"t_{place}"] = there, index * there
+    return terms
 
 
 def on_grid(values: Numbers, grid: Grid, absent: int) -> Numbers:
@@ -110,11 +110,11 @@ def _halves(parts: list[Integers]) -> list[tuple[Integers, int]]:
     """Return what adds up to a product of one or two numbers below 2⁶², each below 2³¹, and its power of 2."""
     if len(parts) == 1:
         return [(parts[0] & _MASK, 0), (parts[0] >> _HALF, _HALF)]
-    (first, second), found = (_halves([part]) for part in parts), []
-    for one, low in first:
+    (first, second), halves = (_halves([part]) for part in parts), []
+    for factor, low in first:
         for other, high in second:
-            found += [(half, power + low + high) for half, power in _halves([one * other])]
-    return found
+            halves += [(half, power + low + high) for half, power in _halves([factor * other])]
+    return halves
 
 
 def _total(parts: list[Numbers]) -> int:
@@ -158,26 +158,27 @@ def added_up(rows: nw.LazyFrame[Any], query: SumsQuery, terms: Terms = dict) -> 
     elif engine.is_spark_like():
         asked = _summed_in_spark(rows.to_native(), products, bits)
     else:
-        asked = Asked(((rows, lambda here: summed(here, products, bits, query, terms)),), lambda found: found)
-    return asked.then(lambda found: GridSums.from_rows(found, monomials, cells=query.cells))
+        asked = Asked(((rows, lambda here: summed(here, products, bits, query, terms)),), lambda rows: rows)
+    return asked.then(lambda rows: GridSums.from_rows(rows, monomials, cells=query.cells))
 
 
 def _summed_in_duckdb(rows: Any, products: list[list[list[str]]], query: SumsQuery) -> Asked[list[tuple[Any, ...]]]:
     by = bool(query.by)
     needed = [{name for part in product for name in part if name.startswith(_THERE)} for product in products]
     numbers = [
-        [kept for part in product if (kept := [n for n in part if not n.startswith(_THERE)])] for product in products
+        [factors for part in product if (factors := [n for n in part if not n.startswith(_THERE)])]
+        for product in products
     ]
     patterns = query.cells << len(set().union(*needed))
     if patterns <= _PATTERNS and 2 * len(set(map(str, numbers))) <= len(products):
         return _summed_by_presence(rows, numbers, needed, by=by)
     sums = ", ".join(f"sum({_wide(product, 'HUGEINT')})" for product in products)
     if by:
-        return Asked(((rows.aggregate(f"level, count(*), {sums}", "level"), _fetched),), lambda found: found)
+        return Asked(((rows.aggregate(f"level, count(*), {sums}", "level"), _fetched),), lambda rows: rows)
     # The sums of no row are null.
     return Asked(
         ((rows.aggregate(f"count(*), {sums}"), _fetched),),
-        lambda found: [(0, *(total or 0 for total in row)) for row in found],
+        lambda rows: [(0, *(total or 0 for total in row)) for row in rows],
     )
 
 
@@ -195,12 +196,12 @@ def _summed_by_presence(
     places = [asked.index(text) for text in texts]
     pattern = " + ".join(f"{name} * {1 << place}" for place, name in enumerate(present))
 
-    def totals(found: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    def totals(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         summed = {} if by else {0: [0] * (1 + len(numbers))}
-        for level, mask, *sums in found:
+        for level, mask, *sums in rows:
             total = summed.setdefault(level, [0] * (1 + len(numbers)))
             there = [sums[place] if mask & needs == needs else 0 for needs, place in zip(masks, places, strict=True)]
-            summed[level] = [one + other for one, other in zip(total, [sums[0], *there], strict=True)]
+            summed[level] = [term + other for term, other in zip(total, [sums[0], *there], strict=True)]
         return [(level, *total) for level, total in summed.items()]
 
     level, keys = ("level", f"level, {pattern}") if by else ("0", pattern)
@@ -219,17 +220,17 @@ def _products(monomial: Monomial, query: SumsQuery) -> list[list[str]]:
     """
     factors = [(1, "one")] if not monomial else []
     for i, power in monomial:
-        one = max(1, query.largest(((i, 1),)))
-        factors += [(one, f"t_{i}")] * power if power else [(1, f"there_{i}")]
-    found: list[list[str]] = [[]]
+        most = max(1, query.largest(((i, 1),)))
+        factors += [(most, f"t_{i}")] * power if power else [(1, f"there_{i}")]
+    lists: list[list[str]] = [[]]
     size = 1
-    for one, name in sorted(factors, key=lambda factor: -factor[0]):
-        size *= one
+    for most, name in sorted(factors, key=lambda factor: -factor[0]):
+        size *= most
         if size >= _LIMIT:
-            found.append([])
-            size = one
-        found[-1].append(name)
-    return found
+            lists.append([])
+            size = most
+        lists[-1].append(name)
+    return lists
 
 
 def _wide(product: list[list[str]], kind: str) -> str:
@@ -254,7 +255,7 @@ def _summed_in_spark(rows: Any, products: list[list[list[str]]], bits: list[int]
             terms.append(f"CAST({whole} AS decimal(38, 0))")
             continue
         shifted = [whole, *(f"shiftright({whole}, {_PIECE * place})" for place in range(1, count))]
-        terms += [f"({one}) & {2**_PIECE - 1}L" for one in shifted[:-1]] + shifted[-1:]
+        terms += [f"({piece}) & {2**_PIECE - 1}L" for piece in shifted[:-1]] + shifted[-1:]
     named = [f"piece_{place}" for place in range(len(terms))]
     made = [f"{term} AS {name}" for term, name in zip(terms, named, strict=True)]
     grouped = rows.selectExpr("level", "1L AS records", *made).groupBy("level").sum("records", *named)

@@ -260,15 +260,15 @@ def _digest(text: str) -> str:
 def summed(rows: Any, products: Sequence[ProductSQL]) -> tuple[Any, Callable[[Sequence[Any]], list[tuple[Any, ...]]]]:
     """Return the table of what is added up by ``level``, and what makes of its rows (level, records, sums), exact."""
     engine = engine_of(rows)
-    found = [_terms(rows, product, engine) for product in products]
-    terms = [term for each in found for term, _ in each]
+    terms_of = [_terms(rows, product, engine) for product in products]
+    terms = [term for each in terms_of for term, _ in each]
     named = {f"sum_{place}": term.sum() for place, term in enumerate(terms)}
 
     def totals(answer: Sequence[Any]) -> list[tuple[Any, ...]]:
         made = []
         for level, records, *sums in answer:
             rest = iter(sums)
-            each = [sum(int(next(rest)) << shift for _, shift in one) for one in found]
+            each = [sum(int(next(rest)) << shift for _, shift in terms) for terms in terms_of]
             made.append((int(level), int(records), *each))
         return made
 
@@ -293,7 +293,7 @@ def _pieces(number: Any, bits: int, size: int) -> list[tuple[Any, int]]:
     starts = range(0, max(bits, 1), size)
     shifted = [number >> start if start else number for start in starts]
     return [
-        *((one & (2**size - 1), start) for one, start in zip(shifted[:-1], starts, strict=False)),
+        *((piece & (2**size - 1), start) for piece, start in zip(shifted[:-1], starts, strict=False)),
         (shifted[-1], starts[-1]),
     ]
 
@@ -327,13 +327,13 @@ def table_of_values(rows: Any, values: Sequence[Comparable], key: str, level: st
     if engine not in _TABLES_OF_VALUES:
         return None
     text = isinstance(values[0], str)
-    listed = [one if isinstance(one, str) else one + 0.0 for one in values]
+    listed = [value if isinstance(value, str) else value + 0.0 for value in values]
     names = f"AS {quoted_name(key)}", f"AS {quoted_name(level)}"
     if engine == "sqlite":
         # ASCII alone: a text of JSON then holds no sign that is read in another way.
         query = f"SELECT value {names[0]}, key {names[1]} FROM json_each({quoted_text(json.dumps(listed))})"
     else:
-        texts = [one if isinstance(one, str) else repr(one) for one in listed]
+        texts = [value if isinstance(value, str) else repr(value) for value in listed]
         mark = mark_apart(texts)
         value = "v" if text else "CAST(v AS DOUBLE PRECISION)"
         split = f"string_to_array({quoted_text(mark.join(texts))}, {quoted_text(mark)})"
@@ -409,13 +409,13 @@ def asked_values(counted: nw.LazyFrame[Any], kind: str) -> Asked[ValueCounts]:
     Memory grows with the number of different values. No number of them is too many: a refusal would tell of the last
     record.
     """
-    return Asked(((counted, lambda frame: _read_values(frame, kind)),), lambda found: found)
+    return Asked(((counted, lambda frame: _read_values(frame, kind)),), lambda answer: answer)
 
 
 def asked_counts(counted: nw.LazyFrame[Any]) -> Asked[tuple[Integers, Integers]]:
     """Return the question for the columns ``key`` and ``records`` of a counted frame, both whole numbers."""
     named = counted.select("key", "records") if counted.implementation.is_ibis() else counted
-    return Asked(((named, _read_counts),), lambda found: found)
+    return Asked(((named, _read_counts),), lambda answer: answer)
 
 
 def _read_values(counted: nw.LazyFrame[Any], kind: str) -> ValueCounts:
@@ -426,13 +426,13 @@ def _read_values(counted: nw.LazyFrame[Any], kind: str) -> ValueCounts:
             pairs = texts_of(native) if kind == TEXT else rows_of(native)
         else:
             pairs = native.fetchall() if engine.is_duckdb() else list(zip(*_by_arrow(native), strict=True))
-        found, records = [pair[0] for pair in pairs], np.array([pair[1] for pair in pairs], dtype=np.int64)
+        keys, records = [pair[0] for pair in pairs], np.array([pair[1] for pair in pairs], dtype=np.int64)
     else:
         held = counted.collect()
-        found, records = cells_of(held["key"].to_native()).tolist(), np.asarray(held["records"].to_numpy(), np.int64)
-    declared = as_declared(found, kind)
-    kept = [place for place, one in enumerate(declared) if one is not None]
-    return ValueCounts([one for one in declared if one is not None], records[kept])
+        keys, records = cells_of(held["key"].to_native()).tolist(), np.asarray(held["records"].to_numpy(), np.int64)
+    declared = as_declared(keys, kind)
+    places = [place for place, value in enumerate(declared) if value is not None]
+    return ValueCounts([value for value in declared if value is not None], records[places])
 
 
 def _read_counts(counted: nw.LazyFrame[Any]) -> tuple[Integers, Integers]:
@@ -443,8 +443,8 @@ def _read_counts(counted: nw.LazyFrame[Any]) -> tuple[Integers, Integers]:
         key, records = (np.asarray(column, np.int64) for column in _by_arrow(counted.to_native()))
         return key, records
     if counted.implementation.is_ibis():
-        found = rows_of(counted.to_native())
-        integers = np.array([[int(number) for number in row] for row in found], dtype=np.int64).reshape(len(found), 2)
+        rows = rows_of(counted.to_native())
+        integers = np.array([[int(number) for number in row] for row in rows], dtype=np.int64).reshape(len(rows), 2)
         return integers[:, 0], integers[:, 1]
     collected = counted.collect()
     return np.asarray(collected["key"].to_numpy(), np.int64), np.asarray(collected["records"].to_numpy(), np.int64)
@@ -452,5 +452,5 @@ def _read_counts(counted: nw.LazyFrame[Any]) -> tuple[Integers, Integers]:
 
 def _by_arrow(counted: Any) -> list[list[Any]]:
     """Return the columns ``key`` and ``records`` of a Spark frame, not row by row; Spark Connect has this call too."""
-    found = counted.select("key", "records").toArrow()
-    return [found["key"].to_pylist(), found["records"].to_pylist()]
+    table = counted.select("key", "records").toArrow()
+    return [table["key"].to_pylist(), table["records"].to_pylist()]

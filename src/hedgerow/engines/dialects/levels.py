@@ -140,10 +140,10 @@ def _looked_up(
         held = rows.collect()
         cells = cells_of(held.get_column(name).to_native())
         if category.edges:
-            found = bands_of(cells, category.edges, category.rest)
+            places = bands_of(cells, category.edges, category.rest)
         else:
-            found = levels_of(cells, comparables(category, kind), category.rest)
-        return held.with_columns(nw.new_series(name, found, nw.Int64, backend=engine)).lazy(), nw.col(name)
+            places = levels_of(cells, comparables(category, kind), category.rest)
+        return held.with_columns(nw.new_series(name, places, nw.Int64, backend=engine)).lazy(), nw.col(name)
     if category.edges:
         return rows, _band(nw.col(name), category)
     wanted = comparables(category, kind)
@@ -175,9 +175,12 @@ def _table(rows: nw.LazyFrame[Any], values: Sequence[Comparable], key: str, leve
         small: nw.LazyFrame[Any] = nw.from_native(declared.sparkSession.createDataFrame(held).hint("broadcast"))
         return small
     if not rows.implementation.is_duckdb():
-        made = {key: [one if isinstance(one, str) else one + 0.0 for one in values], level: list(range(len(values)))}
+        made = {
+            key: [value if isinstance(value, str) else value + 0.0 for value in values],
+            level: list(range(len(values))),
+        }
         return nw.from_dict(made, backend=rows.implementation).lazy()
-    texts = [one if isinstance(one, str) else repr(one + 0.0) for one in values]
+    texts = [value if isinstance(value, str) else repr(value + 0.0) for value in values]
     mark = ibis_tables.mark_apart(texts)
     split = f"unnest(string_split({quoted_text(mark.join(texts))}, {quoted_text(mark)}))"
     cast = split if isinstance(values[0], str) else f"CAST({split} AS DOUBLE)"

@@ -115,8 +115,8 @@ def standard_input() -> tuple[Copy, str, str]:
         raise DataError(
             "HG206", rule="Records have a header.", finding="Standard input is empty.", remedy="Did the command fail?"
         )
-    found = "parquet" if start[:4] == b"PAR1" else "csv"
-    return copy, found, next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), "")
+    format_name = "parquet" if start[:4] == b"PAR1" else "csv"
+    return copy, format_name, next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), "")
 
 
 def parts_of_folder(name: str) -> list[str]:
@@ -129,8 +129,8 @@ def parts_of_folder(name: str) -> list[str]:
     """
     folder = Path(name)
     is_folder = folder.is_dir()
-    found = sorted(folder.rglob("*") if is_folder else folder.parent.glob(folder.name))
-    parts = [path for path in found if suffixes().get(path.suffix.lower()) == "parquet" and path.is_file()]
+    paths = sorted(folder.rglob("*") if is_folder else folder.parent.glob(folder.name))
+    parts = [path for path in paths if suffixes().get(path.suffix.lower()) == "parquet" and path.is_file()]
     if not parts:
         raise DataError(
             "HG202" if is_folder else "HG201",
@@ -376,22 +376,22 @@ def _pour(
 @contextmanager
 def _pipe() -> Iterator[tuple[str, Callable[[], int], Callable[[], int]]]:
     """Yield a path to a pipe, and what opens its ends; the end that is written to is closed by whoever writes."""
-    with ExitStack() as kept:
+    with ExitStack() as stack:
         read_end, write_end = os.pipe()
         place = f"/dev/fd/{read_end}"
         if Path(place).exists():
-            kept.callback(os.close, read_end)
+            stack.callback(os.close, read_end)
             yield place, lambda: write_end, lambda: read_end
             return
         os.close(read_end)
         os.close(write_end)
         # A system without /dev/fd, or without the /proc behind it: a pipe with a name that nobody else may open.
-        place = str(Path(kept.enter_context(tempfile.TemporaryDirectory(prefix="hedgerow-")), "cells.csv"))
+        place = str(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hedgerow-")), "cells.csv"))
         os.mkfifo(place, 0o600)
 
         def reader() -> int:
             end = os.open(place, os.O_RDONLY | os.O_NONBLOCK)
-            kept.callback(os.close, end)
+            stack.callback(os.close, end)
             return end
 
         # To open an end waits for the other one. A writer that came and went before the reader would leave it waiting.

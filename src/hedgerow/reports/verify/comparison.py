@@ -39,8 +39,8 @@ def differences(stated: Any, computed: Any, place: str = "") -> Iterator[str]:
         if len(stated) != len(computed):
             yield place
             return
-        for at, (one, other) in enumerate(zip(stated, computed, strict=True)):
-            yield from differences(one, other, f"{place}.{at}" if place else str(at))
+        for at, (value, other) in enumerate(zip(stated, computed, strict=True)):
+            yield from differences(value, other, f"{place}.{at}" if place else str(at))
     elif not same(stated, computed):
         yield place
 
@@ -51,7 +51,7 @@ def same(stated: Any, computed: Any) -> bool:
     >>> same(1.0, 1), same(True, 1), same(1.0, 1.0 + 1e-8), same("1", 1)
     (True, False, True, False)
     """
-    numbers = [isinstance(one, (int, float)) and not isinstance(one, bool) for one in (stated, computed)]
+    numbers = [isinstance(value, (int, float)) and not isinstance(value, bool) for value in (stated, computed)]
     if all(numbers):
         return math.isclose(stated, computed, rel_tol=_CLOSE, abs_tol=_TINY)
     return type(stated) is type(computed) and bool(stated == computed)
@@ -75,7 +75,7 @@ def has_any(record: Any, pattern: str) -> bool:
     name, _, rest = pattern.partition(".")
     if name in ("*", "**"):
         below = list(record.values()) if isinstance(record, Mapping) else record if isinstance(record, list) else []
-        return any(not rest or has_any(one, rest) for one in below)
+        return any(not rest or has_any(value, rest) for value in below)
     if not isinstance(record, Mapping):
         return isinstance(record, list) and name.isdecimal() and has_any(record[int(name) : int(name) + 1], f"*.{rest}")
     return name in record and (not rest or has_any(record[name], rest))
@@ -229,5 +229,5 @@ class _PageReader(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._inside:
             self.record.append(data)
-        for one in self._open:
-            one.parts.append(data)
+        for element in self._open:
+            element.parts.append(data)

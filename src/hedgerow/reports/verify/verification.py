@@ -107,22 +107,22 @@ def consistency(record: object, certificate: Certificate) -> Consistency:
     >>> consistency({"certificate": made.to_dict(), "release": about, "estimates": []}, made).contradictions
     ('Something that a record of its kind holds is missing, or of another kind.',)
     """
-    found = list(_of_certificate(certificate))
+    contradictions = list(_of_certificate(certificate))
     if not isinstance(record, Mapping) or "certificate" not in record:
-        return Consistency(tuple(found), ("unit", "assumptions.*", "versions.*"))
-    kind = next((one for one in KINDS if one.field in record), None)
+        return Consistency(tuple(contradictions), ("unit", "assumptions.*", "versions.*"))
+    kind = next((kind_of_record for kind_of_record in KINDS if kind_of_record.field in record), None)
     try:
         if kind is None:
             raise ValueError("it is of no kind")
         written = kind.rewrite(record, certificate)
-        found += [*written.found, *_of_facts(record, certificate), *_compared(record, written, certificate)]
-        for one in (*record.get("pooled", ()), *record.get("joined", ())):
-            found += consistency(one, Certificate.from_dict(one["certificate"])).contradictions
+        contradictions += [*written.found, *_of_facts(record, certificate), *_compared(record, written, certificate)]
+        for part in (*record.get("pooled", ()), *record.get("joined", ())):
+            contradictions += consistency(part, Certificate.from_dict(part["certificate"])).contradictions
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, HedgerowError):
-        return Consistency((*dict.fromkeys(found), _ALTERED))
+        return Consistency((*dict.fromkeys(contradictions), _ALTERED))
     named = (*written.unchecked, *_OF_CERTIFICATE, *_beside(record, written))
-    unchecked = (one for one in named if has_any(record, one))
-    return Consistency(tuple(dict.fromkeys(found)), tuple(unchecked))
+    unchecked = (place for place in named if has_any(record, place))
+    return Consistency(tuple(dict.fromkeys(contradictions)), tuple(unchecked))
 
 
 def _of_certificate(certificate: Certificate) -> Iterator[str]:
@@ -180,8 +180,10 @@ def _compared(record: Mapping[str, Any], written: Rewritten, certificate: Certif
     stated = {name: value for name, value in record.items() if name in computed}
     # As JSON has it, so that a tuple is a list and a text of an enumeration a text.
     places = list(differences(stated, json.loads(json.dumps(computed))))
-    told, certified = record["certificate"], json.loads(json.dumps(dict(written.certified)))
-    places += [f"certificate.{name}" for name, value in certified.items() if [*differences(told[name], value)]]
+    stated_certificate, certified = record["certificate"], json.loads(json.dumps(dict(written.certified)))
+    places += [
+        f"certificate.{name}" for name, value in certified.items() if [*differences(stated_certificate[name], value)]
+    ]
     made = certify(
         certificate.mechanism,
         certificate.relation,
@@ -192,7 +194,7 @@ def _compared(record: Mapping[str, Any], written: Rewritten, certificate: Certif
     )
     # Another version may find a sharper price. The one that was stated then holds all the same.
     if "reading" in record and dict(certificate.versions) == dict(made.versions):
-        places += [f"certificate.{place}" for place in differences(told, json.loads(made.to_json()))]
+        places += [f"certificate.{place}" for place in differences(stated_certificate, json.loads(made.to_json()))]
     for place in places[:_MOST_TOLD]:
         yield f"The field {place} is not what the rest of the record gives."
     if len(places) > _MOST_TOLD:
@@ -310,7 +312,7 @@ class Verification:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
-        told, certificate = self.protection, self.certificate
+        protection, certificate = self.protection, self.certificate
         return {
             "holds": self.holds,
             "not_protected": list(self.not_protected),
@@ -322,11 +324,11 @@ class Verification:
             "mechanism": as_record(certificate.mechanism),
             "relation": str(certificate.relation),
             "unit": certificate.unit,
-            "protected": told.who,
-            "against": told.against,
-            "attack_success_upper": told.success_upper,
-            "assumptions": list(told.assumptions),
-            "not_covered": list(told.not_covered),
+            "protected": protection.who,
+            "against": protection.against,
+            "attack_success_upper": protection.success_upper,
+            "assumptions": list(protection.assumptions),
+            "not_covered": list(protection.not_covered),
             "not_checked": list(NOT_CHECKED),
             "unchecked_fields": list(self.unchecked),
             "made_by": dict(certificate.versions),
@@ -382,7 +384,7 @@ def verify_record(record: object) -> Verification:
         curve = certificate.reprice()
         # A further bound of a large ε is rounded up to δ = 1, which says nothing and is true.
         checked = [_checked(curve, point, certain=place > 0) for place, point in enumerate(points)]
-        told = protection_of(certificate, curve)
+        protection = protection_of(certificate, curve)
         unfounded = certificate.unfounded(curve)
     except (ArithmeticError, MemoryError):
         raise unreadable_record("Its mechanism has parameters beyond anything that can be priced.") from None
@@ -392,7 +394,7 @@ def verify_record(record: object) -> Verification:
         stated=checked[0],
         profile=tuple(checked[1:]),
         contradictions=(*compared.contradictions, *unfounded),
-        protection=told,
+        protection=protection,
         unchecked=compared.unchecked,
     )
 
@@ -427,10 +429,10 @@ def verify_file(path: str | Path) -> tuple[object, Verification]:
         return record, verify_record(record)
     page = page_of(text)
     record = record_of(page.record)
-    found = verify_record(record)
+    verification = verify_record(record)
     wrong = page_contradictions(page, record)
-    unchecked = (*found.unchecked, PAGE_TEXT)
-    return record, replace(found, contradictions=(*found.contradictions, *wrong), unchecked=unchecked)
+    unchecked = (*verification.unchecked, PAGE_TEXT)
+    return record, replace(verification, contradictions=(*verification.contradictions, *wrong), unchecked=unchecked)
 
 
 def _checked(curve: Profile, point: Point, *, certain: bool) -> CheckedPoint:
