@@ -212,9 +212,9 @@ def gathered_curve(draws: int, moved: float, steps: float) -> Curve:
     return moved_curve(SummedLaplace(draws), farthest, farthest).curve
 
 
-def twice(one: Curve) -> Curve:
+def twice(curve: Curve) -> Curve:
     """Return the curve of two independent pairs of this one."""
-    return Curve(one.step, composed_curve([(one.loss_grid(), 2)]))
+    return Curve(curve.step, composed_curve([(curve.loss_grid(), 2)]))
 
 
 def _mixed(log_ratio: Array, log_first: Array, weights: Array) -> Array:

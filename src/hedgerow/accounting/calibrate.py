@@ -170,12 +170,12 @@ def _from(start: float, cost: Callable[[float], float], delta: float, limit: flo
     tried, slope, aim = start, 1.0, gaussian_mu_at(limit - 0.3 * tolerance, delta)
     before: tuple[float, float] | None = None
     for _ in range(_TRIED):
-        found = cost(tried)
-        if limit - tolerance <= found <= limit:
+        spent = cost(tried)
+        if limit - tolerance <= spent <= limit:
             return tried
-        if not 0.0 < found < math.inf:
+        if not 0.0 < spent < math.inf:
             return None
-        mu = gaussian_mu_at(found, delta)
+        mu = gaussian_mu_at(spent, delta)
         if before is not None:
             slope = math.log(mu / before[1]) / math.log(tried / before[0])
         if not 0.2 < slope < 20.0:

@@ -95,11 +95,11 @@ def merged(terms: Iterable[DominatingPair]) -> list[DominatingPair]:
     >>> merged([DiscreteGaussianPair(2.0, 1), PureDPPair(0.1), DiscreteGaussianPair(2.0, 3)])
     [DiscreteGaussianPair(sd=2.0, times=4), PureDPPair(epsilon=0.1)]
     """
-    found: dict[object, DominatingPair] = {}
+    pairs: dict[object, DominatingPair] = {}
     for index, term in enumerate(terms):
         key = term.merge_key() or index
-        found[key] = found[key].merged(term) if key in found else term
-    return list(found.values())
+        pairs[key] = pairs[key].merged(term) if key in pairs else term
+    return list(pairs.values())
 
 
 def repeated(term: DominatingPair, times: int) -> Profile:

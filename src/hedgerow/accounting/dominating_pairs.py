@@ -314,10 +314,10 @@ class FullDisclosurePair(DominatingPair):
 
 def whole_grid(term: DominatingPair, step: float) -> LossGrid:
     """Return one pair whose curve is nowhere below that of the whole term."""
-    one, times = term.grid(step)
-    grid = one
+    part, times = term.grid(step)
+    grid = part
     for _ in range(times - 1):
-        grid = grid.convolved(one)
+        grid = grid.convolved(part)
     return grid
 
 

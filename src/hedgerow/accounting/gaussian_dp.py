@@ -84,8 +84,8 @@ def least_mu(terms: Sequence[DominatingPair], curve: Profile) -> float:
     if not end < _LARGEST:
         return least * _ROUND_UP
     first, second = _chords(curve, end, ended=False)
-    found = np.maximum(np.maximum.accumulate(first - second), _beyond(mu, pure, second))
-    return min(least, float(found.min(initial=math.inf))) * _ROUND_UP
+    deltas = np.maximum(np.maximum.accumulate(first - second), _beyond(mu, pure, second))
+    return min(least, float(deltas.min(initial=math.inf))) * _ROUND_UP
 
 
 def _pure_mu(epsilon: float) -> float:
@@ -100,7 +100,7 @@ def _pure_mu(epsilon: float) -> float:
 def _quantiles(chances: Array) -> Array:
     """Return Φ⁻¹ of numbers below 1; to import SciPy would take longer than any of the work here."""
     inverse = NormalDist().inv_cdf
-    return np.array([inverse(one) if one > 0.0 else -math.inf for one in chances.tolist()], dtype=np.float64)
+    return np.array([inverse(chance) if chance > 0.0 else -math.inf for chance in chances.tolist()], dtype=np.float64)
 
 
 def _chords(curve: Profile, end: float, *, ended: bool) -> tuple[Array, Array]:
@@ -123,10 +123,10 @@ def _chords(curve: Profile, end: float, *, ended: bool) -> tuple[Array, Array]:
     rest = (1.0 - y[corner]) - b * x[corner]
     rest = rest - np.where(corner == 0, error, error * np.abs(x[corner]) + 4.0 * _UNIT)
     a = (y[corner] + b * x[corner]) * (1.0 + 4.0 * _UNIT) + error * np.abs(x[corner])
-    kept = b > error
+    rising = b > error
     near_one = np.where(rest > 0.0, -_quantiles(np.where(rest > 0.0, rest, 0.5)), math.inf)
     first = np.where(a < 0.5, _quantiles(np.clip(a, 0.0, 0.5)), near_one)
-    return first[kept], _quantiles((b - error)[kept])
+    return first[rising], _quantiles((b - error)[rising])
 
 
 def _largest(first: Array, second: Array) -> float:

@@ -201,12 +201,12 @@ def _power(values: NDArray[np.complex128], times: int) -> NDArray[np.complex128]
 
     A product of two is off by √5·u of itself at most (Brent, Percival and Zimmermann, 2007), a power by √5·u·times.
     """
-    found, square = np.ones_like(values) if times % 2 == 0 else values.copy(), values
+    power, square = np.ones_like(values) if times % 2 == 0 else values.copy(), values
     while times := times // 2:
         square = square * square
         if times % 2:
-            found *= square
-    return found
+            power *= square
+    return power
 
 
 def _tilted(
@@ -262,7 +262,7 @@ def folded_lower(parts: Sequence[tuple[LossGrid, int]], delta: float, *, shift: 
     farthest = max(abs(_reach(parts, _least)), abs(_reach(parts, _most)), 1) * parts[0][0].step
     sd = max(math.sqrt(sum(times * grid.variance() for grid, times in parts)), 1e-2 * min(farthest, 1.0))
     thetas: list[float] = np.geomspace(1e-2 / sd, 1e3 / sd, 60).tolist()
-    theta = min(thetas, key=lambda one: (_total_moment(rough, one) - math.log(delta)) / one)
+    theta = min(thetas, key=lambda tilt: (_total_moment(rough, tilt) - math.log(delta)) / tilt)
     # Near the largest loss of all a sharper tilt would serve the last few grid points alone.
     theta = min(theta, _SHARPEST / sd)
     return _lower_at(parts, delta, theta, thetas, shift) or _lower_at(parts, delta, 0.1 * theta, thetas, shift)
@@ -280,7 +280,7 @@ def _lower_at(
     ends, outside = [_reach(parts, _least), _reach(parts, _most)], 0.0
     at, exactly = _total_moment(rough, theta), _total_moment(parts, theta)
     for place, sign in enumerate((-1, 1)):
-        s = min(shifts[::3], key=lambda one: (_total_moment(rough, theta + sign * one) - at + _OUTSIDE) / one)
+        s = min(shifts[::3], key=lambda shift: (_total_moment(rough, theta + sign * shift) - at + _OUTSIDE) / shift)
         end = (_total_moment(rough, theta + sign * s) - at + _OUTSIDE) / s  # times the sign
         index = sign * math.ceil(end / step)
         if sign * index < sign * ends[place]:
@@ -296,11 +296,11 @@ def _lower_at(
     losses = np.arange(start, first + bins) * step
     untilt = np.exp(np.minimum(log_moment - theta * losses, _UNTILT))
     sure = math.exp(-1e-11 - 1e-12 * sum(times for _, times in parts)) / (1.0 + 8.0 * bins * _UNIT)
-    found = _hockey_stick(folded[start - first :] * untilt, step) * sure - (error + outside) * untilt
-    above = np.flatnonzero(found > delta)
+    deltas = _hockey_stick(folded[start - first :] * untilt, step) * sure - (error + outside) * untilt
+    above = np.flatnonzero(deltas > delta)
     if above.size == 0:
         return 0.0
     last = int(above[-1])
-    after = float(found[last + 1]) if last + 1 < found.size else -math.inf
-    share = min(1.0, (float(found[last]) - delta) / (float(found[last]) - after))
+    after = float(deltas[last + 1]) if last + 1 < deltas.size else -math.inf
+    share = min(1.0, (float(deltas[last]) - delta) / (float(deltas[last]) - after))
     return (start + last + shift) * step + math.log1p(share * math.expm1(step))

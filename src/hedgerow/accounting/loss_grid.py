@@ -80,9 +80,9 @@ class LossGrid:
         lost = float(above[stop]) if stop < mass.size else 0.0
         below = np.cumsum(mass[:stop])
         first = min(int(np.searchsorted(below, negligible, side="right")), stop - 1)
-        kept = mass[first:stop].copy()
-        kept[0] = below[first]
-        return LossGrid(self.start + first, self.step, kept, self.infinity + lost)
+        trimmed = mass[first:stop].copy()
+        trimmed[0] = below[first]
+        return LossGrid(self.start + first, self.step, trimmed, self.infinity + lost)
 
     def __repr__(self) -> str:
         return f"LossGrid(step={self.step:.3g}, bins={self.mass.size}, infinity={self.infinity:.3g})"

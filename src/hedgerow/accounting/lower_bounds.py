@@ -206,7 +206,7 @@ class BinomialPair(ExactLaw):
     @property
     def largest(self) -> float:
         """The loss where all draws succeed, or all fail."""
-        p, q = max((self.first, self.second), (1.0 - self.first, 1.0 - self.second), key=lambda one: one[0] / one[1])
+        p, q = max((self.first, self.second), (1.0 - self.first, 1.0 - self.second), key=lambda pair: pair[0] / pair[1])
         return self.draws * math.log(p / q) * (1.0 - _ROUNDING)
 
     def cells(self, step: float) -> tuple[Array, Array]:
@@ -322,37 +322,37 @@ def _cells(law: ExactLaw, step: float) -> tuple[Array, Array]:
 
 def _losses(p: Array, q: Array) -> Array:
     """Return log p/q of the cells that P reaches."""
-    kept = p > 0.0
+    possible = p > 0.0
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log(p[kept]) - np.log(q[kept]))
+        return np.asarray(np.log(p[possible]) - np.log(q[possible]))
 
 
 def _best_event(p: Array, q: Array, delta: float) -> float:
     with np.errstate(divide="ignore", invalid="ignore"):
         order = np.argsort(-np.where(p > 0.0, p / q, 0.0), kind="stable")
         first, second = np.cumsum(p[order]) * (1.0 - _UNIT), np.cumsum(q[order]) * (1.0 + _UNIT)
-        found = np.log(np.maximum(first - delta, 0.0)) - np.log(second)
-    return max(0.0, float(np.max(found)))
+        losses = np.log(np.maximum(first - delta, 0.0)) - np.log(second)
+    return max(0.0, float(np.max(losses)))
 
 
 def _folded(laws: dict[ExactLaw, int], delta: float) -> float:
     looks = {law: _Look.at(law, delta / times) for law, times in laws.items()}
-    kept = sorted(laws, key=lambda law: -laws[law] * looks[law].variance)[:_MOST_TERMS]
-    sd, times = math.sqrt(sum(laws[law] * looks[law].variance for law in kept)), sum(laws[law] for law in kept)
-    highest = [max(40.0 * sd, looks[law].highest) for law in kept]
-    width = min(sum(2.0 * laws[law] * high for law, high in zip(kept, highest, strict=True)), 40.0 * sd)
+    largest = sorted(laws, key=lambda law: -laws[law] * looks[law].variance)[:_MOST_TERMS]
+    sd, times = math.sqrt(sum(laws[law] * looks[law].variance for law in largest)), sum(laws[law] for law in largest)
+    highest = [max(40.0 * sd, looks[law].highest) for law in largest]
+    width = min(sum(2.0 * laws[law] * high for law, high in zip(largest, highest, strict=True)), 40.0 * sd)
     # Atoms lose up to a step each; a smooth law loses the square of it.
-    finest = sd / 2000.0 if all(law.smooth for law in kept) else min(sd / 2000.0, _SHIFT / times)
+    finest = sd / 2000.0 if all(law.smooth for law in largest) else min(sd / 2000.0, _SHIFT / times)
     step = max(finest, width / _BINS, 1e-9)
     parts, offset = [], 0.0
-    for law, high in zip(kept, highest, strict=True):
+    for law, high in zip(largest, highest, strict=True):
         grid, start = _on_grid(*_cells(law, step), step, high)
         parts.append((grid, laws[law]))
         offset += laws[law] * start
     # Whole steps of the offset move the index; what is left moves ε.
     moved = math.floor(offset / step)
-    found = folded_lower(parts, delta, shift=moved)
-    return 0.0 if found <= 0.0 else max(0.0, found + offset - moved * step - 1e-9)
+    bound = folded_lower(parts, delta, shift=moved)
+    return 0.0 if bound <= 0.0 else max(0.0, bound + offset - moved * step - 1e-9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,18 +379,18 @@ def _on_grid(p: Array, q: Array, step: float, highest: float) -> tuple[LossGrid,
 
     Losses above `highest` are lowered to it, and outcomes below its negative are left out.
     """
-    kept = (p > 0.0) & (q <= p * math.exp(highest))
-    p, q = p[kept], np.maximum(q[kept], p[kept] * math.exp(-highest))
+    inside = (p > 0.0) & (q <= p * math.exp(highest))
+    p, q = p[inside], np.maximum(q[inside], p[inside] * math.exp(-highest))
     index = np.floor(np.log(p / q) / step + 1e-9).astype(np.int64)
     first = int(index.min())
     mass, other = np.bincount(index - first, p), np.bincount(index - first, q)
     used = np.flatnonzero(mass)
     # Of a smooth law each merged outcome lies in the middle of its interval: all but a thousandth keep that.
-    inside = np.log(mass[used] / other[used]) / step - (used + first) - _UNIT / step
-    order = np.argsort(inside)
+    fraction = np.log(mass[used] / other[used]) / step - (used + first) - _UNIT / step
+    order = np.argsort(fraction)
     below = np.cumsum(mass[used][order]) / mass.sum()
-    offset = float(np.clip(inside[order][np.searchsorted(below, 1e-3)], -1.0, 1.0))
-    label = used - np.ceil(np.maximum(offset - inside, 0.0)).astype(np.int64)
+    offset = float(np.clip(fraction[order][np.searchsorted(below, 1e-3)], -1.0, 1.0))
+    label = used - np.ceil(np.maximum(offset - fraction, 0.0)).astype(np.int64)
     low = int(label.min())
     total = np.asarray(np.bincount(label - low, mass[used] * (1.0 - _UNIT)), dtype=np.float64)
     return LossGrid(first + low, step, total, 0.0), offset * step

@@ -367,8 +367,8 @@ def exact_pairs(pair: MixturePair, times: int) -> tuple[ExactPair, ...]:
     """Return `times` replicates of a pair in each of its orders."""
     if pair.kind is PairKind.SAME_CELL:
         return (((ResampledPair(pair), times),),)
-    one = replace(pair, kind=PairKind.ONE_SIDED)
-    forward, backward = (ResampledPair(one), times), (ResampledPair(one, reversed=True), times)
+    one_sided = replace(pair, kind=PairKind.ONE_SIDED)
+    forward, backward = (ResampledPair(one_sided), times), (ResampledPair(one_sided, reversed=True), times)
     return ((forward, backward),) if pair.kind is PairKind.ACROSS else ((forward,), (backward,))
 
 
@@ -482,7 +482,7 @@ def release_curve(pairs: Sequence[MixturePair], *, n_resamples: int) -> Curve:
         )  # fmt: skip
     near = [nearly_mu(pair, int(n_resamples)) for pair in pairs]
     fine = [mu >= NEAR * max(near) and not pair.count_weight for mu, pair in zip(near, pairs, strict=True)]
-    tolerances = [_TOLERANCE if one else _ROUGH_TOLERANCE for one in fine]
+    tolerances = [_TOLERANCE if is_fine else _ROUGH_TOLERANCE for is_fine in fine]
     return highest([_pair_curve(pair, int(n_resamples), at) for pair, at in zip(pairs, tolerances, strict=True)])
 
 

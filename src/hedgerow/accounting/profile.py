@@ -36,7 +36,7 @@ class Profile(Protocol):
 
     def deltas_upper(self, epsilon: Array) -> Array:
         """Return δ of many ε."""
-        return np.array([self.delta_upper(one) for one in epsilon.tolist()], dtype=np.float64)
+        return np.array([self.delta_upper(at) for at in epsilon.tolist()], dtype=np.float64)
 
 
 def bisect(

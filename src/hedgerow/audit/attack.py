@@ -180,8 +180,8 @@ def threshold_attack(
     for order, (likely, unlikely) in enumerate(((0, 1), (1, 0))):
         p_low, _ = clopper_pearson(int(hits[likely, order]), judged, alpha / 4.0)
         _, q_high = clopper_pearson(int(hits[unlikely, order]), judged, alpha / 4.0)
-        found = Attack("", epsilon_at(p_low, q_high, delta), delta, alpha, p_low, q_high, runs)
-        best = max(best, found, key=lambda attack: attack.epsilon_lower)
+        attack = Attack("", epsilon_at(p_low, q_high, delta), delta, alpha, p_low, q_high, runs)
+        best = max(best, attack, key=lambda attack: attack.epsilon_lower)
     return best
 
 
@@ -211,9 +211,9 @@ def _best_thresholds(scores: list[Floats], *, judged: int, delta: float, alpha: 
 def _hits(sampler: Sampler, runs: int, score: Score, thresholds: tuple[float, float]) -> tuple[int, int]:
     upper = lower = 0
     for outputs in sampler(runs):
-        found = score(outputs)
-        upper += int(np.count_nonzero(found >= thresholds[0]))
-        lower += int(np.count_nonzero(found <= thresholds[1]))
+        scores = score(outputs)
+        upper += int(np.count_nonzero(scores >= thresholds[0]))
+        lower += int(np.count_nonzero(scores <= thresholds[1]))
     return upper, lower
 
 

@@ -86,12 +86,12 @@ class Campaign:
         """Whether no bound crosses its certificate, every law holds, nothing diverges and every mutant is rejected."""
         return (
             not self.left_out
-            and all(one.verdict.passes for one in (*self.audits, *self.released))
+            and all(audited.verdict.passes for audited in (*self.audits, *self.released))
             and all(test.accepted for test in self.laws)
             and self.off_lattice == 0
             and self.replay is not None
             and self.replay.passes
-            and all(one.found.rejected for one in self.caught)
+            and all(fault.rejection.rejected for fault in self.caught)
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -99,12 +99,12 @@ class Campaign:
         return {
             "passes": self.passes,
             "false_alarm": self.false_alarm,
-            "audits": [_record(one) for one in self.audits],
-            "released": [_record(one) for one in self.released],
+            "audits": [_record(audited) for audited in self.audits],
+            "released": [_record(audited) for audited in self.released],
             "laws": [{"name": test.name, "draws": test.draws, "accepted": test.accepted} for test in self.laws],
             "off_lattice": self.off_lattice,
             "replay": None if self.replay is None else _replayed(self.replay),
-            "mutants": [one.to_dict() for one in self.caught],
+            "mutants": [fault.to_dict() for fault in self.caught],
             "left_out": list(self.left_out),
             "seconds": round(self.seconds, 1),
         }
@@ -143,7 +143,7 @@ def run_campaign(
     audits = tuple(clock.each(_audits(specimens(), runs, SimulatedNoise(seed), alpha), 0.0, 0.6))
     released = tuple(clock.each(_audits(_released(), few, SecureNoise(), alpha), 0.6, 0.7))
     laws = tuple(clock.each(_law_tests(seed, alpha), 0.7, 0.8))
-    found = _replayed_within(clock, replays, seed)
+    replayed = _replayed_within(clock, replays, seed)
     caught = run_mutants(seed) if clock.begin("mutants", 0.95) else ()
     tests = len(audits) + len(released) + len(laws)
     clock.begin("done", 1.0)
@@ -151,8 +151,8 @@ def run_campaign(
         audits,
         released,
         laws,
-        sum(_off_lattice(one.specimen) for one in released),
-        found,
+        sum(_off_lattice(audited.specimen) for audited in released),
+        replayed,
         caught,
         tests * alpha,
         tuple(clock.left_out),
@@ -206,7 +206,7 @@ class _Clock:
 
 
 def _released() -> list[Specimen]:
-    return [one for one in specimens() if one.released]
+    return [specimen for specimen in specimens() if specimen.released]
 
 
 def _audits(
@@ -224,7 +224,7 @@ def _audits(
         return Audited(specimen, verdict)
 
     source = "released" if noise.secure else "stand-in"
-    return [(f"{one.name}, {one.relation}, {source}", partial(audit, one)) for one in chosen]
+    return [(f"{specimen.name}, {specimen.relation}, {source}", partial(audit, specimen)) for specimen in chosen]
 
 
 def _off_lattice(specimen: Specimen) -> int:
@@ -260,16 +260,16 @@ def _law_tests(seed: int, alpha: float) -> list[tuple[str, Callable[[], LawTest]
     return steps
 
 
-def _record(one: Audited) -> dict[str, Any]:
-    return {"name": one.specimen.name, **one.verdict.to_dict()}
+def _record(audited: Audited) -> dict[str, Any]:
+    return {"name": audited.specimen.name, **audited.verdict.to_dict()}
 
 
-def _replayed(found: ReplayResult) -> dict[str, Any]:
+def _replayed(replayed: ReplayResult) -> dict[str, Any]:
     return {
-        "pairs": found.pairs,
-        "functions": found.functions,
-        "replays": found.replays,
-        "divergences": list(found.divergences[:20]),
-        "largest_excess": found.largest_excess,
-        "passes": found.passes,
+        "pairs": replayed.pairs,
+        "functions": replayed.functions,
+        "replays": replayed.replays,
+        "divergences": list(replayed.divergences[:20]),
+        "largest_excess": replayed.largest_excess,
+        "passes": replayed.passes,
     }

@@ -86,7 +86,7 @@ class Rejection:
 def half_noise(seed: int) -> Rejection:
     """Return whether the audit rejects a mean whose noise is half as wide as its certificate states."""
     claimed = mean_with_private_count(Relation.ADD_REMOVE)
-    parts = {name: LatticeNoise(one.width // 2, one.bits) for name, one in claimed.noise.coordinates().items()}
+    parts = {name: LatticeNoise(true.width // 2, true.bits) for name, true in claimed.noise.coordinates().items()}
     drawn = replace(claimed, noise=MomentsNoise(parts.get("count"), parts["total"], parts.get("square")))
     pair = claimed.worst_pairs(Relation.ADD_REMOVE)[0]
     noise = SimulatedNoise(seed)
@@ -133,7 +133,7 @@ def scalar_price(seed: int) -> Rejection:
     grouped = bootstrap(5, "value-and-count", cells=2, count_weight=2.0)
     scalar = bootstrap(5, "value")
     across = grouped.worst_pairs(Relation.REPLACE_ONE)[-1]
-    samplers = [sampler_of(grouped, data, SimulatedNoise(seed + one)) for one, data in enumerate(across.histograms())]
+    samplers = [sampler_of(grouped, data, SimulatedNoise(seed + side)) for side, data in enumerate(across.histograms())]
     upper = profile_of(scalar, Relation.REPLACE_ONE).epsilon_upper(1e-3)
     score = likelihood_ratio(grouped, across)
     return _crossed(upper, (samplers[0], samplers[1]), score, delta=1e-3, runs=200_000)
@@ -144,7 +144,7 @@ def level_unpriced(seed: int) -> Rejection:
     tree = TreeCounts("laplace", 4, (2, 2), (2.0, 2.0), cells=1)
     claimed = TreeCounts("laplace", 4, (4,), (2.0,), cells=1)
     pair = tree.worst_pairs(Relation.REPLACE_ONE)[0]
-    samplers = [sampler_of(tree, data, SimulatedNoise(seed + one)) for one, data in enumerate(pair.histograms())]
+    samplers = [sampler_of(tree, data, SimulatedNoise(seed + side)) for side, data in enumerate(pair.histograms())]
     upper = profile_of(claimed, Relation.REPLACE_ONE).epsilon_upper(1e-3)
     score = likelihood_ratio(tree, pair)
     return _crossed(upper, (samplers[0], samplers[1]), score, delta=1e-3, runs=200_000)
@@ -164,7 +164,7 @@ def off_centre(seed: int) -> Rejection:
 
         r = np.arange(25.0)
         far = [(x[:, None] - r * value) ** 2 / (2.0 * sd**2) for value in (high, low)]
-        likely = [logsumexp(-gammaln(r + 1.0) - one, axis=1) for one in far]
+        likely = [logsumexp(-gammaln(r + 1.0) - distances, axis=1) for distances in far]
         return np.asarray(likely[0] - likely[1])
 
     upper = profile_of(claimed, Relation.REPLACE_ONE).epsilon_upper(1e-3)
@@ -209,8 +209,8 @@ def textbook_laplace(seed: int) -> Rejection:
 
 
 def _crossed(upper: float, samplers: tuple[Sampler, Sampler], score: Score, *, delta: float, runs: int) -> Rejection:
-    found = threshold_attack(*samplers, score, delta=delta, runs=runs, alpha=ALPHA)
-    lower = found.epsilon_lower
+    attack = threshold_attack(*samplers, score, delta=delta, runs=runs, alpha=ALPHA)
+    lower = attack.epsilon_lower
     said = f"ε ≥ {lower:.3g} at δ = {delta:.3g} with {runs:,} runs, claimed {upper:.3g}"
     return Rejection(lower > upper, said, lower, upper)
 
@@ -273,9 +273,9 @@ def wrong_relation(seed: int) -> Rejection:
     """Price counts by group for add-remove and claim it for replace-one, under which a record moves two counts."""
     mechanism = GeometricCounts(1.0, cells=2)
     claimed = profile_of(mechanism, Relation.ADD_REMOVE).epsilon_upper(1e-6)
-    found = exact_epsilon_lower(mechanism, Relation.REPLACE_ONE, 1e-6) or 0.0
-    said = f"ε = {found:.4g} at δ = 1e-06 by enumeration, claimed {claimed:.4g}"
-    return Rejection(found > claimed, said, found, claimed)
+    cost = exact_epsilon_lower(mechanism, Relation.REPLACE_ONE, 1e-6) or 0.0
+    said = f"ε = {cost:.4g} at δ = 1e-06 by enumeration, claimed {claimed:.4g}"
+    return Rejection(cost > claimed, said, cost, claimed)
 
 
 def float_noise(seed: int) -> Rejection:
@@ -284,9 +284,9 @@ def float_noise(seed: int) -> Rejection:
     data = mechanism.worst_pairs(Relation.ADD_REMOVE)[0].histograms()[0]
     outputs = mechanism.outputs(data, 1000, SimulatedNoise(seed))
     floated = outputs + np.random.default_rng(seed).normal(0.0, 1.0, outputs.shape)
-    found, true = off_lattice(floated, mechanism), off_lattice(outputs, mechanism)
-    said = f"{found:,} of {outputs.size:,} numbers off the lattice; {true} of the true ones"
-    return Rejection(found > 0 and true == 0, said)
+    outside, of_true = off_lattice(floated, mechanism), off_lattice(outputs, mechanism)
+    said = f"{outside:,} of {outputs.size:,} numbers off the lattice; {of_true} of the true ones"
+    return Rejection(outside > 0 and of_true == 0, said)
 
 
 def clamp_dropped(seed: int) -> Rejection:
@@ -300,11 +300,11 @@ def clamp_dropped(seed: int) -> Rejection:
 def nan_let_through(seed: int) -> Rejection:
     """Let NaN, not recognised as missing, reach the conversion to whole numbers."""
     nan = ((1.0, math.nan), (1.0, 2.0))
-    found, _ = replay_pair(_plan(), *_sources(*nan, screen=False), seed=seed)
+    differences, _ = replay_pair(_plan(), *_sources(*nan, screen=False), seed=seed)
     true, _ = replay_pair(_plan(), *_sources(*nan), seed=seed)
-    first = (found or ["none"])[0].split(":")[0]
-    said = f"{len(found)} differences between neighbours, the first in the {first}; screened, {len(true)}"
-    return Rejection(bool(found) and not true, said)
+    first = (differences or ["none"])[0].split(":")[0]
+    said = f"{len(differences)} differences between neighbours, the first in the {first}; screened, {len(true)}"
+    return Rejection(bool(differences) and not true, said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,7 +353,7 @@ class BrokenSource:
         counted = self.histogram(Query(query.read[0]))
         index, count = counted.index.astype(object), counted.count.astype(object)
         monomials = [(), *(monomial for monomial in query.monomials if monomial)]
-        sums = [int((index ** sum(power for _, power in one) * count).sum()) for one in monomials]
+        sums = [int((index ** sum(power for _, power in monomial) * count).sum()) for monomial in monomials]
         return GridSums.from_rows([(0, counted.total(), *sums)], monomials, cells=1)
 
     def count_rows(self) -> int:
@@ -382,14 +382,14 @@ def broken_sparse_vectors(claimed: SparseVector) -> dict[str, SparseVector]:
     """
     first = claimed.reach / claimed.threshold_scale
     rest = claimed.comparing_loss() - first
-    one = (1 if claimed.monotone else 2) * claimed.reach / rest
+    unpaid = (1 if claimed.monotone else 2) * claimed.reach / rest
     whole = claimed.reach / claimed.pure()
     shifts = (1 if claimed.monotone else 2) * claimed.positives
     return {
         "no threshold noise": replace(claimed, threshold_scale=_NONE),
         "no question noise": replace(claimed, question_scale=_NONE),
-        "positives not paid": replace(claimed, question_scale=one),
-        "no stop": replace(claimed, question_scale=one, positives=claimed.positives + 4),
+        "positives not paid": replace(claimed, question_scale=unpaid),
+        "no stop": replace(claimed, question_scale=unpaid, positives=claimed.positives + 4),
         "budget not split": replace(claimed, threshold_scale=whole, question_scale=shifts * whole),
     }
 
@@ -402,10 +402,10 @@ def loss_of_broken(name: str, claimed: SparseVector) -> Rejection:
     drawn = broken_sparse_vectors(claimed)[name]
     questions = Questions.worst(drawn, falling=_FALLING)
     text = (0,) * _FALLING + (1,) * drawn.positives
-    found = log_chances(drawn, questions, 1, text) - log_chances(drawn, questions, 0, text)
+    loss = log_chances(drawn, questions, 1, text) - log_chances(drawn, questions, 0, text)
     upper = claimed.comparing_loss()
-    said = f"ε ≥ {found:.3g} by enumeration, claimed {upper:.3g}"
-    return Rejection(found > upper, said, found, upper)
+    said = f"ε ≥ {loss:.3g} by enumeration, claimed {upper:.3g}"
+    return Rejection(loss > upper, said, loss, upper)
 
 
 def exact_threshold(seed: int) -> Rejection:
@@ -438,10 +438,10 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class FaultResult:
-    """A mutant with what its layer found."""
+    """A mutant with what its layer said of the mutant."""
 
     mutant: Fault
-    found: Rejection
+    rejection: Rejection
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data: name, broken, layer, rejected, evidence."""
@@ -449,8 +449,8 @@ class FaultResult:
             "name": self.mutant.name,
             "broken": self.mutant.broken,
             "layer": self.mutant.layer,
-            "rejected": self.found.rejected,
-            "evidence": self.found.evidence,
+            "rejected": self.rejection.rejected,
+            "evidence": self.rejection.evidence,
         }
 
 

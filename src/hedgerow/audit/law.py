@@ -47,7 +47,7 @@ class LawTest:
     @property
     def accepted(self) -> bool:
         """Whether every statistic lies in its interval."""
-        return all(one.low <= one.value <= one.high for one in self.statistics)
+        return all(statistic.low <= statistic.value <= statistic.high for statistic in self.statistics)
 
 
 def has_law(drawn: Numbers, law: Law, width: float, *, alpha: float, name: str = "") -> LawTest:

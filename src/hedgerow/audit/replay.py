@@ -81,14 +81,15 @@ class Trace:
 
     def differences(self, other: Trace) -> list[str]:
         """Return the differences between two traces; empty if there are none."""
-        found = []
+        differences = []
         if self.ending != other.ending:
-            found.append(f"ending: {self.ending} | {other.ending}")
+            differences.append(f"ending: {self.ending} | {other.ending}")
         if self.steps != other.steps:
-            found.append("steps: " + " | ".join(sorted(set(self.steps) ^ set(other.steps))[:4] or ["order or number"]))
+            steps = sorted(set(self.steps) ^ set(other.steps))[:4] or ["order or number"]
+            differences.append("steps: " + " | ".join(steps))
         if self.lines != other.lines:
-            found.append("lines: " + ", ".join(sorted(self.lines ^ other.lines)[:4]))
-        return found
+            differences.append("lines: " + ", ".join(sorted(self.lines ^ other.lines)[:4]))
+        return differences
 
 
 class RecordedNoise:
@@ -221,7 +222,7 @@ def recording(trace: Trace) -> Iterator[None]:
             sys.settrace(before)
             root.removeHandler(handler)
             root.setLevel(level)
-            trace.steps.extend(f"warning {one.category.__name__} {one.message}" for one in caught)
+            trace.steps.extend(f"warning {warning.category.__name__} {warning.message}" for warning in caught)
             trace.steps.append(f"printed {printed.getvalue()!r}")
 
 
@@ -403,7 +404,7 @@ def public_functions() -> tuple[Function, ...]:
     functions.append(Function("mean, bootstrap by group", average, {**by, **bootstrap}))
     where = {"where": "value >= 0 and not group in ['b']", "epsilon": 1.0, "delta": 0.0}
     selected = (average, total, proportion("works", value=1), count(), variance("value", bounds=BOUNDS, step=STEP))
-    functions += [Function(f"{one.name}, where", one, where) for one in selected]
+    functions += [Function(f"{function.name}, where", function, where) for function in selected]
     functions += [
         Function("count, where, by group", count(), {**by, **where}),
         Function("mean, where, bootstrap", average, {**where, **bootstrap}),
@@ -413,7 +414,7 @@ def public_functions() -> tuple[Function, ...]:
     # A column with every strange number there is: no weight may stop a run, or say anything.
     weighing: dict[str, Any] = {"weights": ("value", 5.0), "epsilon": 1.0, "delta": 0.0}
     weighed = (mean("works", bounds=(0.0, 1.0), step=1.0), proportion("works", value=1), count())
-    functions += [Function(f"{one.name}, weighted", one, weighing) for one in weighed]
+    functions += [Function(f"{function.name}, weighted", function, weighing) for function in weighed]
     functions.append(Function("sum, weighted by group", sum("works", bounds=(0.0, 1.0), step=1.0), {**by, **weighing}))
     return tuple(functions)
 
@@ -460,8 +461,8 @@ def replay(pairs: int, *, seed: int, csv_every: int = 0, go_on: Callable[[int], 
                     plan = plans[known]
                     if plan is None:
                         continue
-                    found, moved = replay_pair(plan, *opened, seed=int(rng.integers(2**31)))
-                    divergences += [f"{function.name}, {relation}: {one}" for one in found]
+                    differences, moved = replay_pair(plan, *opened, seed=int(rng.integers(2**31)))
+                    divergences += [f"{function.name}, {relation}: {difference}" for difference in differences]
                     replays, largest = replays + 1, max(largest, moved)
     names = {name for (name, _), plan in plans.items() if plan is not None}
     return ReplayResult(pairs, len(names), replays, tuple(divergences), largest)
@@ -481,7 +482,7 @@ def replay_pair(plan: Plan, first: Source, second: Source, *, seed: int) -> tupl
         recorded = RecordedSource(source, trace)
         with recording(trace):
             estimates = read_estimates(plan, run_reserved(plan, recorded, RecordedNoise(seed, trace)))
-            trace.steps.append(f"estimates {len(estimates)} {[one.cell for one in estimates]!r}")
+            trace.steps.append(f"estimates {len(estimates)} {[estimate.cell for estimate in estimates]!r}")
         traces.append(trace)
         answers.append(recorded.answers)
     differences = traces[0].differences(traces[1])

@@ -141,7 +141,7 @@ class Verdict:
             "gap": _finite(self.gap),
             "epsilon_proven": _finite(self.proven),
             "source": self.source,
-            "attacks": [{"name": one.name, "epsilon_lower": _finite(one.epsilon_lower)} for one in self.attacks],
+            "attacks": [{"name": made.name, "epsilon_lower": _finite(made.epsilon_lower)} for made in self.attacks],
         }
 
 
@@ -206,14 +206,14 @@ def audit_mechanism(
     for pair in pairs:
         first, second = (sampler_of(mechanism, data, drawn_from, advance) for data in pair.histograms())
         score = likelihood_ratio(mechanism, pair)
-        found = threshold_attack(first, second, score, delta=delta, runs=runs, alpha=alpha)
-        attacks.append(replace(found, name=f"{pair.name}, likelihood ratio"))
+        attack = threshold_attack(first, second, score, delta=delta, runs=runs, alpha=alpha)
+        attacks.append(replace(attack, name=f"{pair.name}, likelihood ratio"))
     for pair in small:
         first, second = (sampler_of(mechanism, data, drawn_from) for data in pair.histograms())
         few = min(runs, _LEARNING)
         learnt = HistogramScore.fit(np.concatenate(list(first(few))), np.concatenate(list(second(few))))
-        found = threshold_attack(first, second, learnt, delta=delta, runs=min(runs, _LEARNT_RUNS), alpha=alpha)
-        attacks.append(replace(found, name=f"{pair.name}, learnt histogram"))
+        attack = threshold_attack(first, second, learnt, delta=delta, runs=min(runs, _LEARNT_RUNS), alpha=alpha)
+        attacks.append(replace(attack, name=f"{pair.name}, learnt histogram"))
     exact = exact_epsilon_lower(mechanism, relation, delta)
     return Verdict(
         mechanism,

@@ -88,7 +88,7 @@ class BootstrapNoise:
             raise _unreadable()
         try:
             part = record["part"]
-            found = cls(
+            noise = cls(
                 Budget(record["epsilon"], 0.0).epsilon,
                 record["statistic"],
                 record["option"],
@@ -100,18 +100,18 @@ class BootstrapNoise:
             )
         except (ValueError, TypeError, IndexError, KeyError):
             raise _unreadable() from None
-        texts = (found.grid, *found.public_columns, *(found.part or ()))
+        texts = (noise.grid, *noise.public_columns, *(noise.part or ()))
         fits = (
-            found.type == "bootstrap-geometric"
-            and (found.statistic in ("count", "sum") or (found.option == NUMBERS and isinstance(found.statistic, str)))
-            and found.option in get_args(Option)
-            and isinstance(found.cells, int)
+            noise.type == "bootstrap-geometric"
+            and (noise.statistic in ("count", "sum") or (noise.option == NUMBERS and isinstance(noise.statistic, str)))
+            and noise.option in get_args(Option)
+            and isinstance(noise.cells, int)
             and all(isinstance(text, str) for text in texts)
-            and (found.part is None or found.part[0] in found.public_columns)
+            and (noise.part is None or noise.part[0] in noise.public_columns)
         )
-        if not fits or json.dumps(found.to_dict(), sort_keys=True) != json.dumps(dict(record), sort_keys=True):
+        if not fits or json.dumps(noise.to_dict(), sort_keys=True) != json.dumps(dict(record), sort_keys=True):
             raise _unreadable()
-        return found
+        return noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ class BootstrapStatement:
         if not isinstance(record, Mapping):
             raise _unreadable()
         try:
-            found = cls(
+            statement = cls(
                 BootstrapNoise.from_dict(record["mechanism"]),
                 record["unit"],
                 tuple(record["assumptions"]),
@@ -189,12 +189,12 @@ class BootstrapStatement:
             )
         except (KeyError, TypeError, ValueError):
             raise _unreadable() from None
-        texts = (found.unit, *found.assumptions, *found.unprotected)
+        texts = (statement.unit, *statement.assumptions, *statement.unprotected)
         # What it is not is said first, in every version.
-        fits = all(isinstance(text, str) for text in texts) and found.unprotected[:1] == UNPROTECTED[:1]
-        if not fits or json.dumps(found.to_dict(), sort_keys=True) != json.dumps(dict(record), sort_keys=True):
+        fits = all(isinstance(text, str) for text in texts) and statement.unprotected[:1] == UNPROTECTED[:1]
+        if not fits or json.dumps(statement.to_dict(), sort_keys=True) != json.dumps(dict(record), sort_keys=True):
             raise _unreadable()
-        return found
+        return statement
 
 
 def _unreadable() -> VerificationError:

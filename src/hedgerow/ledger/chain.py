@@ -148,8 +148,8 @@ def _read(place: Path) -> str:
     if not hasattr(os, "geteuid"):
         raise OSError("this system has no owners of files")
     with os.fdopen(os.open(place, os.O_RDONLY | os.O_NOFOLLOW), encoding="ascii") as file:
-        for found in (os.fstat(file.fileno()), place.parent.stat()):
-            if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o022:
+        for status in (os.fstat(file.fileno()), place.parent.stat()):
+            if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o022:
                 raise OSError("others may write here")
         return file.read()
 
@@ -159,12 +159,12 @@ def record_of(total: RunningTotal) -> dict[str, Any] | None:
     if total.micro is None or total._few:
         return None
     # Numbers as texts, since infinity is no JSON.
-    found: dict[str, Any] = {name: repr(getattr(total, name)) for name in _NUMBERS}
+    numbers: dict[str, Any] = {name: repr(getattr(total, name)) for name in _NUMBERS}
     fold = total._fold
     if fold is not None:
         mass = base64.b64encode(fold.mass.astype("<f8").tobytes()).decode()
-        found["fold"] = [fold.start, repr(fold.step), mass, repr(fold.infinity)]
-    return {**found, "short": total._few is not None}
+        numbers["fold"] = [fold.start, repr(fold.step), mass, repr(fold.infinity)]
+    return {**numbers, "short": total._few is not None}
 
 
 def composed(record: Mapping[str, Any], nothing: RunningTotal) -> RunningTotal:
@@ -332,10 +332,10 @@ class Chain:
     @property
     def places(self) -> dict[str, tuple[int, int]]:
         """Of each request, the counters of its reservation and of its record, 0 where there is none."""
-        found = dict(self.earlier)
+        places = dict(self.earlier)
         for name, reserved in self.reserved.items():
-            found[name] = (reserved.link.counter, self.seals[name][0].counter if name in self.seals else 0)
-        return found
+            places[name] = (reserved.link.counter, self.seals[name][0].counter if name in self.seals else 0)
+        return places
 
     def append(self, link: Link) -> None:
         """Check one more link and take it in (HG305)."""

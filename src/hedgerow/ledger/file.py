@@ -115,8 +115,8 @@ def check_schema(connection: sqlite3.Connection) -> None:
 
 
 def _tables(connection: sqlite3.Connection) -> list[tuple[str, str, str]]:
-    found = connection.execute("SELECT type, name, coalesce(sql, '') FROM sqlite_master ORDER BY type, name")
-    return [(str(kind), str(name), str(sql)) for kind, name, sql in found]
+    rows = connection.execute("SELECT type, name, coalesce(sql, '') FROM sqlite_master ORDER BY type, name")
+    return [(str(kind), str(name), str(sql)) for kind, name, sql in rows]
 
 
 @cache
@@ -211,8 +211,8 @@ class LedgerFile:
 
     def bytes_hash(self) -> str:
         """Return SHA-256 of the whole file, inside a transaction: its lock keeps the bytes as they are."""
-        hashed, place, found = hashlib.sha256(), 0, os.fstat(self._raw)
-        if (found.st_dev, found.st_ino) != self._file:
+        hashed, place, status = hashlib.sha256(), 0, os.fstat(self._raw)
+        if (status.st_dev, status.st_ino) != self._file:
             return ""  # another file was put at the path just now
         while piece := os.pread(self._raw, _PIECE, place):
             hashed.update(piece)
@@ -234,13 +234,13 @@ class LedgerFile:
 
     def _here(self) -> sqlite3.Connection:
         # A file moved away or replaced under its path must not be written to unseen.
-        found = _inspected(self.path)
-        if self._connection is not None and (self._owner, self._file) == (os.getpid(), found):
+        identity = _inspected(self.path)
+        if self._connection is not None and (self._owner, self._file) == (os.getpid(), identity):
             return self._connection
         self._drop()
         _check_magic(self.path)
         self._connection = _connected(self.path, self._timeout)
-        self._owner, self._file = os.getpid(), found
+        self._owner, self._file = os.getpid(), identity
         self.opened += 1
         return self._connection
 
@@ -316,15 +316,15 @@ def _resolved(path: Path) -> Path:
 def _inspected(path: Path) -> tuple[int, int]:
     """Return which file this is; refuse what is none, or has a second name."""
     try:
-        found = path.stat()
+        status = path.stat()
     except (OSError, ValueError):
         raise _missing() from None
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise _damaged("The path is no regular file.")
-    if found.st_nlink != 1:
+    if status.st_nlink != 1:
         # SQLite finds the journal of an unfinished transaction by the file's name; another name would miss it.
         raise _damaged("The file has a second name (a hard link).")
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 @contextmanager

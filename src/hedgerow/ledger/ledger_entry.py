@@ -99,15 +99,15 @@ class Head:
     @classmethod
     def parse(cls, text: object) -> Head:
         """Read a printed head back (HG314)."""
-        found = _HEAD.fullmatch(text.strip()) if isinstance(text, str) else None
-        if found is None:
+        match = _HEAD.fullmatch(text.strip()) if isinstance(text, str) else None
+        if match is None:
             raise ParameterError(
                 "HG314",
                 rule="A ledger's head is a number, a colon and 64 hexadecimal digits.",
                 finding="This text is not a head.",
                 remedy="Copy it whole from the report.",
             )
-        return cls(int(found[1]), found[2])
+        return cls(int(match[1]), match[2])
 
 
 @dataclass(frozen=True, slots=True)

@@ -228,13 +228,13 @@ class Ledger:
             place = Path(path).resolve(strict=True)
         except (OSError, RuntimeError, ValueError):
             return cls.open(path, timeout=timeout)
-        kept = _KEPT.pop(place, None)
+        ledger = _OPEN.pop(place, None)
         with suppress(LedgerError):
-            if kept is not None:
+            if ledger is not None:
                 # A head is read from the file, whose rows are compared on the way.
-                _ = kept.head
-                return _keep(place, kept)
-        return _keep(place, cls.open(path, timeout=timeout))
+                _ = ledger.head
+                return _remember(place, ledger)
+        return _remember(place, cls.open(path, timeout=timeout))
 
     @property
     def path(self) -> Path:
@@ -379,7 +379,7 @@ class Ledger:
         LedgerError
             HG313: nothing was reserved under this id, or another text was recorded.
         """
-        kept = request.checked_result(result)
+        checked = request.checked_result(result)
         try:
             with self._file.transaction(write=True) as connection:
                 chain = self._read(connection)
@@ -387,11 +387,11 @@ class Ledger:
                 if request_id not in chain.reserved:
                     raise request.nothing_reserved()
                 if request_id in chain.seals:
-                    if chain.seals[request_id][1] != digest(kept):
+                    if chain.seals[request_id][1] != digest(checked):
                         raise request.other_result()
                     return chain.head
-                link = chain.next_link("record", request_id, {"at": _now(), "result": digest(kept)})
-                _write(connection, link, kept)
+                link = chain.next_link("record", request_id, {"at": _now(), "result": digest(checked)})
+                _write(connection, link, checked)
         except LedgerError as refused:
             if refused.code == "HG313":
                 raise
@@ -528,14 +528,14 @@ class Ledger:
         return total
 
 
-_KEPT: dict[Path, Ledger] = {}
-_MOST_KEPT = 4
+_OPEN: dict[Path, Ledger] = {}
+_MOST_OPEN = 4
 
 
-def _keep(place: Path, ledger: Ledger) -> Ledger:
-    _KEPT[place] = ledger
-    while len(_KEPT) > _MOST_KEPT:
-        _KEPT.pop(next(iter(_KEPT)), None)
+def _remember(place: Path, ledger: Ledger) -> Ledger:
+    _OPEN[place] = ledger
+    while len(_OPEN) > _MOST_OPEN:
+        _OPEN.pop(next(iter(_OPEN)), None)
     return ledger
 
 

@@ -120,11 +120,11 @@ class RunningTotal:
         return self._with([new._by_pure(), new._by_exact(terms), new._by_fold(self.micro or 0)], new)
 
     def _with(self, bounds: list[int | None], new: RunningTotal) -> RunningTotal:
-        found = [bound for bound in bounds if bound is not None]
-        if self.micro is None or not found:
+        known = [bound for bound in bounds if bound is not None]
+        if self.micro is None or not known:
             return replace(new, micro=None)
         # An entry never lowers the total, though two bounds on two lists might differ by their rounding.
-        return replace(new, micro=max(self.micro, min(found)))
+        return replace(new, micro=max(self.micro, min(known)))
 
     def _by_pure(self) -> int | None:
         # Ten times 0.1 is 1: prices are stated in whole millionths, and so they are added up.

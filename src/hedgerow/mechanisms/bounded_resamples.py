@@ -97,7 +97,7 @@ class BoundedResampled(ResampledRows):
             raise UncertifiedError(
                 "HG401", rule="Under add-remove nobody's presence is public.", finding="The mechanism says it is."
             )
-        distances = [one.distance / priced_noise_sd(1.0, lattice_steps=one.noise.width) for one in self.coordinates]
+        distances = [at.distance / priced_noise_sd(1.0, lattice_steps=at.noise.width) for at in self.coordinates]
         return math.sqrt(self.n_resamples) * self.most * self._farthest(distances, relation) * ROUND_UP
 
     def _farthest(self, distances: list[float], relation: Relation) -> float:

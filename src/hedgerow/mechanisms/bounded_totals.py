@@ -76,12 +76,12 @@ class BoundedCells:
     def farthest(self, relation: Relation, *, power: Literal[1, 2]) -> float:
         """Return the largest Σ (|d|/w)^power over neighbours: d changes of the sums, w the widths of their noise."""
         reach = np.maximum(np.abs(self.low), np.abs(self.high))
-        one = (reach / self.total) ** power
+        costs = (reach / self.total) ** power
         if self.square is not None:
-            one = one + (reach * reach / self.square) ** power
+            costs = costs + (reach * reach / self.square) ** power
         if relation is Relation.ADD_REMOVE:
-            return float(one.max())
-        across = float(np.sort(one)[-2:].sum())
+            return float(costs.max())
+        across = float(np.sort(costs)[-2:].sum())
         return max(across, float(self._within(power).max()))
 
     def _within(self, power: int) -> Floats:
@@ -223,12 +223,12 @@ class CellTotals(Additive):
         def alone(noise: LatticeNoise, many: int) -> float:
             return law.half_width(float(noise.width), cells=many, gamma=gamma) / 2.0**noise.bits
 
-        def kept(reach: float) -> float:
+        def chance(reach: float) -> float:
             within = (law.within(reach * 2.0**noise.bits, noise.width, cells=many) for noise, many in noises.items())
             return math.prod(within)
 
         low, high = (max(alone(noise, many) for noise in noises) for many in (1, len(self.kind_of)))
-        return bisect(lambda reach: kept(reach) >= 1.0 - gamma, held=high, failed=low, tolerance=1e-6, least=0.0)
+        return bisect(lambda reach: chance(reach) >= 1.0 - gamma, held=high, failed=low, tolerance=1e-6, least=0.0)
 
     def mu(self, relation: Relation) -> float:
         """Return an upper bound on √(Σ d²/w²) over all neighbours: for Gaussian noise."""
@@ -241,7 +241,7 @@ class CellTotals(Additive):
     def clamped(self, index: Integers, cell: Integers) -> Integers:
         """Return y of grid indices, each clamped to the bounds of its cell: exact integers."""
         kind = np.array(self.kind_of, dtype=np.int64)[cell]
-        low, high = (np.array([getattr(one, end) for one in self.kinds], dtype=np.int64) for end in ("low", "high"))
+        low, high = (np.array([getattr(kind, end) for kind in self.kinds], dtype=np.int64) for end in ("low", "high"))
         return np.asarray(np.clip(self.start + self.stride * index, low[kind], high[kind]))
 
     def noisy(
@@ -252,11 +252,11 @@ class CellTotals(Additive):
         With `copies` the histogram holds so many tables one behind the other, as an audit draws them.
         """
         y = self.clamped(histogram.index, histogram.cell % len(self.kind_of))
-        kind = np.tile(np.array(self.kind_of, dtype=np.int64), copies)
-        columns = [self._noisy(histogram.cell_sums(y), kind, [one.total for one in self.kinds], source)]
+        kind_of = np.tile(np.array(self.kind_of, dtype=np.int64), copies)
+        columns = [self._noisy(histogram.cell_sums(y), kind_of, [kind.total for kind in self.kinds], source)]
         if self.squared:
-            squares = [one.square for one in self.kinds if one.square is not None]
-            columns.append(self._noisy(histogram.cell_sums(y * y), kind, squares, source))
+            squares = [kind.square for kind in self.kinds if kind.square is not None]
+            columns.append(self._noisy(histogram.cell_sums(y * y), kind_of, squares, source))
         features = ("total", "square")[: len(columns)]
         spread = np.tile(self.spread, (copies, 1))
         return AdditiveTable(cells, features, np.stack(columns, axis=1), spread, self.noise_law.name)
@@ -371,7 +371,7 @@ def farthest_records(
                     AuditRecord(cell, int(index[end])),
                     AuditRecord(cell, int(index[apart.argmax()])),
                 )
-    one_sided = max(alone.values(), key=lambda found: (found[0], found[1].cell, found[1].index))[1]
+    one_sided = max(alone.values(), key=lambda record: (record[0], record[1].cell, record[1].index))[1]
     if not replace:
         return (("one-sided", one_sided, None),)
     same = ("same cell", within[1], within[2])
@@ -394,5 +394,5 @@ def _moved(mechanism: CellTotals, cell: int) -> tuple[Integers, Floats]:
     kind = mechanism.kinds[mechanism.kind_of[cell]]
     first, last = ((end - mechanism.start) // mechanism.stride for end in (kind.low, kind.high))
     index = np.arange(first, last + 1)
-    added = [mechanism.contribution(AuditRecord(cell, int(one))) for one in index]
+    added = [mechanism.contribution(AuditRecord(cell, int(place))) for place in index]
     return index, np.array([values / widths for values, widths in added])

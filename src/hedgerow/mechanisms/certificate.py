@@ -135,14 +135,14 @@ class Certificate:
 
     def unfounded(self, curve: Profile) -> tuple[str, ...]:
         """Return in sentences whether μ is too small, or the lower bound too large, for the mechanism of this curve."""
-        found = []
+        reasons = []
         if self.mu is not None and self.mu < least_mu(self.mechanism.terms(self.relation), curve) * (1.0 - 1e-8):
-            found.append("Its μ is smaller than that of its mechanism.")
+            reasons.append("Its μ is smaller than that of its mechanism.")
         if self.epsilon_lower is not None:
             proven = self.mechanism.attained(self.relation).epsilon_lower(self.delta)
             if self.epsilon_lower > proven * (1.0 + 1e-8) + 1e-9:
-                found.append("Its lower bound on ε is larger than what its mechanism is proven to cost.")
-        return tuple(found)
+                reasons.append("Its lower bound on ε is larger than what its mechanism is proven to cost.")
+        return tuple(reasons)
 
     def further(self) -> dict[str, Any]:
         """Return μ and the lower bound with their reasons, as `further_bounds` does."""

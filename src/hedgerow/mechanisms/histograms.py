@@ -119,7 +119,7 @@ class TreeCounts(Additive):
     whole: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        integers = all(type(one) is int for one in (self.leaves, self.cells, *self.branching))
+        integers = all(type(number) is int for number in (self.leaves, self.cells, *self.branching))
         sound = integers and 2 <= self.leaves <= MOST_LEAVES and self.cells >= 1 and bool(self.branching)
         sound = sound and min(self.branching) >= 2 and self.law in ("gaussian", "laplace")
         # Every level has two nodes or more, and the first no more than its branching allows.
@@ -265,7 +265,7 @@ class TreeCounts(Additive):
 
     def _exact(self, pair: Neighbours) -> ExactPair:
         """As for any sum, from the nodes that move alone: a tree may have millions."""
-        first, second = (frozenset() if one is None else self._path(one) for one in (pair.first, pair.second))
+        first, second = (frozenset() if record is None else self._path(record) for record in (pair.first, pair.second))
         moved = first ^ second
         return tuple((self.noise_law.exact(1.0, self.widths[level]), 1) for level, _, _ in sorted(moved))
 
@@ -398,9 +398,9 @@ class HistogramRounds(Additive):
         (2, 1)
         """
         noisy = []
-        for sums, one in ((residual, self.residual), (count, self.count)):
-            drawn = noise.discrete_gaussian(float(one.width), sums.size).reshape(sums.shape)
-            noisy.append(on_lattice(np.asarray(sums, dtype=np.int64), drawn, one.bits))
+        for sums, own in ((residual, self.residual), (count, self.count)):
+            drawn = noise.discrete_gaussian(float(own.width), sums.size).reshape(sums.shape)
+            noisy.append(on_lattice(np.asarray(sums, dtype=np.int64), drawn, own.bits))
         return noisy[0], noisy[1]
 
     @property

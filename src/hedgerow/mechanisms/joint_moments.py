@@ -132,7 +132,7 @@ class JointMoments(Additive):
     @property
     def priced_sd(self) -> float:
         """The standard deviation of the noise on the sum of the first column, in units of its range U − L."""
-        width = next(one.noise.in_units * 2.0**one.coarse for one in self.coordinates if one.kind == "sum")
+        width = next(number.noise.in_units * 2.0**number.coarse for number in self.coordinates if number.kind == "sum")
         return self.noise_law.sd(width) / self.layout.features[0].steps / 2.0
 
     @property
@@ -147,13 +147,15 @@ class JointMoments(Additive):
         """Return each coordinate in units of its noise: what the sensitivity is computed from."""
         reach = self.layout.reach
 
-        def weight(one: JointCoordinate | PartitionBlock, degrees: Of) -> float:
-            return reach(one.of, degrees) / (one.noise.in_units * 2.0**one.coarse)
+        def weight(number: JointCoordinate | PartitionBlock, degrees: Of) -> float:
+            return reach(number.of, degrees) / (number.noise.in_units * 2.0**number.coarse)
 
-        counts = {one.of: weight(one, (0,) * len(one.of)) for one in self.coordinates if one.kind == "count"}
-        added = [one for one in self.coordinates if one.kind == "sum"]
-        sums = {(one.of, one.present): weight(one, (1,) * len(one.of)) for one in added}
-        blocks = {(one.of, one.degrees): weight(one, one.degrees) for one in self.blocks}
+        counts = {
+            number.of: weight(number, (0,) * len(number.of)) for number in self.coordinates if number.kind == "count"
+        }
+        added = [number for number in self.coordinates if number.kind == "sum"]
+        sums = {(number.of, number.present): weight(number, (1,) * len(number.of)) for number in added}
+        blocks = {(number.of, number.degrees): weight(number, number.degrees) for number in self.blocks}
         return _weights(self.layout, counts, sums, blocks)
 
     @property
@@ -386,8 +388,8 @@ def joint_moments(
     named = {(of, ()): w for of, w in weights.sums.items()} | dict(weights.restricted)
     sums = {key: w for key, w in named.items() if w > 0.0}
     blocks = {part: w for part, w in weights.blocks.items() if w > 0.0}
-    kept = _weights(layout, counts, sums, blocks)
-    cost = cost_of(layout, kept, relation, law.power)
+    positive = _weights(layout, counts, sums, blocks)
+    cost = cost_of(layout, positive, relation, law.power)
     # The noise of k draws has √k times the sd of one.
     scale = cost ** (1.0 / law.power) / (precision * math.sqrt(law.draws))
 
@@ -397,7 +399,7 @@ def joint_moments(
         return lattice_noise(width / 2.0**coarse), coarse
 
     coordinates = [JointCoordinate("count", of, *noise(of, (0,) * len(of), w)) for of, w in counts.items()]
-    coordinates += [JointCoordinate("sum", of, *noise(of, (1,) * len(of), w), found) for (of, found), w in sums.items()]
+    coordinates += [JointCoordinate("sum", of, *noise(of, (1,) * len(of), w), other) for (of, other), w in sums.items()]
     parts = tuple(PartitionBlock(of, degrees, *noise(of, degrees, w)) for (of, degrees), w in blocks.items())
     return JointMoments("gaussian" if law == GAUSSIAN else "laplace", layout, tuple(coordinates), parts, law.draws)
 
@@ -422,7 +424,7 @@ def cost_of(layout: JointLayout, weights: JointWeights, relation: Relation, powe
 
 def _rounded(sums: NDArray[Any], coarse: int) -> NDArray[Any]:
     """Return exact integers divided by 2^coarse, rounded to whole numbers."""
-    return sums if coarse == 0 else np.array([(int(one) + (1 << (coarse - 1))) >> coarse for one in sums], dtype=object)
+    return sums if coarse == 0 else np.array([(int(x) + (1 << (coarse - 1))) >> coarse for x in sums], dtype=object)
 
 
 @dataclass(frozen=True, slots=True)
@@ -459,15 +461,15 @@ class _Ends:
 
     def values(self, code: int) -> list[int | None]:
         """Return the grid integers of a code."""
-        found: list[int | None] = []
+        values: list[int | None] = []
         for i in reversed(range(len(self.joint.layout.features))):
             code, digit = divmod(code, self.base)
-            found.append(self.places(i)[digit])
+            values.append(self.places(i)[digit])
         if self.joint.layout.rows is not None:
             # All rows of a unit have the same values.
-            rows = found[0] or 0
-            found[1:] = [rows * (value or 0) for value in found[1:]]
-        return found[::-1]
+            rows = values[0] or 0
+            values[1:] = [rows * (value or 0) for value in values[1:]]
+        return values[::-1]
 
     def most_different(self) -> dict[str, tuple[int, int]]:
         """Return the codes of two records that differ most, with features at the ends of their grids or anywhere."""
@@ -482,18 +484,18 @@ class _Ends:
         if len(features) <= _BRUTE:
             records = list(product(*ends))
             table = climb.added(records)
-            costs = np.stack([(np.abs(table - one) ** power).sum(axis=1) for one in table])
+            costs = np.stack([(np.abs(table - row) ** power).sum(axis=1) for row in table])
             first, second = divmod(int(costs.argmax()), len(records))
             pair = records[first], records[second]
         else:
             starts = [[1] * len(ends), [digits[-1] for digits in ends]]
             starts.append([(1, 2, 0)[state] for state in weights.worst(power)])
             pair = max((climb.climbed((start, [2] * len(ends)), ends, both=True) for start in starts), key=climb.cost)
-        found = {"same cell": pair}
+        pairs = {"same cell": pair}
         bound = weights.same(power) if self.joint.layout.rows is None else same_cell(weights, power)
         if climb.cost(pair) < bound / ROUND_UP:
-            found["same cell, between the ends"] = climb.climbed(pair, within, both=False)
-        return {name: (self.code(first), self.code(second)) for name, (first, second) in found.items()}
+            pairs["same cell, between the ends"] = climb.climbed(pair, within, both=False)
+        return {name: (self.code(first), self.code(second)) for name, (first, second) in pairs.items()}
 
     def most_different_in_ball(self, ball: int) -> dict[str, tuple[int, int]]:
         """Return the codes of two vectors that differ most, in the plane of the first two features, rounded inwards."""
@@ -518,15 +520,15 @@ class _Ends:
     def added(self) -> Callable[[Sequence[Sequence[int]]], Floats]:
         """Return a function of records, as digits, that tells what each adds in units of the noise."""
         numbers, monomials, layout = self.joint._listed(), self.joint.monomials(), self.joint.layout
-        powers = np.array([[dict(one).get(i, -1) for one in monomials] for i in range(len(layout.features))])
+        powers = np.array([[dict(monomial).get(i, -1) for monomial in monomials] for i in range(len(layout.features))])
         if layout.rows is not None:
             # Totals are the number of rows times what each row has.
-            powers[layout.last] = [sum(power for _, power in one) for one in monomials]
+            powers[layout.last] = [sum(power for _, power in monomial) for monomial in monomials]
         # Of each feature t^e by digit and e; in the last place 1, for monomials without it.
         grids = [np.array(self.places(i)[1:], dtype=np.float64)[:, None] for i in range(len(powers))]
         tables = [np.hstack([grid ** np.arange(powers.max() + 1), np.ones_like(grid)]) for grid in grids]
         tables = [np.vstack([np.append(np.zeros(powers.max() + 1), 1.0), table]) for table in tables]
-        factors = np.array([[float(number.polynomial.get(one, 0)) for number in numbers] for one in monomials])
+        factors = np.array([[float(number.polynomial.get(of, 0)) for number in numbers] for of in monomials])
         widths = self.joint._widths() / (layout.shares or 1)
 
         def tell(records: Sequence[Sequence[int]]) -> Floats:
@@ -564,7 +566,7 @@ class _Climb:
             for i, digits in enumerate(choices):
                 sides = [(digits, digits)] if both else [(digits, [pair[1][i]]), ([pair[0][i]], digits)]
                 for side in sides:
-                    tried = [[(*one[:i], to, *one[i + 1 :]) for to in of] for one, of in zip(pair, side, strict=True)]
+                    tried = [[(*own[:i], to, *own[i + 1 :]) for to in of] for own, of in zip(pair, side, strict=True)]
                     first, second = (self.added(records) for records in tried)
                     costs = (np.abs(first[:, None] - second) ** self.power).sum(axis=2)
                     if costs.max() > best * ROUND_UP:

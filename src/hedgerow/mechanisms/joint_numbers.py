@@ -142,11 +142,11 @@ class JointLayout:
 
     def centres(self, squares: Iterable[tuple[int, Of]], counts: Collection[Of]) -> dict[tuple[int, Of], float]:
         """Return the largest |q_i² − o|/m_i² of each square, (i, present)."""
-        found = {}
+        largest = {}
         for i, present in squares:
             o, m2 = self.offset(i, present, counts), self.features[i].steps ** 2
-            found[i, present] = max(o, m2 - o) / m2
-        return found
+            largest[i, present] = max(o, m2 - o) / m2
+        return largest
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,8 +248,8 @@ class JointNumbers:
     @property
     def shape(self) -> tuple[Kinds, Blocks]:
         """What the coordinates and blocks are, whatever their noise."""
-        kinds = tuple((one.kind, one.of, one.present) for one in self.coordinates)
-        return kinds, tuple((one.of, one.degrees) for one in self.blocks)
+        kinds = tuple((number.kind, number.of, number.present) for number in self.coordinates)
+        return kinds, tuple((number.of, number.degrees) for number in self.blocks)
 
     def listed(self) -> tuple[JointNumber, ...]:
         """Return every number of a cell, in the order in which they are released."""
@@ -291,13 +291,13 @@ class JointNumbers:
         inverse *= precision / size[:, None]
         if n is not None:
             determined[given] = True
-        if missing := [one for one in wanted if one not in known or not determined[known.index(one)]]:
+        if missing := [of for of in wanted if of not in known or not determined[known.index(of)]]:
             raise ParameterError(
                 "HG406",
                 rule="A moment is read from numbers that determine it.",
                 finding=f"{len(missing)} of {len(wanted)} are not determined by what is released.",
             )
-        rows = [known.index(one) for one in wanted]
+        rows = [known.index(monomial) for monomial in wanted]
         matrix = np.asarray(inverse[rows], dtype=np.float64)
         constant = -matrix @ count
         if n is not None:
@@ -306,14 +306,14 @@ class JointNumbers:
 
     def _in_features(self, polynomial: Polynomial) -> dict[Monomial, float]:
         """Return a polynomial in t as one in f, t = m(1 + f)/2, of records that count whole."""
-        found: dict[Monomial, float] = {}
+        total: dict[Monomial, float] = {}
         for monomial, coefficient in polynomial.items():
             expanded: dict[Monomial, float] = {(): float(coefficient) * (self.layout.shares or 1)}
             for i, power in monomial:
                 expanded = _product([expanded, self._substituted(i, power)])
-            for one, value in expanded.items():
-                found[one] = found.get(one, 0.0) + value
-        return {monomial: value for monomial, value in found.items() if value}
+            for term, value in expanded.items():
+                total[term] = total.get(term, 0.0) + value
+        return {monomial: value for monomial, value in total.items() if value}
 
     def _substituted(self, i: int, power: int) -> dict[Monomial, float]:
         """Return t_i^power in powers of f: t = m(1 + f)/2, of units m(r + f)/2 with r the number of rows."""
@@ -330,13 +330,13 @@ class JointNumbers:
         return ((i, power),) if power or self.layout.features[i].missing else ()
 
     def _each(self) -> list[tuple[str, Polynomial, int]]:
-        found = [(*self._coordinate(coordinate), place) for place, coordinate in enumerate(self.coordinates)]
+        numbers = [(*self._coordinate(coordinate), place) for place, coordinate in enumerate(self.coordinates)]
         for place, block in enumerate(self.blocks):
             each = [self._outcomes(i, degree) for i, degree in zip(block.of, block.degrees, strict=True)]
             for outcome in product(*each):
                 name = f"block {place}: " + " ".join(label for label, _ in outcome)
-                found.append((name, _product(factor for _, factor in outcome), len(self.coordinates) + place))
-        return found
+                numbers.append((name, _product(factor for _, factor in outcome), len(self.coordinates) + place))
+        return numbers
 
     def _coordinate(self, coordinate: JointCoordinate) -> tuple[str, Polynomial]:
         where = ("where", *map(str, coordinate.present)) if coordinate.present else ()
@@ -365,16 +365,16 @@ class JointNumbers:
 
     def _outcomes(self, i: int, degree: int) -> list[tuple[str, Polynomial]]:
         """Return the Bernstein polynomials of a feature, and "missing" where it may be, as they add up to m^degree."""
-        m, one = self.layout.features[i].steps, self._powers(i, 0)
-        found: list[Polynomial] = []
+        m, present = self.layout.features[i].steps, self._powers(i, 0)
+        outcomes: list[Polynomial] = []
         for k in range(degree + 1):
             signed = [
                 (k + j, math.comb(degree, k) * math.comb(degree - k, j) * (-1) ** j * m ** (degree - k - j))
                 for j in range(degree - k + 1)
             ]
-            found.append({self._powers(i, power): coefficient for power, coefficient in signed})
-        labelled = [(f"{i}/{k}", polynomial) for k, polynomial in enumerate(found)]
-        return [*labelled, (f"{i}/missing", {(): m**degree, one: -(m**degree)})] if one else labelled
+            outcomes.append({self._powers(i, power): coefficient for power, coefficient in signed})
+        labelled = [(f"{i}/{k}", polynomial) for k, polynomial in enumerate(outcomes)]
+        return [*labelled, (f"{i}/missing", {(): m**degree, present: -(m**degree)})] if present else labelled
 
 
 def _inverse(matrix: Floats) -> tuple[Floats, NDArray[np.bool_]]:
@@ -419,9 +419,9 @@ def _in_common(filled: bytes, shape: tuple[int, int]) -> list[tuple[NDArray[np.i
 def _design(layout: JointLayout, kinds: Kinds, blocks: Blocks) -> tuple[list[Monomial], Floats]:
     """Return the moments that numbers tell, and these as their coefficients: the same for every noise on them."""
     numbers = _shaped(layout, kinds, blocks)
-    found = [numbers._in_features(polynomial) for _, polynomial, _ in _named(layout, kinds, blocks)]
-    known = sorted({monomial for number in found for monomial in number} | {()})
-    return known, np.array([[number.get(monomial, 0.0) for monomial in known] for number in found])
+    polynomials = [numbers._in_features(polynomial) for _, polynomial, _ in _named(layout, kinds, blocks)]
+    known = sorted({monomial for number in polynomials for monomial in number} | {()})
+    return known, np.array([[number.get(monomial, 0.0) for monomial in known] for number in polynomials])
 
 
 @lru_cache(maxsize=256)
@@ -448,28 +448,23 @@ def _shaped(layout: JointLayout, kinds: Kinds, blocks: Blocks) -> JointNumbers:
 
 def _product(factors: Iterable[Mapping[Monomial, N]]) -> dict[Monomial, N]:
     """Return the product of polynomials."""
-    found: dict[Monomial, N] = {(): 1}
+    total: dict[Monomial, N] = {(): 1}
     for factor in factors:
         terms: dict[Monomial, N] = {}
-        for (first, c), (second, k) in product(found.items(), factor.items()):
+        for (first, c), (second, k) in product(total.items(), factor.items()):
             powers = dict(first)
             for i, power in second:
                 powers[i] = powers.get(i, 0) + power
             monomial = tuple(sorted(powers.items()))
             terms[monomial] = terms.get(monomial, 0) + c * k
-        found = terms
-    return {monomial: coefficient for monomial, coefficient in found.items() if coefficient}
+        total = terms
+    return {monomial: coefficient for monomial, coefficient in total.items() if coefficient}
 
 
 def value_of(monomial: Monomial, values: Sequence[int | None]) -> int:
     """Return a monomial at grid integers, 0 where a feature that it names is missing."""
-    found = 1
-    for i, power in monomial:
-        value = values[i]
-        if value is None:
-            return 0
-        found *= value**power
-    return found
+    powers = [0 if (value := values[i]) is None else value**power for i, power in monomial]
+    return math.prod(powers)
 
 
 def check(fits: bool, rule: str) -> None:

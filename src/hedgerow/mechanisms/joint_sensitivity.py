@@ -160,12 +160,12 @@ class JointWeights:
         for another, or for none: what it adds to either is independent, so the costs add up.
         """
         if relation is Relation.ADD_REMOVE:
-            return self.one(power)
+            return self.alone(power)
         if presence == "public":
             return self.same(power)
-        return max(self.same(power), (2.0 if cells > 1 else 1.0) * self.one(power))
+        return max(self.same(power), (2.0 if cells > 1 else 1.0) * self.alone(power))
 
-    def one(self, power: Literal[1, 2]) -> float:
+    def alone(self, power: Literal[1, 2]) -> float:
         """Return the largest Σ |coordinate|^power that one record adds to its cell: exact at a corner of the box."""
         return float(sum(part.size for part in self._parts(power)) + sum(w**power for w in self.blocks.values()))
 
@@ -191,12 +191,12 @@ class JointWeights:
         """Return the bound of each combination of states, blocks left out."""
         states = np.stack([axis.ravel() for axis in np.indices(self._radices())])
         have = sum(bit * (states[i] < 2) for i, bit in self._bits().items()) + np.zeros(states.shape[1], dtype=np.int64)
-        kept = self._kept(power)
-        total, equal = kept.lost[have], states == 1
+        movable = self._movable(power)
+        total, equal = movable.lost[have], states == 1
         for i in range(self.d):
-            sums, squares = kept.total[i][have], kept.square[i][have]
+            sums, squares = movable.total[i][have], movable.square[i][have]
             total += 2.0**power * np.where(equal[i], sums - _slope(sums, squares, power), sums)
-        for (i, j), product in kept.turned.items():
+        for (i, j), product in movable.turned.items():
             total += 2.0**power * product[have] * (equal[i] != equal[j])
         return np.asarray(total)
 
@@ -214,12 +214,12 @@ class JointWeights:
 
     def _by_lost(self, power: Literal[1, 2]) -> tuple[Floats, Floats]:
         """Return for each set of features that both records have the bound, and the cost if all of them flip."""
-        kept = self._kept(power)
-        turned = np.zeros_like(kept.total)
-        for of, product in kept.turned.items():
+        movable = self._movable(power)
+        turned = np.zeros_like(movable.total)
+        for of, product in movable.turned.items():
             turned[list(of)] += product
-        each = _largest(kept.total, kept.square, turned, power)
-        return kept.lost + 2.0**power * each.sum(axis=0), kept.lost + 2.0**power * kept.total.sum(axis=0)
+        each = _largest(movable.total, movable.square, turned, power)
+        return movable.lost + 2.0**power * each.sum(axis=0), movable.lost + 2.0**power * movable.total.sum(axis=0)
 
     def _separate(self, power: Literal[1, 2]) -> float:
         """Return the sum of one maximum per feature."""
@@ -237,7 +237,7 @@ class JointWeights:
         absent = np.array([i in self.missing for i in range(self.d)])
         return float(np.where(absent, np.maximum(both, lost), both).sum())
 
-    def _kept(self, power: Literal[1, 2]) -> _Kept:
+    def _movable(self, power: Literal[1, 2]) -> _Movable:
         """Return what can move by the features that both records have, for every set of them."""
         bits, parts = self._bits(), list(self._parts(power))
         sets = 1 << len(bits)
@@ -256,7 +256,7 @@ class JointWeights:
             for place in range(len(bits)):
                 halves = table.reshape(-1, 2, 1 << place)
                 halves[:, 1] += halves[:, 0]  # a coordinate that needs no more features than these
-        return _Kept(size[-1] - size, total, square, turned)
+        return _Movable(size[-1] - size, total, square, turned)
 
     def _parts(self, power: Literal[1, 2]) -> Iterable[_WeightedPart]:
         for of, weight in self.counts.items():
@@ -285,7 +285,7 @@ class _WeightedPart:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _Movable:
     """For every set of features that may be missing and that both records have, as bits of an index.
 
     `lost` is the size of the coordinates that need others; of those that do not, (features, sets): A, Ω, and W by pair.
@@ -332,13 +332,13 @@ def unit_cost(weights: JointWeights, relation: Relation, power: Literal[1, 2], *
     >>> [round(unit_cost(weights, relation, 2, cells=1), 2) for relation in Relation]
     [5.44, 2.88]
     """
-    one = sum(weight**power for weight in weights.sums.values())
+    alone = sum(weight**power for weight in weights.sums.values())
     if relation is Relation.ADD_REMOVE:
-        return one
+        return alone
     if power == 1:
-        return 2.0 * one if cells > 1 else _pure(weights, one)
-    alone = one + max(0.0, _needed(weights) - _weight(weights, weights.d - 1) ** 2)
-    return max(same_cell(weights, power), (2.0 if cells > 1 else 1.0) * alone)
+        return 2.0 * alone if cells > 1 else _pure(weights, alone)
+    convex = alone + max(0.0, _needed(weights) - _weight(weights, weights.d - 1) ** 2)
+    return max(same_cell(weights, power), (2.0 if cells > 1 else 1.0) * convex)
 
 
 def same_cell(weights: JointWeights, power: Literal[1, 2]) -> float:
@@ -351,22 +351,22 @@ def same_cell(weights: JointWeights, power: Literal[1, 2]) -> float:
     return JointWeights(last, {}, sums | both).same(power)
 
 
-def _pure(weights: JointWeights, one: float) -> float:
+def _pure(weights: JointWeights, alone: float) -> float:
     """Return the largest of ‖φ‖ + c₁s + c₂s² on [0, 1]."""
     products = sum(weight for of, weight in weights.sums.items() if len(of) == 2)
     sums = sum(_weight(weights, i) for i in range(weights.d - 1))
     rising, bend = sums - _weight(weights, weights.d - 1), same_cell(weights, 1) - 2.0 * sums - products
-    return one + _largest_units(rising, bend)
+    return alone + _largest_units(rising, bend)
 
 
 def _needed(weights: JointWeights) -> float:
     """Return the κ² with which the movement of p = 2 is convex."""
     last = weights.d - 1
-    found = 2.0 * _weight(weights, last, last) ** 2
+    needed = 2.0 * _weight(weights, last, last) ** 2
     for i in range(last):
         own = _weight(weights, i, i) ** 2 + 0.5 * sum(_weight(weights, *sorted((i, j))) ** 2 for j in _others(i, last))
-        found += _largest_units(2.0 * _weight(weights, i, last) ** 2, 2.0 * own - _weight(weights, i) ** 2)
-    return found
+        needed += _largest_units(2.0 * _weight(weights, i, last) ** 2, 2.0 * own - _weight(weights, i) ** 2)
+    return needed
 
 
 def _largest_units(rising: float, bend: float) -> float:
@@ -391,11 +391,11 @@ def ball_cost(weights: JointWeights, relation: Relation, ball: int, *, presence:
     [4.0, 1.25]
     """
     a, omega, others = largest_weights(weights, ball)
-    one = sum(weight**2 for weight in weights.counts.values()) + a**2 + omega**2 + others
+    alone = sum(weight**2 for weight in weights.counts.values()) + a**2 + omega**2 + others
     if relation is Relation.ADD_REMOVE:
-        return one
+        return alone
     same = _same_cell(a, omega) + 4.0 * others
-    return same if presence == "public" else max(same, (2.0 if cells > 1 else 1.0) * one)
+    return same if presence == "public" else max(same, (2.0 if cells > 1 else 1.0) * alone)
 
 
 def largest_weights(weights: JointWeights, ball: int) -> tuple[float, float, float]:

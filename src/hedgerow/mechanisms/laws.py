@@ -222,10 +222,10 @@ class Laplace:
     def chances(self, integers: Floats, width: float) -> Floats:
         """Return the chances of integers, for audits: one draw's chances convolved, by no formula of the sum."""
         far, alpha = int(np.abs(integers).max()) + 2 * self.reach(width), math.exp(-1.0 / width)
-        one = (1.0 - alpha) / (1.0 + alpha) * np.exp(-np.abs(np.arange(-far, far + 1.0)) / width)
-        total = one
+        single = (1.0 - alpha) / (1.0 + alpha) * np.exp(-np.abs(np.arange(-far, far + 1.0)) / width)
+        total = single
         for _ in range(self.draws - 1):
-            total = np.convolve(total, one, mode="same")
+            total = np.convolve(total, single, mode="same")
         return np.asarray(total[integers.astype(np.int64) + far])
 
     def change(self, moved: Floats, widths: Floats, *, whole: bool = False) -> Score:
@@ -354,9 +354,10 @@ class Additive(AtomicMechanism):
 
     def _exact(self, pair: Neighbours) -> ExactPair:
         if pair.first is not None and pair.second is not None and pair.first.cell == pair.second.cell:
-            (first, widths), (second, _) = (self.contribution(one) for one in (pair.first, pair.second))
+            (first, widths), (second, _) = (self.contribution(record) for record in (pair.first, pair.second))
             return self._moved(pair.first, first - second, widths)
-        alone = [self._moved(one, *self.contribution(one)) for one in (pair.first, pair.second) if one is not None]
+        records = [record for record in (pair.first, pair.second) if record is not None]
+        alone = [self._moved(record, *self.contribution(record)) for record in records]
         return tuple(coordinate for part in alone for coordinate in part)
 
     def _moved(self, record: AuditRecord, moved: Floats, widths: Floats) -> ExactPair:
@@ -532,8 +533,8 @@ def require_accuracy(**numbers: float) -> None:
 
 @lru_cache(maxsize=256)
 def _averaged_count(draws: int, width: float, times: int) -> DominatingPair:
-    one = moved_curve(SummedLaw(draws, width), 1.0, 1.0 / width)
-    return KnownCurvePair(twice(one.curve), 2.0 * one.largest) if times > 1 else one
+    moved = moved_curve(SummedLaw(draws, width), 1.0, 1.0 / width)
+    return KnownCurvePair(twice(moved.curve), 2.0 * moved.largest) if times > 1 else moved
 
 
 @lru_cache(maxsize=64)

@@ -165,10 +165,10 @@ class Composition(Mechanism):
             return self.parts[0].attained(relation)
         together: list[tuple[ExactLaw, int]] = []
         for part in self.parts:
-            found = part.attained(relation)
-            if not part.symmetric or not found.pairs:
+            attained = part.attained(relation)
+            if not part.symmetric or not attained.pairs:
                 return LowerBoundPairs((), f"No pair of records is known to be the worst of a part, {part.type}.")
-            worst: ExactPair = max(found.pairs, key=lambda pair: epsilon_lower(pair, _TYPICAL_DELTA))
+            worst: ExactPair = max(attained.pairs, key=lambda pair: epsilon_lower(pair, _TYPICAL_DELTA))
             together += worst
         return LowerBoundPairs(
             (tuple(together),), "What is worst for each part need not be worst for all of them together."
@@ -182,11 +182,11 @@ def kinds() -> dict[str, type[AtomicMechanism]]:
     >>> kinds()["geometric"].__name__
     'GeometricCounts'
     """
-    modules = [import_module(one.name) for one in walk_packages(mechanisms.__path__, f"{mechanisms.__name__}.")]
-    found = [kind for module in modules for kind in vars(module).values() if isinstance(kind, type)]
+    modules = [import_module(listed.name) for listed in walk_packages(mechanisms.__path__, f"{mechanisms.__name__}.")]
+    classes = [kind for module in modules for kind in vars(module).values() if isinstance(kind, type)]
     listed = [
         kind
-        for kind in found
+        for kind in classes
         if issubclass(kind, AtomicMechanism) and "type" in getattr(kind, "__dataclass_fields__", ())
     ]
     return {str(kind.__dataclass_fields__["type"].default): kind for kind in listed}
@@ -263,10 +263,10 @@ def _adapter(name: str) -> Any:
 def _plain(value: Any) -> Any:
     """Return dataclasses as mappings and tuples as lists, at any depth: JSON knows no others."""
     if dataclasses.is_dataclass(value):
-        later = [one.name for one in dataclasses.fields(value) if one.metadata == LATER]
-        listed = ((one.name, getattr(value, one.name), one.default) for one in dataclasses.fields(value))
+        later = [field.name for field in dataclasses.fields(value) if field.metadata == LATER]
+        listed = ((field.name, getattr(value, field.name), field.default) for field in dataclasses.fields(value))
         record = {name: _plain(held) for name, held, default in listed if name not in later or held != default}
         return {"type": record.pop("type"), **record} if "type" in record else record
     if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
+        return {name: _plain(item) for name, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value

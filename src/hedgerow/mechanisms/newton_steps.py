@@ -143,10 +143,10 @@ def _replaced(beta: Floats, low: Floats, high: Floats, curvature: float) -> floa
     states = _States.over(*_reach(beta, low, high))
     first, second = np.triu_indices(len(states.below))
     moved = np.zeros(len(first))
-    for one in states.residuals:
+    for former in states.residuals:
         for other in states.residuals:
             # A pair of states is taken in one order only, so that all four combinations of ends are tried.
-            bound = _dual(beta, low, high, (one[first], other[second]), _Binding.of(states, first, second))
+            bound = _dual(beta, low, high, (former[first], other[second]), _Binding.of(states, first, second))
             moved = np.maximum(moved, bound)
     return float((moved + curvature * _curvature_moved(states, first, second, low, high)).max())
 
@@ -212,13 +212,13 @@ def _curvature_moved(
 
 def _products(low: Floats, high: Floats) -> Sequence[Range]:
     """Return the ranges of x_i x_j, i ≤ j."""
-    found: list[Range] = []
+    ranges: list[Range] = []
     for i, j in zip(*np.triu_indices(len(low)), strict=True):
         ends = [x * z for x in (low[i], high[i]) for z in (low[j], high[j])]
         if i == j:
             ends = [low[i] ** 2, high[i] ** 2, *([0.0] if low[i] < 0.0 < high[i] else [])]
-        found.append((float(min(ends)), float(max(ends))))
-    return found
+        ranges.append((float(min(ends)), float(max(ends))))
+    return ranges
 
 
 Integers = NDArray[np.int64]
@@ -376,9 +376,9 @@ class NewtonSteps(Additive):
 
     def attained(self, relation: Relation) -> LowerBoundPairs:
         """Return the worst pair of the first step, at β = 0: at the others β follows from noise."""
-        found = Additive.attained(replace(self, precisions=self.precisions[:1]), relation)
+        first = Additive.attained(replace(self, precisions=self.precisions[:1]), relation)
         return LowerBoundPairs(
-            found.pairs, "Only the first Newton step is taken at coefficients that are known before it."
+            first.pairs, "Only the first Newton step is taken at coefficients that are known before it."
         )
 
     # What an audit attacks: steps that are all taken at β = 0, where every coefficient starts.
@@ -437,11 +437,11 @@ class NewtonSteps(Additive):
     @property
     def bits(self) -> tuple[int, ...]:
         """The lattice of each number, of steps that are all taken at β = 0."""
-        size, found = len(self.ranges), []
+        size, bits = len(self.ranges), []
         for step in range(len(self.precisions)):
             own = self.noise(step, self._start)
-            found += [own.gradient.bits] * size + [own.curvature.bits] * (size * (size + 1) // 2)
-        return tuple(found)
+            bits += [own.gradient.bits] * size + [own.curvature.bits] * (size * (size + 1) // 2)
+        return tuple(bits)
 
 
 def _batches(total: int, size: int) -> Iterator[slice]:

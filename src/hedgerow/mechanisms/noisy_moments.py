@@ -142,15 +142,15 @@ class MomentsLayout:
 
     def mu(self, relation: Relation, widths: Widths) -> float:
         """Return an upper bound on √(Σ d_i²/w_i²) over all neighbours."""
-        same, one = self._worst(widths, power=2)
-        return float(np.sqrt(self._largest(relation, same, one)) * ROUND_UP)
+        same, alone = self._worst(widths, power=2)
+        return float(np.sqrt(self._largest(relation, same, alone)) * ROUND_UP)
 
     def pure(self, relation: Relation, widths: Widths) -> float:
         """Return an upper bound on Σ |d_i|/w_i over all neighbours."""
-        same, one = self._worst(widths, power=1)
-        return float(self._largest(relation, same, one) * ROUND_UP)
+        same, alone = self._worst(widths, power=1)
+        return float(self._largest(relation, same, alone) * ROUND_UP)
 
-    def _largest(self, relation: Relation, same: float, one: float) -> float:
+    def _largest(self, relation: Relation, same: float, alone: float) -> float:
         if relation is Relation.ADD_REMOVE:
             if self.presence == "public":
                 raise ParameterError(
@@ -158,27 +158,27 @@ class MomentsLayout:
                     rule="Under add-remove nobody's presence is public.",
                     finding="The layout says it is.",
                 )
-            return one
+            return alone
         if self.presence == "public":
             return same
         # Across cells the two movements touch different coordinates, so their costs add up in either norm.
-        return max(same, 2 * one if self.cells > 1 else one)
+        return max(same, 2 * alone if self.cells > 1 else alone)
 
     def _worst(self, widths: Widths, *, power: int) -> tuple[float, float]:
         """Return the largest Σ (|d_i|/w_i)^power of a same-cell and of a one-sided pair."""
         y = self.start + self.stride * np.arange(self.steps + 1, dtype=np.float64)
-        one = (np.abs(y) / widths.total) ** power
+        alone = (np.abs(y) / widths.total) ** power
         if widths.count is not None:
-            one = one + (1.0 / widths.count) ** power
+            alone = alone + (1.0 / widths.count) ** power
         # For a difference d the sum y + y' is largest in size where the pair touches an end of the range.
         d = self.stride * np.arange(1, self.steps + 1, dtype=np.float64)
         same = (d / widths.total) ** power
         if widths.square is not None:
-            one = one + (np.abs(y * y - self._subtracted(widths)) / widths.square) ** power
+            alone = alone + (np.abs(y * y - self._subtracted(widths)) / widths.square) ** power
             high, low = float(y[-1]), float(y[0])
             both = np.maximum(np.abs(2 * high - d), np.abs(2 * low + d))
             same = same + (d * both / widths.square) ** power
-        return float(same.max()), float(one.max())
+        return float(same.max()), float(alone.max())
 
     def _subtracted(self, widths: Widths) -> int:
         return self.offset if widths.count is not None else 0
@@ -475,8 +475,8 @@ def _averaged(mechanism: AveragedLaplaceMoments, relation: Relation) -> KnownCur
     if replaced:
         curves.append(highest([_composed(mechanism, box) for box in movements.same]))
     if not replaced or layout.presence == "private":
-        one = highest([_composed(mechanism, box) for box in movements.one_sided])
-        curves.append(twice(one) if across else one)
+        alone = highest([_composed(mechanism, box) for box in movements.one_sided])
+        curves.append(twice(alone) if across else alone)
     covered = highest(curves)
     steps = (2.0 if across else 1.0) * sum(1.0 / noise.width for noise in noises.values())
     gathered = gathered_curve(mechanism.draws, pure, steps)

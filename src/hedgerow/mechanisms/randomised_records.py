@@ -195,7 +195,7 @@ class RandomisedRecords(AtomicMechanism):
         q = self.chance
         # The bit of the first cell, then of the second, each 1 or 0: the record's own bit is fair.
         first = [0.5 * other for _ in range(2) for other in (q, 1.0 - q)]
-        second = [one * 0.5 for one in (q, 1.0 - q) for _ in range(2)]
+        second = [chance * 0.5 for chance in (q, 1.0 - q) for _ in range(2)]
         p, q_masses = ((*(shown * mass for mass in side), 1.0 - shown) for side in (first, second))
         return LowerBoundPairs(
             (((OutcomePair(p, q_masses), 1),),), "For δ > 0 its price is that of any mechanism of its pure ε."
@@ -212,8 +212,8 @@ class RandomisedRecords(AtomicMechanism):
     def change(self, record: AuditRecord) -> Score:
         """Return the log-chance of bits with a record in its cell, less that without one."""
         own, q = record.index, self.chance
-        one, zero = np.log(0.5 / q), np.log(0.5 / (1.0 - q))
-        return lambda bits: np.asarray(np.where(bits[:, own] == 1.0, one, zero))
+        loss_of_1, loss_of_0 = np.log(0.5 / q), np.log(0.5 / (1.0 - q))
+        return lambda bits: np.asarray(np.where(bits[:, own] == 1.0, loss_of_1, loss_of_0))
 
 
 def randomised_records(epsilon: float, views: tuple[int, ...], shares: tuple[float, ...]) -> RandomisedRecords:
@@ -381,8 +381,8 @@ class SmoothedResample(_Drawn):
     def attained(self, relation: Relation) -> LowerBoundPairs:
         """Return the number of successes where all records fail, against one success among them."""
         n = self.n + 2 * self.fake
-        one, none = (self.fake + 1) / n, self.fake / n
-        pairs = (BinomialPair(self.draws, one, none), 1), (BinomialPair(self.draws, none, one), 1)
+        with_record, without = (self.fake + 1) / n, self.fake / n
+        pairs = (BinomialPair(self.draws, with_record, without), 1), (BinomialPair(self.draws, without, with_record), 1)
         return LowerBoundPairs(
             tuple((pair,) for pair in pairs), "For δ > 0 its price is that of an attacker who sees more."
         )

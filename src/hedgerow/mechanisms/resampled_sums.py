@@ -134,7 +134,7 @@ class ResampledSums(AtomicMechanism):
         """Return whether another mechanism makes the same replicates of the same cells, whatever its noise."""
         if not isinstance(other, ResampledSums) or type(other) is not type(self):
             return False
-        reaches = [[one.reach for one in mechanism.coordinates] for mechanism in (self, other)]
+        reaches = [[coordinate.reach for coordinate in mechanism.coordinates] for mechanism in (self, other)]
         return reaches[0] == reaches[1] and bool(replace(self, coordinates=other.coordinates) == other)
 
     def table_spread(self, features: Sequence[str]) -> Floats:
@@ -249,8 +249,8 @@ class ResampledSums(AtomicMechanism):
         return lambda x: np.asarray(np.interp(np.einsum("nfk,f->nk", x, slope), at, values).sum(axis=1))
 
     def _added(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
-        value, one = 2 * index - self.coordinates[0].reach, np.full_like(index, self.most_rows)
-        columns = {"value": [value], "count": [one], "value-and-count": [value, one]}.get(self.shape)
+        value, rows = 2 * index - self.coordinates[0].reach, np.full_like(index, self.most_rows)
+        columns = {"value": [value], "count": [rows], "value-and-count": [value, rows]}.get(self.shape)
         if columns is None:
             raise TypeError(f"records have no features of shape {self.shape!r}")
         return np.stack(columns, axis=1)
@@ -483,11 +483,11 @@ class ResampledUnits(ResampledSums):
         row = narrower * math.hypot(*_row_distances(self))
         spread = min(self.max_rows, self.cells)
         rows = {(self.max_rows, 1)} | ({(1, spread)} if spread == self.max_rows else set())
-        found: list[ExactPair] = []
+        pairs: list[ExactPair] = []
         for most, cells in sorted(rows):
             one_sided = MixturePair(PairKind.ONE_SIDED, 1.0, row * most, self.rate)
-            found += exact_pairs(one_sided, self.n_resamples * cells)
-        return LowerBoundPairs(tuple(found), "Some other way to spread the rows of a unit over cells may cost more.")
+            pairs += exact_pairs(one_sided, self.n_resamples * cells)
+        return LowerBoundPairs(tuple(pairs), "Some other way to spread the rows of a unit over cells may cost more.")
 
 
 @lru_cache(maxsize=256)

@@ -64,12 +64,12 @@ class Inversion:
 
     def draw(self, size: int, words: Words = entropy) -> Integers:
         """Return `size` independent integers of exactly this law."""
-        kept, missing = [np.zeros(0, np.int64)], size
+        batches, missing = [np.zeros(0, np.int64)], size
         while missing:
             # Nearly all are kept, but for a −0 of narrow noise.
-            kept.append(self._batch(min(_BATCH, missing + missing // 16 + 16), words)[:missing])
-            missing -= len(kept[-1])
-        return np.concatenate(kept)
+            batches.append(self._batch(min(_BATCH, missing + missing // 16 + 16), words)[:missing])
+            missing -= len(batches[-1])
+        return np.concatenate(batches)
 
     @property
     def step(self) -> int:
@@ -99,10 +99,10 @@ class Inversion:
         below = u - ends.take(place - 1, mode="clip")  # before the first end it wraps, to a large number
         beyond = place == len(ends)
         unsure = np.flatnonzero((above <= _UNSURE) | (below <= _UNSURE) | beyond)
-        found = place.astype(np.int64)
-        for one in unsure.tolist():
-            found[one] = settled(int(u[one]), self._place, words)
-        return found
+        numbers = place.astype(np.int64)
+        for index in unsure.tolist():
+            numbers[index] = settled(int(u[index]), self._place, words)
+        return numbers
 
     def _stays(self, coarse: Integers, part: Integers, words: Words) -> NDArray[np.bool_]:
         v, step = words(len(coarse)), self.step
@@ -111,10 +111,10 @@ class Inversion:
         chance = np.minimum(np.exp(-added) * 2.0**_BITS, float(_TOP)).astype(np.uint64)
         stays = v < chance
         distance = np.where(stays, chance - v, v - chance)
-        for one in np.flatnonzero(distance <= _UNSURE).tolist():
-            start = step * int(coarse[one])
-            exponent = self.exponent(start + int(part[one])) - self.exponent(start)
-            stays[one] = settled(int(v[one]), partial(below_exp, exponent), words)
+        for index in np.flatnonzero(distance <= _UNSURE).tolist():
+            start = step * int(coarse[index])
+            exponent = self.exponent(start + int(part[index])) - self.exponent(start)
+            stays[index] = settled(int(v[index]), partial(below_exp, exponent), words)
         return stays
 
     def _place(self, known: int, bits: int) -> int | None:
@@ -149,9 +149,9 @@ def settled(first: int, decided: Callable[[int, int], Found | None], words: Word
     """Return what is decided of a uniform number by its first 64 bits, and as many more as that takes."""
     known, bits = first, _BITS
     while True:
-        found = decided(known, bits)
-        if found is not None:
-            return found
+        answer = decided(known, bits)
+        if answer is not None:
+            return answer
         known, bits = (known << _BITS) | int(words(1)[0]), bits + _BITS
 
 

@@ -74,34 +74,34 @@ class Poisson:
 
     def draw(self, size: int, words: Words = entropy) -> Integers:
         """Return `size` independent integers of exactly this law."""
-        found = np.zeros(size, dtype=np.int64)
+        counts = np.zeros(size, dtype=np.int64)
         if self.mean == 0:
-            return found
+            return counts
         # A guide pays where it is read more often than it has entries.
         bits = min(_GUIDED, max(8, size.bit_length()))
         guide, shift = _guide(self, bits), np.uint16(_GUIDED - bits)
         for start in range(0, size, _BATCH):
             count = min(_BATCH, size - start)
             first = words(-(-count // 4)).view(np.uint16)[:count]
-            told = guide.take(first >> shift if shift else first, mode="clip")
-            left = np.flatnonzero(told < 0)
+            numbers = guide.take(first >> shift if shift else first, mode="clip")
+            left = np.flatnonzero(numbers < 0)
             if len(left):
-                told[left] = self._looked_up(first[left], words)
-            found[start : start + count] = told
-        return found
+                numbers[left] = self._looked_up(first[left], words)
+            counts[start : start + count] = numbers
+        return counts
 
     def _looked_up(self, first: NDArray[np.uint16], words: Words) -> Integers:
         """Return the numbers of uniform ones that begin with these 16 bits."""
         low, ends = thresholds(self)
         u = (first.astype(np.uint64) << np.uint64(64 - _GUIDED)) | (words(len(first)) >> np.uint64(_GUIDED))
         place = np.searchsorted(ends, u, side="right")
-        found = low + place.astype(np.int64)
+        numbers = low + place.astype(np.int64)
         above = ends.take(place, mode="clip") - u  # past the last end this wraps, which the third condition says
         below = u - ends.take(place - 1, mode="clip")  # before the first it wraps, to a large number
         near = (above <= _UNSURE) | (below <= _UNSURE) | (place == len(ends)) | (u <= _UNSURE)
-        for one in np.flatnonzero(near).tolist():
-            found[one] = settled(int(u[one]), self._number, words)
-        return found
+        for index in np.flatnonzero(near).tolist():
+            numbers[index] = settled(int(u[index]), self._number, words)
+        return numbers
 
     def _number(self, known: int, bits: int) -> int | None:
         """Return j with T_{j−1} ≤ U < T_j for all U that begin with these bits; None where they do not decide it."""

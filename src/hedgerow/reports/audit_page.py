@@ -82,7 +82,7 @@ def campaign_page(campaign: Campaign) -> str:
             f"the largest movement is {replay.largest_excess:.6g} of the declared sensitivity."
         )
     notes += [f"Not done in time: {what}." for what in campaign.left_out]
-    rejected = sum(fault.found.rejected for fault in campaign.caught)
+    rejected = sum(fault.rejection.rejected for fault in campaign.caught)
     return _page(
         "Audit campaign",
         f"{'Passed' if campaign.passes else 'FAILED'}: {sum(audit.verdict.passes for audit in audited)} of "
@@ -109,8 +109,8 @@ def _mutants(caught: Sequence[FaultResult]) -> tuple[Section, ...]:
         (
             fault.mutant.name,
             f"{fault.mutant.broken} ({fault.mutant.layer}). "
-            + ("Rejected: " if fault.found.rejected else "ACCEPTED, so the audit is blind: ")
-            + fault.found.evidence,
+            + ("Rejected: " if fault.rejection.rejected else "ACCEPTED, so the audit is blind: ")
+            + fault.rejection.evidence,
         )
         for fault in caught
     )
@@ -123,9 +123,9 @@ def _mutant_picture(caught: Sequence[FaultResult]) -> tuple[Figure, ...]:
     from hedgerow.plots.privacy import PrivacyBound, draw_privacy_bounds
 
     bounds = [
-        PrivacyBound(fault.mutant.name, fault.found.epsilon_lower, fault.found.epsilon_upper)
+        PrivacyBound(fault.mutant.name, fault.rejection.epsilon_lower, fault.rejection.epsilon_upper)
         for fault in caught
-        if fault.found.epsilon_lower is not None and fault.found.epsilon_upper is not None
+        if fault.rejection.epsilon_lower is not None and fault.rejection.epsilon_upper is not None
     ]
     if not bounds:
         return ()

@@ -52,12 +52,12 @@ class Histogram:
         """Build from what a GROUP BY returns: cell −1 is no declared cell, index −1 is a missing value."""
         cell, index, count = (np.asarray(part, dtype=np.int64) for part in (cell, index, count))
         inside = cell >= 0
-        gone = inside & (index < 0)
-        kept = inside & (index >= 0)
+        absent = inside & (index < 0)
+        valued = inside & (index >= 0)
         missing = np.zeros(cells, dtype=np.int64)
-        np.add.at(missing, cell[gone], count[gone])
-        order = np.lexsort((index[kept], cell[kept]))
-        return cls(cell[kept][order], index[kept][order], count[kept][order], missing, int(count[~inside].sum()))
+        np.add.at(missing, cell[absent], count[absent])
+        order = np.lexsort((index[valued], cell[valued]))
+        return cls(cell[valued][order], index[valued][order], count[valued][order], missing, int(count[~inside].sum()))
 
     @property
     def cells(self) -> int:
@@ -141,14 +141,14 @@ class GridSums:
     def from_rows(cls, rows: list[tuple[Any, ...]], monomials: list[Monomial], *, cells: int) -> GridSums:
         """Build from (cell, records, a sum for each monomial), the first of them (); cell −1 is no declared cell."""
         # Without branches: which lines run must not depend on the cells that occur.
-        found = np.array([[int(number) for number in row] for row in rows], dtype=object)
-        found = found.reshape(len(rows), 2 + len(monomials))
-        cell = found[:, 0].astype(np.int64)
+        table = np.array([[int(number) for number in row] for row in rows], dtype=object)
+        table = table.reshape(len(rows), 2 + len(monomials))
+        cell = table[:, 0].astype(np.int64)
         inside = cell >= 0
         sums, missing = np.zeros((cells, len(monomials)), dtype=object), np.zeros(cells, dtype=np.int64)
-        sums[cell[inside]] = found[inside, 2:]
-        missing[cell[inside]] = (found[inside, 1] - found[inside, 2]).astype(np.int64)
-        outside = int(found[~inside, 1].sum())
+        sums[cell[inside]] = table[inside, 2:]
+        missing[cell[inside]] = (table[inside, 1] - table[inside, 2]).astype(np.int64)
+        outside = int(table[~inside, 1].sum())
         return cls({monomial: sums[:, place] for place, monomial in enumerate(monomials)}, missing, outside)
 
     @property

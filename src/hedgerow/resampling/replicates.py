@@ -86,7 +86,8 @@ def _means(count: Integers, rate: float, n_resamples: int) -> Iterator[tuple[int
     rest = count & ((1 << whole) - 1)
 
     def cost(digits: list[Integers]) -> int:
-        tables, draws = sum(len(np.unique(one)) for one in digits), sum(np.count_nonzero(one) for one in digits)
+        tables = sum(len(np.unique(values)) for values in digits)
+        draws = sum(np.count_nonzero(values) for values in digits)
         return tables * _TABLE_COSTS + int(draws) * n_resamples
 
     for digit in min((_digits(rest, bits) for bits in (whole, *_DIGITS)), key=cost):

@@ -203,7 +203,7 @@ class Tally:
         sums = self.sums.value().ravel()
         high, low = sums >> _LIMB, sums & _MASK
         others = [*self.missing.tolist(), self.outside, self.records]
-        return {"high": [int(one) for one in high], "low": [int(one) for one in low], "others": others}
+        return {"high": [int(number) for number in high], "low": [int(number) for number in low], "others": others}
 
     def absorb(self, high: Integers, low: Integers, others: Integers) -> None:
         """Add what another process took of other records, as it packed it."""

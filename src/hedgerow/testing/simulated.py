@@ -116,8 +116,8 @@ def grid_sums(query: SumsQuery, histogram: Histogram) -> GridSums:
     ([150], [2])
     """
     sums = {
-        one: histogram.cell_sums(histogram.index ** sum(power for _, power in one)).astype(object)
-        for one in {(), *query.monomials}
+        monomial: histogram.cell_sums(histogram.index ** sum(power for _, power in monomial)).astype(object)
+        for monomial in {(), *query.monomials}
     }
     return GridSums(sums, histogram.missing, histogram.outside)
 

@@ -416,7 +416,7 @@ def test_a_process_remembers_few_ledgers(tmp_path: Path) -> None:
     for name in "abcdef":
         create(tmp_path / name).close()
         Ledger.again(tmp_path / name).close()
-    assert [place.name for place in store._KEPT] == ["c", "d", "e", "f"]
+    assert [place.name for place in store._OPEN] == ["c", "d", "e", "f"]
 
 
 def test_news_are_what_was_reserved_or_recorded_since(path: Path) -> None:

@@ -128,7 +128,7 @@ def test_no_pair_of_records_moves_farther_than_is_priced(weights: JointWeights, 
     for bound in (weights.same(power), weights.state_costs(power).max(), weights._by_lost(power)[0].max()):
         assert same <= bound * (1 + 1e-12)
     assert same <= weights._separate(power) * (1 + 1e-12)
-    assert brute_one(weights, power) <= weights.one(power) * (1 + 1e-12)
+    assert brute_one(weights, power) <= weights.alone(power) * (1 + 1e-12)
 
 
 @given(any_weights(), st.sampled_from([1, 2]), st.integers(0, 2**32 - 1))
@@ -165,7 +165,7 @@ def test_the_price_is_exact_where_squares_are_within_their_limit(weights: JointW
     restricted = {(of, p): limited(of, w, parts[of[:1], p] if len(of) == 2 else 0.0) for (of, p), w in parts.items()}
     found = replace(weights, sums=sums, restricted=restricted)
     assert found.same(power) == pytest.approx(brute(found, power, (-1.0, 1.0)), rel=1e-12, abs=1e-15)
-    assert found.one(power) == pytest.approx(brute_one(found, power, (-1.0, 1.0)), rel=1e-12, abs=1e-15)
+    assert found.alone(power) == pytest.approx(brute_one(found, power, (-1.0, 1.0)), rel=1e-12, abs=1e-15)
 
 
 @pytest.mark.parametrize("power", [1, 2])
@@ -238,7 +238,7 @@ def test_relations_and_cells_follow_from_one_record_and_from_two(missing: bool) 
     absent = frozenset({0, 1}) if missing else frozenset()
     weights = JointWeights(2, {(): 0.6}, {(0,): 1.0, (1,): 0.5, (0, 1): 0.3}, {((0,), (1,)): 0.25}, absent)
     for power in (1, 2):
-        one, same = weights.one(power), weights.same(power)
+        one, same = weights.alone(power), weights.same(power)
         assert one == pytest.approx(0.6**power + 1.0 + 0.5**power + 0.3**power + 0.25**power)
         assert weights.cost(NEAR, power, presence="private", cells=5) == one
         assert weights.cost(FAR, power, presence="public", cells=5) == same

@@ -199,7 +199,7 @@ def _say_campaign(campaign: Campaign) -> None:
         write_stdout(f"replay: {replayed.replays:,} on neighbours, {len(replayed.divergences)} divergences")
         write_stdout(f"sensitivity: at most {replayed.largest_excess:.6g} of what is declared")
     for caught in campaign.caught:
-        verb = "rejected" if caught.found.rejected else "ACCEPTED"
+        verb = "rejected" if caught.rejection.rejected else "ACCEPTED"
         write_stdout(f"mutant {caught.mutant.name}: {verb} by {caught.mutant.layer}")
     for what in campaign.left_out:
         write_stdout(f"not done in time: {what}")
