@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from reproduction.pums import pums
 
 import hedgerow as hg
-from hedgerow.demo.run import draw_survey
+from hedgerow.demo import draw_survey
 from hedgerow.mechanisms.histograms import TreeCounts
 from hedgerow.release.designs.column_distribution import DistributionStatistic, TableReading
 from hedgerow.testing.simulated import SimulatedNoise, Study

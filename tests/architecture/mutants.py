@@ -343,7 +343,7 @@ MUTANTS = (
     ),
     Mutant(
         "the last batch of records is left out of a bootstrap",
-        "resampling/streamed_replicates.py",
+        "resampling/replicates.py",
         "range(0, max(len(keys), 1), BATCH)",
         "range(0, max(len(keys) - BATCH, 1), BATCH)",
         "tests/statistical/test_streamed.py",

@@ -82,7 +82,7 @@ def blocks(page: Path, language: str) -> list[str]:
 @pytest.fixture
 def survey_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder in which the demo has run, as a newcomer has it."""
-    from hedgerow.demo.run import draw_survey
+    from hedgerow.demo import draw_survey
 
     (tmp_path / "hedgerow-demo").mkdir()
     (tmp_path / "hedgerow-demo" / "survey.csv").write_text(draw_survey().to_csv())

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hedgerow.cli.main import app
-from hedgerow.demo.run import draw_survey
+from hedgerow.demo import draw_survey
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how_to" / "read_an_error.md").read_text(encoding="utf-8")
 REFUSED = re.findall(r"^```refused\n\$ hedgerow (.*)\n((?:.*\n)*?)```", PAGE, re.MULTILINE)

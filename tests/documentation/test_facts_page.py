@@ -15,7 +15,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "how_to" / "facts.md").read_text(en
 
 
 def test_the_facts_shown_are_planned_and_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hedgerow.demo.run import draw_survey
+    from hedgerow.demo import draw_survey
 
     (tmp_path / "hedgerow-demo").mkdir()
     (tmp_path / "hedgerow-demo" / "survey.csv").write_text(draw_survey().to_csv())

@@ -16,7 +16,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "how_to" / "ledgers.md").read_text(
 
 
 def test_the_commands_run_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hedgerow.demo.run import draw_survey
+    from hedgerow.demo import draw_survey
 
     (tmp_path / "hedgerow-demo").mkdir()
     (tmp_path / "hedgerow-demo" / "survey.csv").write_text(draw_survey().to_csv())

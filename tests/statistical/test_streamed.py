@@ -31,8 +31,7 @@ from hedgerow.release.designs.replicates_read import ResampledSmooth
 from hedgerow.release.execute import draw_tables, read_histograms
 from hedgerow.resampling import streamed_replicates as resampled
 from hedgerow.resampling.counted_values import Histogram
-from hedgerow.resampling.replicates import poisson_replicates
-from hedgerow.resampling.streamed_replicates import ExactTotal, StreamedReplicates, Tally, record_weights
+from hedgerow.resampling.replicates import ExactTotal, StreamedReplicates, Tally, poisson_replicates, record_weights
 from hedgerow.testing import simulated
 from hedgerow.testing.simulated import SimulatedNoise
 

@@ -14,9 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from hedgerow.accounting.compose import Priced, profile_of
+from hedgerow.accounting.compose import Priced, least_mu, profile_of
 from hedgerow.accounting.dominating_pairs import DominatingPair
-from hedgerow.accounting.gaussian_dp import least_mu
 from hedgerow.accounting.profile import Profile, bisect, gaussian_delta
 from hedgerow.errors import HedgerowError, ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget

@@ -356,7 +356,7 @@ def _discrete(sd: float, step: float) -> LossGrid:
 
 @lru_cache(maxsize=256)
 def _discrete_mu(sd: float) -> float:
-    """Return the least μ of a discrete Gaussian number of this sd that is moved by 1 (`gaussian_dp`)."""
+    """Return the least μ of a discrete Gaussian number of this sd that is moved by 1 (`compose`)."""
     from hedgerow.special import ndtri_exp
 
     last = max(_FAR, math.ceil(_FAR * sd))

@@ -45,7 +45,7 @@ from hedgerow.mechanisms.mechanism import (
 from hedgerow.release.execute import read_estimates, run_reserved
 from hedgerow.release.plan import Plan
 from hedgerow.resampling.counted_values import GridSums, Histogram
-from hedgerow.resampling.streamed_replicates import StreamedReplicates, Tally
+from hedgerow.resampling.replicates import StreamedReplicates, Tally
 from hedgerow.statistics.mean import count, mean, sum
 from hedgerow.statistics.proportion import proportion
 from hedgerow.statistics.statistic import Statistic

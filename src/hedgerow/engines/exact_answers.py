@@ -15,7 +15,7 @@ from hedgerow.engines.query import ColumnQuery, Query, SumsQuery, ValueCounts
 from hedgerow.engines.reading import unreachable, withheld
 from hedgerow.engines.schema import check_values
 from hedgerow.resampling.counted_values import GridSums, Histogram
-from hedgerow.resampling.streamed_replicates import StreamedReplicates, Tally
+from hedgerow.resampling.replicates import StreamedReplicates, Tally
 
 SECRET_KEY = "<a secret key, drawn for this question alone>"
 """What stands in a text that is shown where the key of `dialects.priority` will stand in the one that is sent."""

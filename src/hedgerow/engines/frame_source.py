@@ -17,7 +17,7 @@ from hedgerow.engines.reading import withheld
 from hedgerow.engines.schema import check_names, check_query, listed_names
 from hedgerow.engines.streamed import READ, Watch, check_executors, each, reader
 from hedgerow.errors import DataError, ParameterError
-from hedgerow.resampling.streamed_replicates import StreamedReplicates, Tally
+from hedgerow.resampling.replicates import StreamedReplicates, Tally
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw

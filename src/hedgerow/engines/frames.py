@@ -48,7 +48,7 @@ from hedgerow.errors import DataError
 from hedgerow.facts.columns import Missing, Selection
 from hedgerow.facts.expression import DerivedColumn, Junction
 from hedgerow.resampling.counted_values import GridSums, Histogram, Integers
-from hedgerow.resampling.streamed_replicates import Tally
+from hedgerow.resampling.replicates import Tally
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw

@@ -22,7 +22,7 @@ import numpy as np
 from hedgerow.engines.query import Query
 from hedgerow.errors import DataError
 from hedgerow.resampling.counted_values import Integers
-from hedgerow.resampling.streamed_replicates import BATCH, StreamedReplicates, Tally
+from hedgerow.resampling.replicates import BATCH, StreamedReplicates, Tally
 from hedgerow.version import __version__
 
 if TYPE_CHECKING:

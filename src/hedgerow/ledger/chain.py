@@ -46,8 +46,7 @@ from hedgerow.ledger.guarantee import (
     noise_record,
     with_one_more,
 )
-from hedgerow.ledger.ledger_entry import Head, LedgerEntry, canonical, digest, is_settings
-from hedgerow.ledger.request import checked_family
+from hedgerow.ledger.ledger_entry import Head, LedgerEntry, canonical, checked_family, digest, is_settings
 from hedgerow.ledger.total import RunningTotal
 from hedgerow.version import __version__
 

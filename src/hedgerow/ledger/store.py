@@ -21,7 +21,6 @@ from hedgerow.clock import now
 from hedgerow.errors import LedgerError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation, parse_relation
-from hedgerow.ledger import request
 from hedgerow.ledger.chain import (
     LEAST_LINKS,
     Chain,
@@ -41,7 +40,26 @@ from hedgerow.ledger.chain import (
 )
 from hedgerow.ledger.file import LedgerFile, new_file, taking_turns
 from hedgerow.ledger.guarantee import Noise, Price, Total, checked_guarantee, priced, with_one_more
-from hedgerow.ledger.ledger_entry import Head, LedgerEntry, Replay, digest, is_look
+from hedgerow.ledger.ledger_entry import (
+    Head,
+    LedgerEntry,
+    Replay,
+    checked_budget,
+    checked_family,
+    checked_request,
+    checked_result,
+    checked_text,
+    digest,
+    for_test_set,
+    is_look,
+    never_recorded,
+    not_kept,
+    nothing_reserved,
+    other_request,
+    other_result,
+    over_budget,
+    unverified,
+)
 from hedgerow.ledger.total import RunningTotal
 
 _TIMEOUT = 30.0
@@ -189,11 +207,11 @@ class Ledger:
             HG103, HG314: an invalid relation, budget, name, unit, family or guarantee.
         """
         header = Header(
-            request.checked_text("dataset", dataset),
-            request.checked_budget(budget),
+            checked_text("dataset", dataset),
+            checked_budget(budget),
             parse_relation(relation),
-            request.checked_text("unit", unit),
-            request.checked_family(family),
+            checked_text("unit", unit),
+            checked_family(family),
             _now(),
             secrets.token_hex(16),
             checked_guarantee(guarantee, budget, relation, family),
@@ -349,14 +367,14 @@ class Ledger:
         ParameterError
             HG314: the id or the fingerprint is no text of a sensible size.
         """
-        request.checked_text("request_id", request_id)
-        request.checked_request(fingerprint)
+        checked_text("request_id", request_id)
+        checked_request(fingerprint)
         mechanism = self._priced(certificate)
         self._compose_beforehand()
         with self._file.transaction(write=True) as connection:
             chain = self._read(connection)
             if chain.of_test_set and not is_look(fingerprint):
-                raise request.for_test_set()
+                raise for_test_set()
             earlier = self._earlier(connection, chain, request_id, fingerprint)
             if earlier is not None:
                 return earlier
@@ -379,23 +397,23 @@ class Ledger:
         LedgerError
             HG313: nothing was reserved under this id, or another text was recorded.
         """
-        checked = request.checked_result(result)
+        checked = checked_result(result)
         try:
             with self._file.transaction(write=True) as connection:
                 chain = self._read(connection)
                 chain.look_up(connection, request_id)
                 if request_id not in chain.reserved:
-                    raise request.nothing_reserved()
+                    raise nothing_reserved()
                 if request_id in chain.seals:
                     if chain.seals[request_id][1] != digest(checked):
-                        raise request.other_result()
+                        raise other_result()
                     return chain.head
                 link = chain.next_link("record", request_id, {"at": _now(), "result": digest(checked)})
                 _write(connection, link, checked)
         except LedgerError as refused:
             if refused.code == "HG313":
                 raise
-            raise request.not_kept(refused) from None
+            raise not_kept(refused) from None
         return Head(link.counter, link.hash)
 
     def verify(self, head: Head | str | None = None) -> Head:
@@ -416,7 +434,7 @@ class Ledger:
         self._file.close(distrust=True)
         with self._file.transaction(write=False) as connection:
             if connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
-                raise request.unverified(broken("Its pages or indexes contradict each other."))
+                raise unverified(broken("Its pages or indexes contradict each other."))
             try:
                 chain = Chain(read_header(connection))
                 read_links(connection, chain)
@@ -426,7 +444,7 @@ class Ledger:
                     stored_result(connection, chain, name)
                 check_totals(chain)
             except LedgerError as refused:
-                raise request.unverified(refused) from None
+                raise unverified(refused) from None
             check_head(chain, wanted)
             return chain.head
 
@@ -505,9 +523,9 @@ class Ledger:
         if request_id not in chain.reserved:
             return None
         if chain.reserved[request_id].record["fingerprint"] != fingerprint:
-            raise request.other_request()
+            raise other_request()
         if request_id not in chain.seals:
-            raise request.never_recorded()
+            raise never_recorded()
         return Replay(request_id, stored_result(connection, chain, request_id), chain.head)
 
     def _priced(self, price: Price) -> Noise:
@@ -524,7 +542,7 @@ class Ledger:
     def _affordable(self, chain: Chain, mechanism: Noise) -> Total:
         total = with_one_more(self._totals.of(chain), mechanism)
         if total.micro is None or total.micro > self._header.allowed_micro:
-            raise request.over_budget(chain.total_micro, total.micro, self._header.allowed_micro, self.budget.delta)
+            raise over_budget(chain.total_micro, total.micro, self._header.allowed_micro, self.budget.delta)
         return total
 
 

@@ -14,8 +14,7 @@ from functools import cache
 from importlib.metadata import version
 from typing import Any, ClassVar
 
-from hedgerow.accounting.compose import profile_of
-from hedgerow.accounting.gaussian_dp import least_mu, why_no_mu
+from hedgerow.accounting.compose import least_mu, profile_of, why_no_mu
 from hedgerow.accounting.lower_bounds import GAP, LowerBoundPairs
 from hedgerow.accounting.profile import Profile
 from hedgerow.errors import VerificationError
@@ -81,7 +80,7 @@ class Certificate:
     versions : mapping
         What computed it.
     mu : float or None
-        The least μ whose Gaussian curve lies above the whole curve, rounded up to 1e-6 (`accounting.gaussian_dp`).
+        The least μ whose Gaussian curve lies above the whole curve, rounded up to 1e-6 (`accounting.compose`).
     epsilon_lower : float or None
         A proven lower bound on the true ε at δ, within 0.005 of `epsilon`, rounded down to 1e-6.
     mu_why, epsilon_lower_why : str or None

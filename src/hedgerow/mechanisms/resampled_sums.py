@@ -62,8 +62,7 @@ from hedgerow.mechanisms.interface import (
 from hedgerow.mechanisms.noisy_moments import Presence
 from hedgerow.noise.lattice import AdditiveTable, LatticeNoise, NoiseSource, lattice_noise, on_lattice, require_positive
 from hedgerow.resampling.counted_values import Histogram
-from hedgerow.resampling.replicates import poisson_replicates
-from hedgerow.resampling.streamed_replicates import StreamedReplicates
+from hedgerow.resampling.replicates import StreamedReplicates, poisson_replicates
 
 _TABLE = 20_000
 _FAR = 9.0

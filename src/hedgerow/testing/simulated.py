@@ -8,18 +8,27 @@ sources together.
 >>> study = release(survey, [hg.mean("age", bounds=(0, 100), step=1)], epsilon=1.0, rng=7)
 >>> study.simulated, study.certificate
 (True, None)
+
+So has a test set:
+
+>>> y = np.array([0, 1] * 500)
+>>> ts = SimulatedTestSet(None, y, relation="replace-one", epsilon=1.0, n_looks=3, mechanism="gaussian", rng=1)
+>>> ts.score(y).simulated, ts.score(y).certificate
+(True, None)
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.engines.query import Query, SumsQuery
+from hedgerow.errors import ParameterError
 from hedgerow.inference.estimates_of_cells import Estimates
 from hedgerow.mechanisms.mechanism import Mechanism
 from hedgerow.noise.lattice import NoiseSource
@@ -29,6 +38,7 @@ from hedgerow.release.result import Release
 from hedgerow.resampling.counted_values import GridSums, Histogram
 from hedgerow.statistics.statistic import Statistic
 from hedgerow.survey import Survey
+from hedgerow.testset import TestSet
 
 _WIDE = 1000.0
 
@@ -148,3 +158,28 @@ def sample(
     (3, 1, 1)
     """
     return mechanism.studied().outputs(data, n, SimulatedNoise(rng))
+
+
+class SimulatedTestSet(TestSet):
+    """`TestSet` with the seeded stand-in for noise; everything else is the same."""
+
+    __test__ = False
+
+    def __init__(
+        self,
+        X_test: object,
+        y_test: object,
+        *,
+        rng: np.random.Generator | int | None = None,
+        ledger: str | Path | None = None,
+        **options: Any,
+    ) -> None:
+        if ledger is not None:
+            raise ParameterError(
+                "HG172",
+                rule="A simulated test set has no ledger: what is drawn from a seed is not private.",
+                finding="One was given.",
+                remedy="Leave it out.",
+            )
+        super().__init__(X_test, y_test, **options)
+        self._noise = SimulatedNoise(rng)

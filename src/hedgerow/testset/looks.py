@@ -208,15 +208,15 @@ class LooksInMemory:
 
     def reserve(self, certificate: Price, request: Mapping[str, Any], request_id: str | None) -> Reservation | Answered:
         """Use up a look, or answer from the record of the same request under the same id."""
-        from hedgerow.ledger import request as refusals
+        from hedgerow.ledger.ledger_entry import never_recorded, other_request
 
         name, asked = str(request_id), fingerprint_of(request)
         if name in self._texts:
             if self._requests[name] != asked:
-                raise refusals.other_request()
+                raise other_request()
             text = self._texts[name]
             if text is None:
-                raise refusals.never_recorded()
+                raise never_recorded()
             return Answered(text, "")
         self._texts[name], self._requests[name] = None, asked
         return _InMemory(self._texts, name)

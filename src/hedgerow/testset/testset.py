@@ -18,7 +18,7 @@ from hedgerow.errors import BudgetExceeded, HedgerowWarning
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget, warn_about_delta
 from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.keywords import takes
-from hedgerow.ledger.request import checked_text
+from hedgerow.ledger.ledger_entry import checked_text
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import AtomicMechanism
 from hedgerow.noise.lattice import NoiseSource

@@ -13,7 +13,7 @@ from scipy import stats
 
 from hedgerow.accounting.averaged import SummedLaplace, moved_curve
 from hedgerow.accounting.calibrate import gaussian_mu_at
-from hedgerow.accounting.compose import compose
+from hedgerow.accounting.compose import compose, least_mu, why_no_mu
 from hedgerow.accounting.dominating_pairs import (
     ContinuousLaplacePair,
     DiscreteGaussianPair,
@@ -23,7 +23,6 @@ from hedgerow.accounting.dominating_pairs import (
     GaussianPair,
     PureDPPair,
 )
-from hedgerow.accounting.gaussian_dp import least_mu, why_no_mu
 from hedgerow.accounting.profile import GaussianProfile
 from hedgerow.cli.verbs.learning import load_registry
 

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hedgerow.cli.main import app
-from hedgerow.demo.run import CALLS, RECORDS, draw_survey
+from hedgerow.demo import CALLS, RECORDS, draw_survey
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.release.publication.folder import FILES
 

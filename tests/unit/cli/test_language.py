@@ -140,7 +140,13 @@ def test_no_sentence_in_a_constant_shows_python_either() -> None:
             "facts/relation.py",
         ),
         # What is printed after a release, or said of a model: no refusal.
-        *("inference/bootstrap/calibrated_programme.py", "reports/", "demo/", "facts/budget.py", "ledger/request.py"),
+        *(
+            "inference/bootstrap/calibrated_programme.py",
+            "reports/",
+            "demo.py",
+            "facts/budget.py",
+            "ledger/ledger_entry.py",
+        ),
     )
     wrong = [
         (file, in_shell(text))

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import hedgerow as hg
 from hedgerow.cli.main import app
-from hedgerow.demo.run import draw_survey
+from hedgerow.demo import draw_survey
 from hedgerow.statistics.registry import entries
 
 HEAD = ["people.csv", "--relation", "replace-one"]

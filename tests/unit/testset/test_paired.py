@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.testing.simulated_test_set import SimulatedTestSet
+from hedgerow.testing.simulated import SimulatedTestSet
 from hedgerow.testset import TestSet
 from hedgerow.testset.entries import entries_of
 from hedgerow.testset.metric import accuracy, parse_metric

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from hedgerow.errors import BudgetExceeded, HedgerowError, LedgerError, ParameterError, SpentError, UncertifiedError
 from hedgerow.ledger.store import Ledger
-from hedgerow.testing.simulated_test_set import SimulatedTestSet
+from hedgerow.testing.simulated import SimulatedTestSet
 from hedgerow.testset import MECHANISMS, TestSet, brier, from_function, log_loss
 from hedgerow.testset.mechanisms.look_mechanism import fits
 from hedgerow.testset.scores import score_from_record

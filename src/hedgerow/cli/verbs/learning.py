@@ -71,7 +71,7 @@ def demo(
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the survey and the results.")] = "hedgerow-demo",
 ) -> None:
     """Release statistics of a synthetic survey of 20,000 records, and compare them with the truth."""
-    from hedgerow.demo.run import run_demo
+    from hedgerow.demo import run_demo
 
     write_stdout(run_demo(out))
 

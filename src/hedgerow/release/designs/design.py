@@ -25,7 +25,7 @@ from hedgerow.noise.lattice import AdditiveTable, NoiseSource
 from hedgerow.release.cells.table_cells import TableCells
 from hedgerow.release.designs.guess import GuessedReading, SupposedCell
 from hedgerow.resampling.counted_values import GridSums, Histogram
-from hedgerow.resampling.streamed_replicates import Tally
+from hedgerow.resampling.replicates import Tally
 from hedgerow.statistics.statistic import Statistic
 
 NoiseLaw = Literal["gaussian", "geometric", "averaged-laplace"]

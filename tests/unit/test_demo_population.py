@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hedgerow.demo.run import RECORDS, REGIONS, DemoSurvey, draw_survey, true_value
+from hedgerow.demo import RECORDS, REGIONS, DemoSurvey, draw_survey, true_value
 
 N = 400_000
 CELLS: list[Mapping[str, object]] = [{}, {"sex": 0}, {"sex": 1}, {"region": "North"}, {"region": "Centre", "sex": 1}]

@@ -1,1 +1,0 @@
-"""A synthetic survey, and a demonstration of releases from it."""
