@@ -29,7 +29,7 @@ from hedgerow.progress import Work
 from hedgerow.release.designs import row_bootstrap
 from hedgerow.release.designs.replicates_read import ResampledSmooth
 from hedgerow.release.execute import draw_tables, read_histograms
-from hedgerow.resampling import streamed_replicates as resampled
+from hedgerow.resampling import replicates as resampled
 from hedgerow.resampling.counted_values import Histogram
 from hedgerow.resampling.replicates import ExactTotal, StreamedReplicates, Tally, poisson_replicates, record_weights
 from hedgerow.testing import simulated

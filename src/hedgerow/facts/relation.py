@@ -17,6 +17,7 @@ Weights of records, as a survey declares them: a column, and the largest weight 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -111,8 +112,8 @@ def unit_of_text(text: str) -> str | UnitLimit:
     >>> unit_of_text("row"), unit_of_text(str(UnitLimit("person_id", 4)))
     ('row', UnitLimit(column='person_id', max_rows=4))
     """
-    column, separator, rows = text.rpartition(", at most ")
-    return UnitLimit(column, int(rows.split()[0])) if separator else text
+    stated = re.fullmatch(r"(.+), at most (\d{1,18}) rows?", text, re.DOTALL)
+    return text if stated is None else UnitLimit(stated[1], int(stated[2]))
 
 
 class Relation(StrEnum):

@@ -97,12 +97,12 @@ def priced(price: Price, *, guarantee: str, relation: Relation, unit: str) -> No
         if guarantee != GUARANTEE:
             raise _other_guarantee("This ledger adds up differential privacy; the request is for bootstrap-dp.")
         if price.unit != unit:
-            raise other_protection(relation, unit)
+            raise other_protection(relation, unit, (price.relation, price.unit))
         return BootstrapNoise.from_dict(json.loads(canonical(price.mechanism.to_dict())))
     if guarantee == GUARANTEE:
         raise _other_guarantee("This ledger adds up bootstrap-dp; the request is for differential privacy.")
     if (price.relation, price.unit, price.bound) != (relation, unit, "upper"):
-        raise other_protection(relation, unit)
+        raise other_protection(relation, unit, (price.relation, price.unit))
     return mechanism_from_record(json.loads(canonical(as_record(price.mechanism))))
 
 

@@ -19,7 +19,7 @@ from typing import Literal
 
 from hedgerow.errors import BudgetExceeded, LedgerError, ParameterError, SpentError, VerificationError
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.relation import Relation
+from hedgerow.facts.relation import Relation, parse_unit, unit_of_text
 from hedgerow.ledger.bootstrap_statement import BootstrapNoise
 from hedgerow.mechanisms.mechanism import Mechanism
 
@@ -49,6 +49,15 @@ def checked_budget(budget: object) -> Budget:
     raise _malformed("`budget` must be a Budget(epsilon, delta).")
 
 
+def checked_unit(unit: object) -> str:
+    """Return the text of a unit, given as `hedgerow.open` takes it or as a certificate states it.
+
+    >>> checked_unit(("patient_id", 5)), checked_unit("patient_id, at most 5 rows"), checked_unit("row")
+    ('patient_id, at most 5 rows', 'patient_id, at most 5 rows', 'row')
+    """
+    return checked_text("unit", str(parse_unit(unit_of_text(unit) if isinstance(unit, str) else unit)))
+
+
 def checked_family(family: object) -> str:
     """Return `family`, which is "any" or "gaussian" noise; anything else is refused (HG314)."""
     if isinstance(family, str) and family in FAMILIES:
@@ -66,12 +75,14 @@ def checked_result(result: object) -> bytes:
     raise _malformed("`result` must be a text that UTF-8 can hold.")
 
 
-def other_protection(relation: Relation, unit: str) -> LedgerError:
-    """Prices under two relations have no sum."""
+def other_protection(relation: Relation, unit: str, asked: tuple[str, str]) -> LedgerError:
+    """Prices under two relations have no sum; `asked` are the relation and the unit of the request."""
+    other_relation, other_unit = asked
     return LedgerError(
         "HG309",
         rule="All prices in a ledger are upper bounds under one relation, for one unit.",
-        finding=f"This ledger holds {str(relation)!r} for {unit!r}; the request has another.",
+        finding=f"This ledger holds {str(relation)!r} for {unit!r}; the request has "
+        f"{str(other_relation)!r} for {other_unit!r}.",
         remedy="Ask under the ledger's relation and unit: prices under different ones cannot be added.",
     )
 

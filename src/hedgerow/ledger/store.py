@@ -49,6 +49,7 @@ from hedgerow.ledger.ledger_entry import (
     checked_request,
     checked_result,
     checked_text,
+    checked_unit,
     digest,
     for_test_set,
     is_look,
@@ -174,7 +175,7 @@ class Ledger:
         dataset: str,
         budget: Budget,
         relation: str,
-        unit: str,
+        unit: object,
         family: Literal["any", "gaussian"] = "any",
         guarantee: Literal["dp", "bootstrap-dp"] = "dp",
         timeout: float = _TIMEOUT,
@@ -189,8 +190,10 @@ class Ledger:
             The custodian's name of the data. The budget belongs to it, not to a file's name or content.
         budget : Budget
             ε at δ for everything that is ever released from the data. At δ = 0 only pure mechanisms fit.
-        relation, unit : str
-            Who is protected. Prices under another relation or for another unit cannot be added and are refused.
+        relation : str
+        unit : "row", or a column and a limit of rows as `hedgerow.open` takes them
+            Who is protected. Prices under another relation or for another unit cannot be added and are refused. The
+            text of a unit that a certificate states is taken too.
         family : {"any", "gaussian"}
             ``"gaussian"`` takes Gaussian noise only; its total holds even where the noise of a request is chosen by
             earlier answers (see `hedgerow.ledger.total`).
@@ -204,13 +207,15 @@ class Ledger:
         LedgerError
             HG302: something is there already, or the folder is missing or cannot be written.
         ParameterError
-            HG103, HG314: an invalid relation, budget, name, unit, family or guarantee.
+            HG103, HG115, HG314: an invalid relation, unit, budget, name, family or guarantee.
+        UncertifiedError
+            HG402: a unit of too many rows.
         """
         header = Header(
             checked_text("dataset", dataset),
             checked_budget(budget),
             parse_relation(relation),
-            checked_text("unit", unit),
+            checked_unit(unit),
             checked_family(family),
             _now(),
             secrets.token_hex(16),

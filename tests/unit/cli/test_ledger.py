@@ -111,3 +111,26 @@ def test_a_plan_says_what_would_be_left_of_the_ledger(survey: Path, kept: Path) 
     assert after["spent"] > 0.89 and after["left"] < before["left"] - 0.3
     assert "spent before" in run("plan", survey, *asked).stdout
     assert len(json.loads(run("ledger", "show", kept, "--json").stdout)["entries"]) == 1, "a plan enters nothing"
+
+
+PERSONS = ("--dataset", "people", "--epsilon", "1", "--relation", "replace-one")
+
+
+def test_a_ledger_for_persons_takes_the_unit_as_a_release_does(tmp_path: Path) -> None:
+    people, path = tmp_path / "people.csv", tmp_path / "persons.ledger"
+    people.write_text("id,age\n" + "".join(f"{place // 2},{30 + place % 2}\n" for place in range(600)))
+    assert "unit id, at most 2 rows" in run("ledger", "create", path, *PERSONS, "--unit", "id:2").stdout
+    assert release(people, path, "--unit", "id:2").exit_code == 0
+    # A mismatch prints both sides.
+    refused = release(people, path, "--unit", "id:3")
+    assert refused.exit_code == 2 and "HG309" in refused.output
+    assert "'id, at most 2 rows'" in refused.output and "'id, at most 3 rows'" in refused.output
+    assert "'id, at most 2 rows'" in release(people, path).output
+
+
+def test_a_ledger_refuses_units_that_a_release_refuses(survey: Path, tmp_path: Path) -> None:
+    for place, unit in enumerate(["banana:nonsense", "banana", "id, at most 5 rows", "id:0", "id:13", ":4"]):
+        created = run("ledger", "create", tmp_path / f"{place}.ledger", *PERSONS, "--unit", unit)
+        asked = run("release", survey, "--relation", "replace-one", "--count", "--epsilon", "1", "--unit", unit)
+        assert created.exit_code == asked.exit_code != 0 and not (tmp_path / f"{place}.ledger").exists()
+        assert created.output.split("\n")[0] == asked.output.split("\n")[0], unit

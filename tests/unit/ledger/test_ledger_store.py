@@ -20,7 +20,7 @@ from hedgerow.errors import (
     VerificationError,
 )
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.relation import Relation
+from hedgerow.facts.relation import Relation, UnitLimit
 from hedgerow.ledger import file, store
 from hedgerow.ledger.chain import Header
 from hedgerow.ledger.ledger_entry import Head, canonical, digest, fingerprint_of
@@ -647,3 +647,27 @@ def test_a_header_that_is_not_canonical_is_refused() -> None:
     assert Header.from_body(header.body()) == header
     with pytest.raises(ValueError):
         Header.from_body(header.body().replace(":", ": ", 1))
+
+
+def test_a_unit_is_given_as_to_open_or_by_its_text(tmp_path: Path) -> None:
+    texts = set()
+    given = ({"column": "id", "max_rows": 4}, ("id", 4), UnitLimit("id", 4), "id, at most 4 rows")
+    for place, unit in enumerate(given):
+        texts.add(create(tmp_path / str(place), unit=unit).unit)
+    assert texts == {"id, at most 4 rows"}
+    for unit in ("banana:nonsense", "id, at most few rows", ("id", 0), None):
+        with pytest.raises(ParameterError, match="HG115"):
+            create(tmp_path / "none", unit=unit)
+    with pytest.raises(UncertifiedError, match="HG402"):
+        create(tmp_path / "none", unit=("id", 13))
+
+
+def test_a_ledger_that_was_made_for_any_text_is_still_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "checked_unit", str)
+    create(path, unit="household").close()
+    monkeypatch.undo()
+    ledger = Ledger.open(path)
+    ledger.reserve(price(unit="household"), request_id="a", fingerprint="count")
+    assert ledger.unit == "household" and ledger.spent() == 0.25
+    with pytest.raises(LedgerError, match="holds 'add-remove' for 'household'; the request has 'add-remove' for 'row'"):
+        ledger.reserve(price(), request_id="b", fingerprint="count")

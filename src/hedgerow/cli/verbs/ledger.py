@@ -32,7 +32,7 @@ def create(
         float | None, typer.Option(metavar="D", help="δ of that total. [default: 1e-6; 0 for bootstrap-dp]")
     ] = None,
     relation: Annotated[str | None, typer.Option(metavar="R", help="replace-one or add-remove.")] = None,
-    unit: Annotated[str, typer.Option(metavar="U", help="The unit of protection.")] = "row",
+    unit: Annotated[str, typer.Option(metavar="U", help="The unit of protection: row, or COL:MAX.")] = "row",
     gaussian_only: Annotated[
         bool, typer.Option("--gaussian-only", help="Take Gaussian noise only: the total then holds for adaptive noise.")
     ] = False,
@@ -42,6 +42,7 @@ def create(
     as_json: shared_options.AsJson = False,
 ) -> None:
     """Make a new ledger with nothing spent."""
+    from hedgerow.cli.grammar import parse_unit
     from hedgerow.facts.budget import DEFAULT_DELTA, Budget
     from hedgerow.facts.relation import parse_relation
     from hedgerow.ledger.store import Ledger
@@ -55,7 +56,8 @@ def create(
     budget, whom = Budget(epsilon, usual if delta is None else delta), parse_relation(relation)
     family: Any = "gaussian" if gaussian_only else "any"
     kind: Any = guarantee
-    made = Ledger.create(path, dataset=name, budget=budget, relation=whom, unit=unit, family=family, guarantee=kind)
+    whose = parse_unit(unit)
+    made = Ledger.create(path, dataset=name, budget=budget, relation=whom, unit=whose, family=family, guarantee=kind)
     with made:
         _print(made, as_json)
 
