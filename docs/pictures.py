@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import hedgerow as hg
-from hedgerow.demo.run import INCOME, REGIONS, SEXES, draw_survey, true_value
+from hedgerow.demo import INCOME, REGIONS, SEXES, draw_survey, true_value
 from hedgerow.plots.figure import AXIS, BLUE, INK, PALE, QUIET, RULE, as_svg, figure_of
 from hedgerow.release.combine import joined
 

@@ -39,7 +39,7 @@ def test_a_dark_picture_differs_in_colours_only() -> None:
 
 def test_every_line_for_the_shell_runs(tmp_path: Path) -> None:
     """Run the lines one after the other in one folder: later lines read what earlier lines wrote."""
-    from hedgerow.demo.run import draw_survey
+    from hedgerow.demo import draw_survey
 
     (tmp_path / "hedgerow-demo").mkdir()
     (tmp_path / "hedgerow-demo" / "survey.csv").write_text(draw_survey().to_csv())
