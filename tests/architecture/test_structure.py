@@ -10,7 +10,6 @@ REGISTRY = "mechanisms/mechanism.py: issubclass(kind, AtomicMechanism)"
 """How the registry of mechanisms finds them."""
 NAMED_TWICE = {
     "csv": "a format that is read, and one that is written",
-    "request": "what tells a request in a ledger, and what a release is asked for",
 }
 
 
