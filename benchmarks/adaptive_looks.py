@@ -21,7 +21,7 @@ import numpy as np
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.testing.simulated import SimulatedNoise, SimulatedTestSet
-from hedgerow.testset.adaptive.looks_plan import ATTACKS, attack
+from hedgerow.testset.looks_forecast import ATTACKS, attack
 from hedgerow.testset.mechanisms.choose import choose
 from hedgerow.testset.mechanisms.look_mechanism import Conditions, Options
 from hedgerow.testset.metric import accuracy

@@ -109,7 +109,9 @@ class CalibrationFit:
             "n_buckets": self.setting.n_buckets,
             "alpha": self.setting.alpha,
             "parameters": {
-                one.name: getattr(mechanism, one.name) for one in fields(mechanism) if one.name not in mechanism.planned
+                field.name: getattr(mechanism, field.name)
+                for field in fields(mechanism)
+                if field.name not in mechanism.planned
             },
         }
 
@@ -226,7 +228,7 @@ def _fitted(
     with nullcontext() if certificate is None else silence():
         fitted = [mechanism.run(setting, described, records, noise) for records in models]
     made = model_of(fitted, mechanism.name, setting, fit.classes, certificate, fit.score)
-    numbers = tuple(one.numbers or tuple(table.values for table in one.released) for one in fitted)
+    numbers = tuple(rounds.numbers or tuple(table.values for table in rounds.released) for rounds in fitted)
     known = certificate is not None and mechanism_class(mechanism.name) is type(mechanism)
     return replace(made, request=fit.asked(), released=numbers) if known else made
 
@@ -304,8 +306,8 @@ def next_fit(ledger: Any, n_fits: int, request_id: str | None = None) -> str:
             rule="`n_fits` is the number of fits to pay for, from 1.",
             finding=f"Found {format_argument(n_fits)}.",
         )
-    with Ledger.open(ledger) as kept:
-        fits = {entry.request_id for entry in kept.entries() if entry.request_id.startswith(PREFIX)}
+    with Ledger.open(ledger) as opened:
+        fits = {entry.request_id for entry in opened.entries() if entry.request_id.startswith(PREFIX)}
     if request_id is not None and PREFIX + request_id in fits:
         return PREFIX + request_id
     done = len(fits)
@@ -481,11 +483,11 @@ def rewrite(record: Record, certificate: Certificate) -> Rewritten:
     each = len(kind.noise)
     drawn = [parts[start : start + each] for start in range(0, len(parts), each)]
     agrees = all(kind.agrees(model, before, some[0]) for before, some in zip(model.before, drawn, strict=True))
-    found = (() if agrees else (_NOISE,)) + (() if certificate.assumptions else (_BASE,))
+    faults = (() if agrees else (_NOISE,)) + (() if certificate.assumptions else (_BASE,))
     if "reading" not in record:
-        return Rewritten(_written(model), _UNCHECKED_BEFORE, found, {"unit": "row"})
+        return Rewritten(_written(model), _UNCHECKED_BEFORE, faults, {"unit": "row"})
     again = _again(model, record["request"], kind, drawn, certificate)
-    return Rewritten(_written(again), (*_UNSEEN, *_unread(again)), found, {"unit": "row"})
+    return Rewritten(_written(again), (*_UNSEEN, *_unread(again)), faults, {"unit": "row"})
 
 
 RECORD = RecordKind("a calibrated model", "hedgerow_model", rewrite)
@@ -508,7 +510,10 @@ def _again(
     family, n, models = family_of_record(asked["groups"]), asked["n"], len(model.calibrations)
     setting = Setting(family, certificate.relation, n, asked["n_buckets"], asked["alpha"], models)
     described = [some[0] if len(some) == 1 else Composition(some) for some in drawn]
-    fitted = [mechanism.read(setting, one, numbers) for one, numbers in zip(described, model.released, strict=True)]
+    fitted = [
+        mechanism.read(setting, mechanism_of_round, numbers)
+        for mechanism_of_round, numbers in zip(described, model.released, strict=True)
+    ]
     made = model_of(fitted, model.mechanism, setting, classes, certificate, asked["score"])
     request = {name: asked[name] for name in _ASKED} | {"groups": family_record(family)}
     return replace(made, request=request, released=model.released)
@@ -516,14 +521,14 @@ def _again(
 
 def _unread(model: CalibratedModel) -> tuple[str, ...]:
     """Return which released numbers leave no trace beside a cell that they shift, or do not."""
-    if all(one is None for one in model.before):
+    if all(errors is None for errors in model.before):
         return ("released.**",)
     if model.mechanism == "table":
         return ("released.*.1.**",)  # the mean score of a bin that holds hardly any record is its middle
     # The last of several tables is told by the errors after, where they are known; the first by those before.
     rounds = max(map(len, model.released))
-    told = 2 if rounds > 1 and all(one is not None for one in model.after) else 1
-    return tuple(f"released.*.{place}.**" for place in range(1, rounds) if place < rounds - told + 1)
+    releases = 2 if rounds > 1 and all(errors is not None for errors in model.after) else 1
+    return tuple(f"released.*.{place}.**" for place in range(1, rounds) if place < rounds - releases + 1)
 
 
 def _written(model: CalibratedModel) -> dict[str, Any]:

@@ -282,19 +282,19 @@ def _without_losers(
 
     Twice, because a group that got its scores back takes its part of the gain from the groups that it overlaps.
     """
-    kept = score.copy()
+    clipped = score.copy()
     for block in [block for block in blocks if block.attributes <= 1] * 2:
-        one, zero = np.log(kept / original), np.log((1.0 - kept) / (1.0 - original))
-        gained = counts.ones * one + counts.zeros * zero
-        spread = counts.sd**2 * (one**2 + zero**2)
-        spread += np.maximum(counts.all, 0.0) * kept * (1.0 - kept) * (one - zero) ** 2
+        log_ones, log_zeros = np.log(clipped / original), np.log((1.0 - clipped) / (1.0 - original))
+        gained = counts.ones * log_ones + counts.zeros * log_zeros
+        spread = counts.sd**2 * (log_ones**2 + log_zeros**2)
+        spread += np.maximum(counts.all, 0.0) * clipped * (1.0 - clipped) * (log_ones - log_zeros) ** 2
         by_group = [
             np.bincount(block.group, v.sum(axis=1)[block.atoms], minlength=block.groups) for v in (gained, spread)
         ]
         loses = by_group[0] < gain * np.sqrt(by_group[1])
         back = block.atoms[loses[block.group]]
-        kept[back] = original[back]
-    return kept
+        clipped[back] = original[back]
+    return clipped
 
 
 BINARY = ("label=0", "label=1")
@@ -383,7 +383,7 @@ class CountTable(CalibrationMechanism[Composition]):
     def run(self, setting: Setting, described: Composition, records: Records, noise: NoiseSource) -> FittedCalibration:
         """Release two noisy tables, and read them: only the first line reads records."""
         released = self.release(setting, described, records, noise)
-        return replace(self.read(setting, described, [one.values for one in released]), released=released)
+        return replace(self.read(setting, described, [table.values for table in released]), released=released)
 
     def read(self, setting: Setting, described: Composition, numbers: Sequence[Floats]) -> FittedCalibration:
         """Return the calibration that both tables support."""

@@ -130,7 +130,7 @@ class InputPerturbation(CalibrationMechanism[RandomisedRecords]):
             lies = np.concatenate([np.where(group >= 0, inner, NOWHERE), nowhere])
             counts = described.debiased(described.count_ones(view, lies, noise), len(lies))
             released.append(_estimates(setting, described, view, block, counts, len(lies)))
-        return replace(self.read(setting, described, [one.values for one in released]), released=tuple(released))
+        return replace(self.read(setting, described, [table.values for table in released]), released=tuple(released))
 
     def read(self, setting: Setting, described: RandomisedRecords, numbers: Sequence[Floats]) -> FittedCalibration:
         """Return the one round of shifts that the estimated counts of all views give."""

@@ -53,7 +53,7 @@ def model_text(model: CalibratedModel) -> str:
         else {
             "reading": READING,
             "request": dict(model.request),
-            "released": [[one.tolist() for one in each] for each in model.released],
+            "released": [[table.tolist() for table in each] for each in model.released],
         }
     )
     record = {
@@ -129,7 +129,7 @@ def _model(record: Mapping[str, Any]) -> CalibratedModel:
         record["score"],
         None if record["release"] is None else record["release"]["n"],
         record.get("request"),
-        tuple(tuple(np.array(one, dtype=np.float64) for one in each) for each in record.get("released", ())),
+        tuple(tuple(np.array(table, dtype=np.float64) for table in each) for each in record.get("released", ())),
     )
 
 

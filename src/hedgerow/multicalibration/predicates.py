@@ -117,7 +117,7 @@ class ElementwiseColumn(NDArrayOperatorsMixin):
         raise TypeError("one record has a truth value, and a column has none")
 
     def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: Any, **options: Any) -> ElementwiseColumn:
-        apart = all(isinstance(one, ElementwiseColumn) or np.ndim(one) == 0 for one in inputs)
+        apart = all(isinstance(value, ElementwiseColumn) or np.ndim(value) == 0 for value in inputs)
         if method != "__call__" or options or not apart or function.signature is not None or function.nout != 1:
             raise AcrossRecordsError("an operation that is not done record by record")
         return self._each(_OPERATORS.get(function, function), *inputs)
@@ -143,7 +143,7 @@ class ElementwiseColumn(NDArrayOperatorsMixin):
                 raise ValueError("what a value was computed from failed")
             return function(*values)
 
-        columns = [one._values if isinstance(one, ElementwiseColumn) else repeat(one) for one in inputs]
+        columns = [value._values if isinstance(value, ElementwiseColumn) else repeat(value) for value in inputs]
         given = zip(*columns, strict=False)  # a single value is repeated without end
         made = starmap(of_one_record, given) if self._strict else each_alone(of_one_record, given, FAILED)
         return ElementwiseColumn(list(made), self._strict)
@@ -210,7 +210,7 @@ class _Single:
     def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         if method != "__call__":
             raise AcrossRecordsError("an operation across records")
-        return function(*(one.own(one) if isinstance(one, _Single) else one for one in inputs), **options)
+        return function(*(value.own(value) if isinstance(value, _Single) else value for value in inputs), **options)
 
 
 class _Text(_Single, str):
@@ -233,14 +233,14 @@ class MadeUp:
     """
 
     def __init__(self, predicate: Function) -> None:
-        named = [one for code in _codes(predicate) for one in _flat(code.co_consts)]
-        texts = [one for one in named if isinstance(one, str)]
-        numbers = [one for one in named if type(one) in (int, float) and abs(one) < 1e15]
+        named = [constant for code in _codes(predicate) for constant in _flat(code.co_consts)]
+        texts = [constant for constant in named if isinstance(constant, str)]
+        numbers = [constant for constant in named if type(constant) in (int, float) and abs(constant) < 1e15]
         near = [number + step for number in numbers for step in (-1, 0, 1)]
-        whole = [_Whole(one) for one in dict.fromkeys((0, 1, 2, -7, *map(int, near)))]
+        whole = [_Whole(number) for number in dict.fromkeys((0, 1, 2, -7, *map(int, near)))]
         self._kinds: dict[str, list[Any]] = {
-            "U": [_Text(one) for one in dict.fromkeys(("a", "B c", "1", *texts))],
-            "f": [_Real(one) for one in dict.fromkeys((0.5, 1.0, 0.0, -7.25, *near))],
+            "U": [_Text(text) for text in dict.fromkeys(("a", "B c", "1", *texts))],
+            "f": [_Real(number) for number in dict.fromkeys((0.5, 1.0, 0.0, -7.25, *near))],
             "i": whole,
             "u": whole,
             "b": [True, False],
@@ -265,8 +265,8 @@ def _codes(predicate: Function) -> Iterator[CodeType]:
 
 
 def _flat(constants: Iterable[Any]) -> Iterator[Any]:
-    for one in constants:
-        yield from _flat(one) if isinstance(one, (tuple, frozenset)) else [one]
+    for constant in constants:
+        yield from _flat(constant) if isinstance(constant, (tuple, frozenset)) else [constant]
 
 
 class _Trial:
@@ -436,7 +436,7 @@ def flags_of(predicate: Function, n: int, values: Callable[[Column], list[Any]],
     if whole:
         shown = ElementwiseRecord(lambda name: ElementwiseColumn(values(name)))
         said = quietly(lambda: values_in(predicate(shown))) or ()
-        answers = each_alone(_truth, ((one,) for one in said), None)
+        answers = each_alone(_truth, ((answer,) for answer in said), None)
     else:
         answers = each_alone(
             lambda row: _truth(predicate(ElementwiseRecord(lambda name: values(name)[row]))),

@@ -132,7 +132,10 @@ class Report:
         shown = max(error_of(residuals, "alpha") for residuals in known)
         if shown <= self.alpha:
             return f"target α = {short(self.alpha)} reached: {short(shown)} shown"
-        chance = max(float(alpha_of(one, _MEAN_SIZE * np.sqrt(_variance(one))).max(initial=0.0)) for one in known)
+        chance = max(
+            float(alpha_of(residuals, _MEAN_SIZE * np.sqrt(_variance(residuals))).max(initial=0.0))
+            for residuals in known
+        )
         return (
             f"target α = {short(self.alpha)} not reached: {short(shown)} shown, of which chance and noise alone would "
             f"show {short(chance)}"

@@ -435,8 +435,8 @@ def _fitted_numeric_sparse(setting: Setting, patches: Sequence[Patch]) -> Fitted
 
 def _patch_of_answer(setting: Setting, described: SparseVector, answer: NDArray[np.float64], *, z: float) -> Patch:
     """Return by how much an answer supports that its cell is shifted, as one round."""
-    k, (group, bucket) = setting.n_buckets, (int(one) for one in answer[:2])
-    residual, count = (float(one) for one in answer[2:])
+    k, (group, bucket) = setting.n_buckets, (int(place) for place in answer[:2])
+    residual, count = (float(number) for number in answer[2:])
     # Discrete Laplace noise of scale s has a variance below 2s².
     variance = 2.0 * _scales(described) ** 2
     numbers = [np.array([number]) for number in (residual, count, *variance, (bucket + 0.5) / k)]

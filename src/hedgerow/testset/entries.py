@@ -61,14 +61,14 @@ class Entries:
     def among(self, values: Sequence[Any]) -> NDArray[np.bool_]:
         """Return which entries equal one of some declared values."""
         declared = entries_of(list(values))
-        found = np.isin(self.numbers, declared.numbers[~np.isnan(declared.numbers)])
+        declared_here = np.isin(self.numbers, declared.numbers[~np.isnan(declared.numbers)])
         texts = set(declared.texts[declared.is_text].tolist())
-        found[self.is_text] = [text in texts for text in self.texts[self.is_text].tolist()]
-        return np.asarray(found)
+        declared_here[self.is_text] = [text in texts for text in self.texts[self.is_text].tolist()]
+        return np.asarray(declared_here)
 
-    def only(self, kept: NDArray[np.bool_]) -> Entries:
+    def only(self, valid: NDArray[np.bool_]) -> Entries:
         """Return the same entries; those that are not kept become missing."""
-        return Entries(np.where(kept, self.numbers, np.nan), np.where(kept, self.texts, ""), self.is_text & kept)
+        return Entries(np.where(valid, self.numbers, np.nan), np.where(valid, self.texts, ""), self.is_text & valid)
 
     def taken(self, places: NDArray[np.int64]) -> Entries:
         """Return the entries at some positions; a position below 0 gives a missing entry.
@@ -78,8 +78,8 @@ class Entries:
         """
         if not len(self):
             return _nothing(len(places))
-        found = Entries(self.numbers[places], self.texts[places], self.is_text[places])
-        return found.only(places >= 0)
+        entries = Entries(self.numbers[places], self.texts[places], self.is_text[places])
+        return entries.only(places >= 0)
 
     def read_as_numbers(self) -> Entries:
         """Return the same entries; a text that reads as a number becomes that number, as in a CSV file."""

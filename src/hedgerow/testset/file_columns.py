@@ -73,8 +73,8 @@ class FileColumns:
         key: str | None = None,
     ) -> FileColumns:
         """Return the columns as declared (HG171 for the metric; HG177 if labels or a positive label are missing)."""
-        found = parse_metric(metric, positive=positive)
-        if found.needs == "chances":
+        measured = parse_metric(metric, positive=positive)
+        if measured.needs == "chances":
             if positive is None:
                 raise _missing_declaration(
                     "A metric of chances needs the label whose chance is predicted.", "--positive 1"
@@ -83,7 +83,7 @@ class FileColumns:
         elif len(labels) < 2:
             raise _missing_declaration("Labels are declared, never read off the data.", "--labels 0,1")
         Category.declared(label, labels, other=True)
-        return cls(label, prediction, labels, found, key)
+        return cls(label, prediction, labels, measured, key)
 
     def check_labels(self, opened: OrderedSource) -> None:
         """Refuse, from names and types alone, a file that cannot hold the labels (HG111, HG203)."""
@@ -162,8 +162,8 @@ class FileColumns:
     def from_record(cls, record: Mapping[str, Any], metric: Mapping[str, Any]) -> FileColumns:
         """Read it back."""
         positive = metric["positive"] if metric["needs"] == "chances" else None
-        found = parse_metric(metric["name"], positive=positive)
-        return cls(record["label"], record["prediction"], tuple(record["labels"]), found, record.get("key"))
+        measured = parse_metric(metric["name"], positive=positive)
+        return cls(record["label"], record["prediction"], tuple(record["labels"]), measured, record.get("key"))
 
     def _or_another(self, codes: Entries) -> Entries:
         """Return 1 for the positive label, the only one declared, and 0 for any other."""

@@ -92,7 +92,7 @@ class SentEntries:
     def digest(self, key: bytes) -> str | None:
         """Return what tells it from other entries under the same id; None of a model, whose class is compared."""
         keys = None if self.keys is None else entries_of(self.keys)
-        columns = [one for one in (self.predictions, keys, self.groups) if one is not None]
+        columns = [column for column in (self.predictions, keys, self.groups) if column is not None]
         return None if self.model is not None else digest_of(key, *columns)
 
     def arranged(self, records: list[str]) -> SentEntries:
@@ -330,7 +330,7 @@ class FileSource(LabelSource):
         if self.columns.key is None or not public:
             return reading, list(sent)
         keys = self.columns.read_keys(opened)
-        return reading, [one.arranged(keys) for one in sent]
+        return reading, [entries.arranged(keys) for entries in sent]
 
     def records(self, opened: Any, sent: SentEntries) -> tuple[Entries, Entries]:
         """Return both, joined by the key where there is one; a record whose prediction was not sent has none."""

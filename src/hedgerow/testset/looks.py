@@ -42,7 +42,7 @@ from hedgerow.mechanisms.certificate import Certificate, certify, mechanism_from
 from hedgerow.mechanisms.mechanism import AtomicMechanism, Composition, Mechanism, as_record
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.release.spend import Answered, InOpenLedger, Reservation
-from hedgerow.testset.adaptive.bounds import half_width
+from hedgerow.testset.adaptive_bounds import half_width
 from hedgerow.testset.mechanisms.choose import choose, mechanism_of
 from hedgerow.testset.mechanisms.look_mechanism import Conditions, LookMechanism, Options
 from hedgerow.testset.metric import Metric

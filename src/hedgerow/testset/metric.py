@@ -297,8 +297,8 @@ def losses_by_function(function: Function, labels: Entries, predictions: Entries
             of_kind = _holds(labels, label_is_text, whole) & _holds(predictions, prediction_is_text, whole)
             rows = np.flatnonzero(of_kind)
             y, p = _shown(labels, rows, label_is_text, whole), _shown(predictions, rows, prediction_is_text, whole)
-            found = one_by_one(_between(function, y, p), len(rows), np.nan)
-            losses[rows] = found.astype(np.float64)
+            results = one_by_one(_between(function, y, p), len(rows), np.nan)
+            losses[rows] = results.astype(np.float64)
     return losses
 
 

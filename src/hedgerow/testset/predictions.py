@@ -67,16 +67,16 @@ def as_predictions(predictions: object, n: int, *, public: bool) -> Entries:
     if kind in ("m", "M", "c"):
         # Dates and the like become texts, which no metric of chances takes and no list of labels holds.
         predictions = np.asarray(predictions).astype(str)
-    found = None if kind == "V" else _column(predictions)  # a structured array has several columns
+    column = None if kind == "V" else _column(predictions)  # a structured array has several columns
     rows = predictions if isinstance(predictions, (list, tuple)) else ()
-    wide = any(isinstance(one, (list, tuple)) and len(one) != 1 for one in rows)
-    if found is None or wide or (public and len(found) != n):
+    wide = any(isinstance(row, (list, tuple)) and len(row) != 1 for row in rows)
+    if column is None or wide or (public and len(column) != n):
         raise _wrong_shape(
             "Predictions are one number or label for each record of the test set, in its order.",
             "Found another shape or type.",
             "For chances, give those of the positive label alone: model.predict_proba(X)[:, 1]. No look was taken.",
         )
-    return found
+    return column
 
 
 def align_to_records(sent: Entries, n: int) -> Entries:
@@ -108,8 +108,12 @@ def checked_labels(metric: Metric, labels: Sequence[Any] | None) -> tuple[Any, .
     """
     if labels is None:
         return ()
-    given = [] if isinstance(labels, (str, bytes)) else [one.item() if hasattr(one, "item") else one for one in labels]
-    given = [None if isinstance(one, (list, tuple)) else one for one in given]
+    given = (
+        []
+        if isinstance(labels, (str, bytes))
+        else [label.item() if hasattr(label, "item") else label for label in labels]
+    )
+    given = [None if isinstance(label, (list, tuple)) else label for label in given]
     distinct = set(entries_of(given).kinds_and_values())
     if len(given) < 2 or "" in distinct or len(distinct) < len(given):
         raise ParameterError(
@@ -247,10 +251,10 @@ def predicted(
         )
 
     def asked(rows: object) -> NDArray[Any]:
-        found = method(rows)
+        results = method(rows)
         # From a list with one text, NumPy would make texts of all numbers.
-        found = found if isinstance(found, np.ndarray) else np.asarray(found, dtype=object)
-        return _chosen(found, classes, metric) if metric.needs == "chances" else found
+        results = results if isinstance(results, np.ndarray) else np.asarray(results, dtype=object)
+        return _chosen(results, classes, metric) if metric.needs == "chances" else results
 
     made_up, rows = (None, n if public else None) if x is None else (_made_up(x), 2)
     if x is None or made_up is not None:
@@ -279,8 +283,8 @@ def one_result_each(results: NDArray[Any], n: int | None) -> NDArray[Any]:
 
 
 def _method(given: object, name: str) -> Callable[[object], Any] | None:
-    found = quietly(lambda: getattr(given, name))
-    return found if callable(found) else None
+    method = quietly(lambda: getattr(given, name))
+    return method if callable(method) else None
 
 
 def _chosen(chances: NDArray[Any], classes: list[Any] | None, metric: Metric) -> NDArray[Any]:

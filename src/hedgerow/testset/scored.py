@@ -7,7 +7,7 @@ differ, m, is known from what was sent. Hence E d² ≤ P(the predictions differ
 
 The difference is distinguishable from 0 if it exceeds z·√(m/n² + p²), z = Φ⁻¹(1 − α/(2·n_looks)), p the noise: all
 comparisons of the declared looks hold at once, of models that were made before any answer was known. The interval from
-the second look on holds for fitted models, by the empirical Bernstein bound at the level of `adaptive.bounds`.
+the second look on holds for fitted models, by the empirical Bernstein bound at the level of `adaptive_bounds`.
 
 The record of a look, written again from the numbers that were drawn: what `hedgerow verify` holds it against.
 """
@@ -36,7 +36,7 @@ from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import Composition, Mechanism, as_record, parts_of
 from hedgerow.release.record import Record, RecordKind, Rewritten
 from hedgerow.resampling.counted_values import Histogram
-from hedgerow.testset.adaptive.bounds import METHOD, SHARES, for_fitted_model, tail_exponent
+from hedgerow.testset.adaptive_bounds import METHOD, SHARES, for_fitted_model, tail_exponent
 from hedgerow.testset.entries import Entries
 from hedgerow.testset.looks import Settings, TestSetTerms, assumptions_of
 from hedgerow.testset.mechanisms.choose import choose, kind_named, mechanism_of
@@ -93,7 +93,7 @@ def require_paired(settings: Settings) -> int:
 
 def refuse_models(*given: object) -> None:
     """Refuse models where predictions are needed: what they predict depends on features (HG170)."""
-    if any(is_model(one) for one in given):
+    if any(is_model(sent) for sent in given):
         raise ParameterError(
             "HG170",
             rule="Comparisons and looks by parts take predictions: how many records these differ for is told.",
@@ -229,10 +229,10 @@ def rewrite(record: Record, certificate: Certificate) -> Rewritten:
         return _of_before(record, certificate)
     by_parts = record["released"]["kind"] == "parts"
     score, unchecked, certified = (_by_parts if by_parts else _plain)(record, certificate)
-    found = () if score.best_look is None or 1 <= score.best_look < score.look else (_BEST,)
+    faults = () if score.best_look is None or 1 <= score.best_look < score.look else (_BEST,)
     again = replace(score, request_id=record["score"]["request_id"], certificate=certificate).to_dict()
     del again["certificate"]
-    return Rewritten(again, ("score.request_id", *unchecked), found, {"unit": "row", **certified})
+    return Rewritten(again, ("score.request_id", *unchecked), faults, {"unit": "row", **certified})
 
 
 RECORD = RecordKind("a score of a test set", "score", rewrite)
@@ -241,8 +241,8 @@ Read = tuple[Score, tuple[str, ...], Mapping[str, Any]]
 
 def _plain(record: Record, certificate: Certificate) -> Read:
     """Return a plain look, or a comparison of two models."""
-    told, released = record["score"], record["released"]
-    drawn, earlier = drawn_of(released), told["look"] - 1
+    score, released = record["score"], record["released"]
+    drawn, earlier = drawn_of(released), score["look"] - 1
     settings = _settings(record, certificate, paid=drawn is None or drawn.paid)
     mechanism = Composition(()) if settings.mechanism.once and earlier else settings.mechanism.restated()
     certified = {"mechanism": _as_json(mechanism), "assumptions": list(settings.assumptions)}
@@ -271,13 +271,13 @@ def _best(record: Record, settings: Settings) -> tuple[BestBefore | None, tuple[
 
 def _settings(record: Record, certificate: Certificate, *, paid: bool) -> Settings:
     """Return the settings of a test set as far as a look is read from them."""
-    told, terms = record["score"], record["test_set"]
-    metric, name = terms["metric"], told["mechanism"]
+    score, terms = record["score"], record["test_set"]
+    metric, name = terms["metric"], score["mechanism"]
     low, high = Fraction(metric["lower"]), Fraction(metric["upper"])
     grid = Grid(low, high, int(metric["steps"]), bool(metric.get("declared", True)))
     # Where all looks have a price of their own, no number of a look depends on the ε of all of them.
     budget = Budget(terms.get("epsilon", 1.0), certificate.delta)
-    conditions = Conditions(certificate.relation, budget, told["n_looks"], terms["n"], grid)
+    conditions = Conditions(certificate.relation, budget, score["n_looks"], terms["n"], grid)
     threshold = conditions.half_range if paid else terms["threshold"]
     options = Options(threshold=threshold, n_answers=terms.get("n_answers", 1))
     described = Metric(str(metric["name"]), grid, bool(metric["greater_is_better"]), "labels")
@@ -290,23 +290,23 @@ def _settings(record: Record, certificate: Certificate, *, paid: bool) -> Settin
 
 def _by_parts(record: Record, certificate: Certificate) -> Read:
     """Return a look by parts."""
-    told, terms, released = record["score"], record["test_set"], record["released"]
+    score, terms, released = record["score"], record["test_set"], record["released"]
     squares = released["of"] == "squares"
     parts, sums = (SquaredParts if squares else Division).from_record(released)
-    measures, mu, earlier = parse_measures(released["metrics"]), float(terms["mu_of_a_look"]), told["look"] - 1
+    measures, mu, earlier = parse_measures(released["metrics"]), float(terms["mu_of_a_look"]), score["look"] - 1
     each = float(terms["nats_of_one_record"]) if earlier else None
-    look = LookByParts(measures, parts, told["n_looks"], earlier, mu, each, bool(terms["keyed"]))
+    look = LookByParts(measures, parts, score["n_looks"], earlier, mu, each, bool(terms["keyed"]))
     described = parts.mechanism(mu * SHAVED)
     # A plain look at one sum tells D²/8 of a record, and at a sum and its squares D²/6.
-    if {one.kind for one in measures} != {released["of"]} or not (each is None or _near(each, mu)):
+    if {measure.kind for measure in measures} != {released["of"]} or not (each is None or _near(each, mu)):
         raise ValueError("parts")
-    unread = set.intersection(*(set(one.unread) for one in measures))
+    unread = set.intersection(*(set(measure.unread) for measure in measures))
     certified = {
         "mechanism": _as_json(described),
         "relation": str(Relation.REPLACE_ONE),
         "assumptions": list(assumptions_of(look.records, look.keyed)),
     }
-    return score_by_parts(look, described, sums), tuple(f"released.{one}" for one in unread), certified
+    return score_by_parts(look, described, sums), tuple(f"released.{field}" for field in unread), certified
 
 
 def _as_json(mechanism: Mechanism) -> Any:
@@ -320,17 +320,17 @@ def _near(each: float, mu: float) -> bool:
 
 def _of_before(record: Record, certificate: Certificate) -> Rewritten:
     """Return a record of an earlier version, without drawn numbers: what follows from other fields is written again."""
-    told, parts = record["score"], parts_of(certificate.mechanism)
-    kind = kind_named(told["mechanism"])
+    fields, parts = record["score"], parts_of(certificate.mechanism)
+    kind = kind_named(fields["mechanism"])
     # The first look of some mechanisms pays for all others.
-    free = kind.once and told["look"] > 1 and not parts
-    described = ("joint-moments",) if "parts" in told else kind.describes
+    free = kind.once and fields["look"] > 1 and not parts
+    described = ("joint-moments",) if "parts" in fields else kind.describes
     fits = free or (len(parts) == 1 and parts[0].type in described)
-    score = score_from_record(json.dumps({"score": told, "certificate": certificate.to_dict()}))
+    score = score_from_record(json.dumps({"score": fields, "certificate": certificate.to_dict()}))
     again = score.to_dict()
     del again["certificate"]
     unchecked = [
-        *(f"score.{one}" for one in _COPIED),
-        *(f"score.parts.*.{one}" for one in (*_COPIED, "group", "records")),
+        *(f"score.{field}" for field in _COPIED),
+        *(f"score.parts.*.{field}" for field in (*_COPIED, "group", "records")),
     ]
     return Rewritten(again, tuple(unchecked), () if fits else (_OTHER,), {"unit": "row"})

@@ -224,10 +224,10 @@ class Score(_Estimated, Receivable):
     def __getitem__(self, asked: str | tuple[str, object]) -> Part:
         """Return one metric of a look by parts: ``score["recall"]``, ``score["recall", "north"]`` of a group."""
         metric, group = (asked, None) if isinstance(asked, str) else (asked[0], str(asked[1]))
-        found = [one for one in self.parts if (one.metric, one.group) == (metric, group)]
-        if not found:
+        parts = [part for part in self.parts if (part.metric, part.group) == (metric, group)]
+        if not parts:
             raise KeyError(asked)
-        return found[0]
+        return parts[0]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data: the score, what it follows from, and its certificate."""
@@ -238,7 +238,7 @@ class Score(_Estimated, Receivable):
                 "greater_is_better": self.greater_is_better,
                 **_fields(self.estimate, self.fixed_model),
                 "mechanism": self.estimate.method,
-                **({"parts": [one.to_dict() for one in self.parts]} if self.parts else {}),
+                **({"parts": [part.to_dict() for part in self.parts]} if self.parts else {}),
                 "look": self.look,
                 "n_looks": self.n_looks,
                 "remaining": self.remaining,
@@ -299,7 +299,7 @@ def score_from_record(text: str) -> Score:
             fields["request_id"],
             certificate,
             _interval(fields.get("fixed_model")),
-            tuple(_part(one, fields["mechanism"]) for one in fields.get("parts", ())),
+            tuple(_part(part, fields["mechanism"]) for part in fields.get("parts", ())),
             determined_by={name: record[name] for name in _DETERMINES if name in record} or None,
         )
     except (KeyError, TypeError, ValueError):
@@ -424,23 +424,23 @@ def critical_difference(
     return float(quantiles_of(averaged_law(2), each, np.array([sampling]), spread)[0])
 
 
-def distinguishable(one: Score, other: BestBefore | Score) -> bool | None:
+def distinguishable(score: Score, other: BestBefore | Score) -> bool | None:
     """Return whether two scores differ by more than both errors explain; None if an error is not known."""
-    errors = [one.sampling_error, other.sampling_error, one.privacy_error, other.privacy_error]
+    errors = [score.sampling_error, other.sampling_error, score.privacy_error, other.privacy_error]
     known = [error for error in errors if error is not None]
     if len(known) < len(errors):
         return None
-    explained = critical_difference(one.n_looks, one.estimate.method, known[0] + known[1], (known[2], known[3]))
-    return abs(one.value - other.value) > explained
+    explained = critical_difference(score.n_looks, score.estimate.method, known[0] + known[1], (known[2], known[3]))
+    return abs(score.value - other.value) > explained
 
 
 def best_of(scores: tuple[Score, ...]) -> BestBefore | None:
     """Return the score with the best noisy value; None if there are no scores."""
-    found = max(scores, key=lambda score: score.value if score.greater_is_better else -score.value, default=None)
-    if found is None:
+    best = max(scores, key=lambda score: score.value if score.greater_is_better else -score.value, default=None)
+    if best is None:
         return None
-    drawn = None if found.determined_by is None else drawn_of(found.determined_by["released"])
-    return BestBefore(found.value, found.sampling_error, found.privacy_error, found.look, drawn)
+    drawn = None if best.determined_by is None else drawn_of(best.determined_by["released"])
+    return BestBefore(best.value, best.sampling_error, best.privacy_error, best.look, drawn)
 
 
 def minimum_detectable_difference(
@@ -505,7 +505,7 @@ def summary(score: Score, name: str, *, threshold: str = "none", verdict: str | 
     """
     interval = score.confidence_interval().outward()
     # In a span of code nothing is markdown, HTML or a mention; only its end and that of a cell are.
-    shown = " ".join("".join(one if one.isprintable() else " " for one in name).split())
+    shown = " ".join("".join(letter if letter.isprintable() else " " for letter in name).split())
     plain = "`" + (shown.replace("`", "'").replace("|", "\\|") or "-") + "`"
     cells = {
         "Model": plain,

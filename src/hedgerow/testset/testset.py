@@ -363,7 +363,7 @@ class TestSet:
             drawn, earlier = self._draw(losses, now, name, training), now.ids.index(name)
             before = [now.scores[other] for other in now.ids[:earlier] if other in now.scores]
             # Differences of two models are no scores of one.
-            best = best_of(tuple(one for one in before if one.metric == self.settings.metric.name))
+            best = best_of(tuple(score for score in before if score.metric == self.settings.metric.name))
             return plain_score(self.settings, drawn, earlier, best)
 
         return self._take_look(take, request, request_id, reading)
@@ -437,16 +437,16 @@ class TestSet:
         """
         require_paired(self.settings)
         refuse_models(first, second)
-        sent = [self._source.sent(one) for one in (first, second)]
+        sent = [self._source.sent(predictions) for predictions in (first, second)]
         request = {"training": None, **self._digests(request_id, predictions=sent[0], against=sent[1])}
-        reading, (one, other) = self._source.held(labels, *sent)
-        differing = count_differing(one.predictions, other.predictions)
+        reading, (entries, other) = self._source.held(labels, *sent)
+        differing = count_differing(entries.predictions, other.predictions)
 
         def take(now: EarlierLooks, name: str, opened: Any) -> Score:
-            pairs = [self._source.records(opened, each) for each in (one, other)]
-            found = differences_of(self._source.measured, pairs[0][0], pairs[0][1], pairs[1][1])
+            pairs = [self._source.records(opened, each) for each in (entries, other)]
+            differences = differences_of(self._source.measured, pairs[0][0], pairs[0][1], pairs[1][1])
             return difference_score(
-                self.settings, self._draw(lambda _: found, now, name), differing, now.ids.index(name)
+                self.settings, self._draw(lambda _: differences, now, name), differing, now.ids.index(name)
             )
 
         return self._take_look(take, request, request_id, reading)
@@ -454,7 +454,7 @@ class TestSet:
     def _digests(self, request_id: str | None, **sent: SentEntries) -> dict[str, str | None]:
         """Return by its name what tells each from others; of a request without an id nothing."""
         key = self._looks.secret.key
-        return {name: None if request_id is None else one.digest(key) for name, one in sent.items()}
+        return {name: None if request_id is None else entries.digest(key) for name, entries in sent.items()}
 
     def _take_look(
         self,

@@ -14,7 +14,7 @@ from hedgerow.facts.columns import Grid
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import GeometricCounts, MomentsGaussian
 from hedgerow.testset import TestSet
-from hedgerow.testset.adaptive.bounds import (
+from hedgerow.testset.adaptive_bounds import (
     Spread,
     chebyshev_half_width,
     chernoff,

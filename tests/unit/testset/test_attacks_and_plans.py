@@ -14,7 +14,7 @@ from hedgerow.facts.columns import Grid
 from hedgerow.facts.relation import Relation
 from hedgerow.testing.simulated import SimulatedNoise
 from hedgerow.testset import TestSet
-from hedgerow.testset.adaptive.looks_plan import ATTACKS, attack, plan_looks
+from hedgerow.testset.looks_forecast import ATTACKS, attack, plan_looks
 from hedgerow.testset.mechanisms.choose import choose
 from hedgerow.testset.mechanisms.look_mechanism import Conditions, Options
 

@@ -89,7 +89,7 @@ def exact(kind: Any, y: Any, sent: Any, groups: Any = None) -> dict[tuple[str, s
     """Every metric without noise."""
     parts = Parts.of(kind, entries_of(sent), None if groups is None else entries_of(groups), 1)
     outcome = np.asarray(sent) == y if kind == "right" else np.asarray(y) == 1
-    told = parts.told(parts.mechanism(1e6), parts.of_labels(parts.exact(outcome).astype(float)))
+    told = parts.of_groups(parts.mechanism(1e6), parts.of_labels(parts.exact(outcome).astype(float)))
     found = [one for one in MEASURES.values() if one.kind == kind]
     return {(one.name, name): one.read(what).value for name, what in named(parts.groups, told) for one in found}
 
@@ -229,14 +229,14 @@ def test_squared_errors_without_noise_are_those_of_scikit_learn() -> None:
     (y, x), group = numbers(N, rng), np.arange(N) % 3
     squares = Squares.of(entries_of(x), group_of(entries_of(group), N), (0, 100))
     described = squares.mechanism(1e5)
-    told = squares.told(described, squares.draw(described, y, SimulatedNoise(1)))
+    told = squares.of_groups(described, squares.draw(described, y, SimulatedNoise(1)))
     for name, one in named(squares.groups, told):
         rows = slice(None) if name is None else group == int(name)
         wanted = {"r2": sk.r2_score(y[rows], x[rows]), "mean_squared_error": sk.mean_squared_error(y[rows], x[rows])}
         for metric, value in wanted.items():
             assert MEASURES[metric].read(one).value == pytest.approx(value, rel=2e-3)
     missing = np.where(np.arange(N) < 60, np.nan, y)
-    read = squares.told(described, squares.draw(described, missing, SimulatedNoise(1)))[-1]
+    read = squares.of_groups(described, squares.draw(described, missing, SimulatedNoise(1)))[-1]
     worse = MEASURES["mean_squared_error"].read(read).value
     assert worse == pytest.approx(0.1 * 100.0**2 + np.square(y - x)[60:].sum() / N, rel=2e-3)
 

@@ -45,7 +45,7 @@ def plan(
     as_json: options.AsJson = False,
 ) -> None:
     """Say which ε and mechanism give the narrowest interval for a model fitted to all answers; reads nothing."""
-    from hedgerow.testset.adaptive.looks_plan import plan_looks
+    from hedgerow.testset.looks_forecast import plan_looks
 
     plan = plan_looks(n, looks, epsilon=epsilon, delta=delta, width=width)
     if as_json:
@@ -82,8 +82,8 @@ def attack(
     from hedgerow.facts.budget import Budget
     from hedgerow.facts.relation import Relation
     from hedgerow.noise.secure import SecureNoise
-    from hedgerow.testset.adaptive.looks_plan import ATTACKS
-    from hedgerow.testset.adaptive.looks_plan import attack as attacked
+    from hedgerow.testset.looks_forecast import ATTACKS
+    from hedgerow.testset.looks_forecast import attack as attacked
     from hedgerow.testset.mechanisms.choose import choose
     from hedgerow.testset.mechanisms.look_mechanism import Conditions, Options
     from hedgerow.testset.metric import accuracy

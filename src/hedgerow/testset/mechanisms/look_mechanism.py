@@ -414,12 +414,12 @@ def fit(build: Callable[[float], AtomicMechanism], conditions: Conditions, *, ch
 
     limit = budget.epsilon - max(3e-6, 0.1 * tolerance)
     for _ in range(_SHAVINGS):
-        found = most_precise(lambda precision: build(precision / fewer), looks, budget.delta, (limit, tolerance))
-        over = excess(found.mechanism, conditions) if checked else 0.0
+        fitted = most_precise(lambda precision: build(precision / fewer), looks, budget.delta, (limit, tolerance))
+        over = excess(fitted.mechanism, conditions) if checked else 0.0
         if over <= 0.0:
-            return found.mechanism
+            return fitted.mechanism
         # The ledger's bound lies above the search's by about as much at the next try.
-        limit = min(limit, found.epsilon_upper) - (
+        limit = min(limit, fitted.epsilon_upper) - (
             over + 0.1 * tolerance if math.isfinite(over) else max(tolerance, 1e-4 * budget.epsilon)
         )
     raise UncertifiedError(

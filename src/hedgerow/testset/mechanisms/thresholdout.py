@@ -115,8 +115,8 @@ class ThresholdoutLook(LookMechanism):
         n, most = self.conditions.n or 1, min(self.answers, looks)
         patterns = sum(math.comb(looks, answered) for answered in range(most + 1))
         each = self.conditions.grid.steps / self.described.answer_scales[0]
-        told = math.log(patterns) + most * n * each**2 / 8.0
-        return min(told, n * self.conditions.budget.epsilon**2 / 8.0) if looks else 0.0
+        information = math.log(patterns) + most * n * each**2 / 8.0
+        return min(information, n * self.conditions.budget.epsilon**2 / 8.0) if looks else 0.0
 
     def spread(self, beta: float, *, paid: bool = True) -> float:
         """Return the quantile of the noise on an answer; where the scores agree, of the noises on the comparison."""
@@ -144,22 +144,22 @@ class ThresholdoutLook(LookMechanism):
         run = SparseVectorRun(self.described, noise, resume=state)
         total = int(question.histogram.cell_sums(question.histogram.index)[0])
         low, high = self.conditions.grid.as_bounds()
-        told = min(max(question.training, low), high)
-        if not run.ask(abs(total - round((told - low) / self._unit)), round(self.threshold / self._unit)):
-            return DrawnLook((told,), paid=False)
+        training = min(max(question.training, low), high)
+        if not run.ask(abs(total - round((training - low) / self._unit)), round(self.threshold / self._unit)):
+            return DrawnLook((training,), paid=False)
         (noisy,) = run.answer(total)
         return DrawnLook((float(noisy),))
 
     def read(self, drawn: DrawnLook) -> LookAnswer:
         """Read a noisy sum of the losses, in grid steps, or the training score."""
-        (told,) = drawn.numbers
+        (answer,) = drawn.numbers
         if not drawn.paid:
             low, high = self.conditions.grid.as_bounds()
-            return LookAnswer(self._agreeing(min(max(told, low), high)), paid=False)
+            return LookAnswer(self._agreeing(min(max(answer, low), high)), paid=False)
         n, steps = float(self.conditions.n or 1), self.conditions.grid.steps
         # u = 2·S/(n·steps) − 1, and the noise on S has variance 2·scale².
         spread = 2.0 * (2.0 * self.described.answer_scales[0] / (n * steps)) ** 2
-        u = 2.0 * told / (n * steps) - 1.0
+        u = 2.0 * answer / (n * steps) - 1.0
         return LookAnswer(estimate_of_mean(self, u, noise_variance=spread, noise_law="laplace"))
 
     @property

@@ -29,7 +29,7 @@ from hedgerow.mechanisms.joint_numbers import STEPS, JointFeature, JointLayout
 from hedgerow.mechanisms.joint_sensitivity import JointWeights
 from hedgerow.mechanisms.laws import GAUSSIAN
 from hedgerow.noise.lattice import NoiseSource
-from hedgerow.testset.adaptive.bounds import COVERS_FITTED, METHOD, share_of_sampling, tail_exponent
+from hedgerow.testset.adaptive_bounds import COVERS_FITTED, METHOD, share_of_sampling, tail_exponent
 from hedgerow.testset.entries import Entries, entries_of
 from hedgerow.testset.looks import Settings
 from hedgerow.testset.mechanisms.look_mechanism import COVERS, two_sided
@@ -96,16 +96,16 @@ class Division:
         weights = JointWeights(d, {}, {(i,): 1.0 for i in range(d)})
         return joint_moments(GAUSSIAN, layout, weights, mu, Relation.REPLACE_ONE)
 
-    def told(self, described: JointMoments, sums: Floats) -> list[GroupSums]:
+    def of_groups(self, described: JointMoments, sums: Floats) -> list[GroupSums]:
         """Return what noisy sums of the labels tell of each group and, last, of all records.
 
         `sums` holds Σ y·v of each part, (groups, parts of a group, d).
         """
         each = float(described.noise_sds()[0]) / (2.0 * STEPS)
-        found = [self._told(place, sums[place], each) for place in range(len(self.groups))]
-        return [*found, self._told(len(self.groups), sums.sum(axis=0), each * math.sqrt(len(self.groups)))]
+        groups = [self._of_group(place, sums[place], each) for place in range(len(self.groups))]
+        return [*groups, self._of_group(len(self.groups), sums.sum(axis=0), each * math.sqrt(len(self.groups)))]
 
-    def _told(self, place: int, sums: Floats, sd: float) -> GroupSums:
+    def _of_group(self, place: int, sums: Floats, sd: float) -> GroupSums:
         overall = place == len(self.groups)
         sizes, chances = (
             (self.sizes.sum(axis=0), self.chances.sum(axis=0)) if overall else (self.sizes[place], self.chances[place])
@@ -118,9 +118,11 @@ class Division:
     def record(self, sums: Floats) -> dict[str, Any]:
         """Return the division and noisy sums of its parts as plain JSON data; null for a part that holds no record."""
         held = self.sizes.sum(axis=0) > 0
-        kept = [[one if there else None for one, there in zip(group, held, strict=True)] for group in sums.tolist()]
+        shown = [
+            [numbers if there else None for numbers, there in zip(group, held, strict=True)] for group in sums.tolist()
+        ]
         chances = {"chances": self.chances.tolist()} if self.kind == "chances" else {}
-        return {"of": self.kind, "groups": list(self.groups), "sizes": self.sizes.tolist(), **chances, "sums": kept}
+        return {"of": self.kind, "groups": list(self.groups), "sizes": self.sizes.tolist(), **chances, "sums": shown}
 
     @classmethod
     def from_record(cls, released: Mapping[str, Any]) -> tuple[Division, Floats]:
@@ -131,7 +133,7 @@ class Division:
         if sizes.shape != chances.shape or sizes.shape != (len(parts.groups), SUBPARTS[parts.kind]):
             raise ValueError("sizes")
         d = parts.units.shape[1]
-        sums = [[[0.0] * d if one is None else one for one in group] for group in released["sums"]]
+        sums = [[[0.0] * d if numbers is None else numbers for numbers in group] for group in released["sums"]]
         return parts, np.array(sums, dtype=np.float64).reshape(*sizes.shape, d)
 
 
@@ -162,17 +164,17 @@ class Parts(Division):
         cell = group * sub + part
         sizes = np.bincount(cell, minlength=sub * len(names)).reshape(len(names), sub)
         chances = np.clip(sent.numbers, 0.0, 1.0) if kind == "chances" else np.zeros(len(sent))
-        told = np.bincount(cell, weights=chances, minlength=sub * len(names)).reshape(len(names), sub)
+        totals = np.bincount(cell, weights=chances, minlength=sub * len(names)).reshape(len(names), sub)
         vectors = _ranked(sent.numbers, group, names) if kind == "ranks" else np.ones((len(sent), 1))
         # Towards zero, so that no vector becomes longer than 1.
         weights = np.trunc(vectors * STEPS).astype(np.int64)
-        return cls(kind, names, sizes, np.asarray(told, dtype=np.float64), cell, weights)
+        return cls(kind, names, sizes, np.asarray(totals, dtype=np.float64), cell, weights)
 
     def exact(self, outcome: NDArray[np.bool_]) -> NDArray[np.object_]:
         """Return Σ (2y − 1)·v of each part, (cells, d), in steps."""
         signs = np.where(outcome, 1.0, -1.0)
         # Sums of integers below 2^53 are exact.
-        columns = [np.bincount(self.cell, weights=signs * one, minlength=self.cells) for one in self.weights.T]
+        columns = [np.bincount(self.cell, weights=signs * column, minlength=self.cells) for column in self.weights.T]
         return np.stack(columns, axis=1).astype(np.int64).astype(object)
 
     def draw(self, described: JointMoments, outcome: NDArray[Any], noise: NoiseSource) -> Floats:
@@ -181,7 +183,9 @@ class Parts(Division):
 
     def of_labels(self, noisy: Floats) -> Floats:
         """Return Σ y·v of each part, half of Σ (2y − 1)·v and of Σ v, which does not depend on labels."""
-        whole = np.stack([np.bincount(self.cell, weights=one, minlength=self.cells) for one in self.weights.T], axis=1)
+        whole = np.stack(
+            [np.bincount(self.cell, weights=column, minlength=self.cells) for column in self.weights.T], axis=1
+        )
         return np.asarray(((noisy + whole) / (2.0 * STEPS)).reshape(*self.sizes.shape, self.weights.shape[1]))
 
 
@@ -214,7 +218,7 @@ class PartsAsked:
     def record(self) -> dict[str, Any]:
         """Return what tells it from other looks at the same predictions and groups, as plain JSON data."""
         label = self.positive if isinstance(self.positive, (str, int, float)) else str(self.positive)
-        return {"metrics": [one.name for one in self.measures], "positive": label, **self.parts.asked()}
+        return {"metrics": [measure.name for measure in self.measures], "positive": label, **self.parts.asked()}
 
 
 def require_parts(settings: Settings) -> int:
@@ -240,8 +244,8 @@ def positive_label(settings: Settings, given: Any) -> Any:
     label = given.item() if hasattr(given, "item") else given
     if label is None:
         label = settings.metric.positive
-    found = entries_of([label])
-    if found.missing[0] or (declared and not found.among(declared)[0]):
+    entry = entries_of([label])
+    if entry.missing[0] or (declared and not entry.among(declared)[0]):
         raise no_positive(given)
     return label
 
@@ -273,10 +277,10 @@ def checked_for(kind: Kind, labels: Sequence[Any], sent: Entries) -> Entries:
     return sent
 
 
-def named(groups: Sequence[str], told: Sequence[Known]) -> list[tuple[str | None, Known]]:
+def named(groups: Sequence[str], known: Sequence[Known]) -> list[tuple[str | None, Known]]:
     """Return what is told of all records, and then of each group by its name."""
-    found: list[tuple[str | None, Known]] = list(zip(groups, told[:-1], strict=True))
-    return [(None, told[-1]), *(found if tuple(groups) != ("",) else [])]
+    by_name: list[tuple[str | None, Known]] = list(zip(groups, known[:-1], strict=True))
+    return [(None, known[-1]), *(by_name if tuple(groups) != ("",) else [])]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -317,19 +321,21 @@ class LookByParts:
 
     def to_dict(self, sums: Floats) -> dict[str, Any]:
         """Return this look and its noisy sums as plain JSON data."""
-        told = {} if self.of_one_record is None else {"nats_of_one_record": self.of_one_record}
-        metrics = [one.name for one in self.measures]
+        nats = {} if self.of_one_record is None else {"nats_of_one_record": self.of_one_record}
+        metrics = [measure.name for measure in self.measures]
         return {
-            "test_set": {"keyed": self.keyed, "mu_of_a_look": self.mu, **told},
+            "test_set": {"keyed": self.keyed, "mu_of_a_look": self.mu, **nats},
             "released": {"kind": "parts", "metrics": metrics, **self.parts.record(sums)},
         }
 
 
 def score_by_parts(look: LookByParts, described: JointMoments, sums: Floats) -> Score:
     """Return the score that noisy sums tell: the first metric of all records leads. It reads no record."""
-    told: Sequence[GroupSums | GroupMoments] = look.parts.told(described, sums)
+    known: Sequence[GroupSums | GroupMoments] = look.parts.of_groups(described, sums)
     every = tuple(
-        _part(look, measure, name, one) for name, one in named(look.parts.groups, told) for measure in look.measures
+        _part(look, measure, name, sums_of_group)
+        for name, sums_of_group in named(look.parts.groups, known)
+        for measure in look.measures
     )
     first = every[0]
     return Score(
@@ -350,9 +356,9 @@ def score_by_parts(look: LookByParts, described: JointMoments, sums: Floats) -> 
     )
 
 
-def _part(look: LookByParts, measure: Measure, group: str | None, told: GroupSums | GroupMoments) -> Part:
-    records = int(told.sizes.sum())
-    reading = measure.read(told)
+def _part(look: LookByParts, measure: Measure, group: str | None, known: GroupSums | GroupMoments) -> Part:
+    records = int(known.sizes.sum())
+    reading = measure.read(known)
     estimate = Estimate(
         statistic="score",
         column=None,
@@ -371,7 +377,7 @@ def _part(look: LookByParts, measure: Measure, group: str | None, told: GroupSum
     if not look.earlier:
         return Part(measure.name, group, records, estimate, None)
     fixed = estimate.confidence_interval()
-    fitted = partial(_fitted_ends, reading, look.information, records, float(told.sds[0]))
+    fitted = partial(_fitted_ends, reading, look.information, records, float(known.sds[0]))
     region = ScoreRegion(LevelTest(fitted, METHOD, *reading.ends))
     return Part(measure.name, group, records, replace(estimate, region=region, covers=COVERS_FITTED), fixed)
 
@@ -399,7 +405,9 @@ def group_of(groups: Entries | None, n: int) -> tuple[tuple[str, ...], Integers]
             finding="These are not.",
             remedy="They may depend on predictions and features, not on labels of records. No look was taken.",
         )
-    plain = [str(int(float(one[1:]))) if one[0] == "n" and float(one[1:]).is_integer() else one[1:] for one in names]
+    plain = [
+        str(int(float(name[1:]))) if name[0] == "n" and float(name[1:]).is_integer() else name[1:] for name in names
+    ]
     return tuple(plain), place.astype(np.int64)
 
 

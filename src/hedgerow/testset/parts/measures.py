@@ -22,7 +22,7 @@ has, is known. Each reading has two intervals:
 * ``fixed``, for a model that was made before any answer was known: all x with (a − b·x)² ≤ z²·Var(a − b·x), where
   a − b·x has mean 0 at the truth and its variance, sampling and noise, is a polynomial of degree 2 in x (Fieller);
 * ``fitted``, for a model fitted to earlier answers: a tail bound for fixed models, at the smaller probability that
-  `hedgerow.testset.adaptive.bounds` gives, with the noise within ± h for all sums at once.
+  `hedgerow.testset.adaptive_bounds` gives, with the noise within ± h for all sums at once.
 
 =============  =======================================================  ===============================================
 reading        what it is                                               tail bound
@@ -48,7 +48,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import ParameterError
 from hedgerow.facts.validation import format_argument
 from hedgerow.inference.interval import normal_quantile
-from hedgerow.testset.adaptive.bounds import chernoff
+from hedgerow.testset.adaptive_bounds import chernoff
 from hedgerow.testset.mechanisms.look_mechanism import two_sided
 from hedgerow.testset.parts.squares import Determination, MeanSquare
 
@@ -159,7 +159,7 @@ class Share:
 
     def fitted(self, exponent: float, beta: float) -> tuple[float, float]:
         """Return the Chernoff–Hoeffding bound at the ends of what the noise leaves possible."""
-        noises = sum(1 for one in zip(self.plus, self.minus, strict=True) if any(one))
+        noises = sum(1 for moves in zip(self.plus, self.minus, strict=True) if any(moves))
         return self.bounded(exponent, two_sided(beta / max(1, noises)) * self.sd)
 
     def bounded(self, exponent: float, h: float) -> tuple[float, float]:
@@ -199,7 +199,7 @@ class MeanOfTwo:
     @property
     def noise(self) -> float:
         """Noise by noise, as one may move both."""
-        moved = [one.moved / max(one.total, 1.0) for one in (self.first, self.second)]
+        moved = [share.moved / max(share.total, 1.0) for share in (self.first, self.second)]
         return float(np.linalg.norm(moved[0] + moved[1])) / 2.0
 
     @property
@@ -212,7 +212,7 @@ class MeanOfTwo:
         if not self.reliable:
             return WHOLE
         (low1, high1), (low2, high2) = self.first.fixed(level), self.second.fixed(level)
-        errors = [math.hypot(one.sampling, one.noise) for one in (self.first, self.second)]
+        errors = [math.hypot(share.sampling, share.noise) for share in (self.first, self.second)]
         together = self.sampling**2 + self.noise**2
         apart = 2.0 * errors[0] * errors[1]
         correlation = 0.0 if apart == 0.0 else (4.0 * together - errors[0] ** 2 - errors[1] ** 2) / apart
@@ -227,7 +227,7 @@ class MeanOfTwo:
     def fitted(self, exponent: float, beta: float) -> tuple[float, float]:
         """Return the mean of both bounds, at half the probability each; the noises are within ± h at once."""
         h = two_sided(beta / len(self.first.plus)) * self.first.sd
-        both = [one.bounded(exponent + math.log(2.0), h) for one in (self.first, self.second)]
+        both = [share.bounded(exponent + math.log(2.0), h) for share in (self.first, self.second)]
         return (both[0][0] + both[1][0]) / 2.0, (both[0][1] + both[1][1]) / 2.0
 
 
@@ -290,10 +290,10 @@ class RankedPairs:
         if fewer < 1.0:
             return WHOLE
         ends += [self.records / 2.0] if ends[0] < self.records / 2.0 < ends[1] else []
-        pairs = [one * (self.records - one) for one in ends]
+        pairs = [positives * (self.records - positives) for positives in ends]
         ranks = [self.ranks - z * self.rank_sd, self.ranks + z * self.rank_sd]
-        found = [min(1.0, max(0.0, 0.5 + one / of)) for one in ranks for of in pairs]
-        return chernoff(min(found), fewer, exponent)[0], chernoff(max(found), fewer, exponent)[1]
+        values = [min(1.0, max(0.0, 0.5 + rank_sum / of)) for rank_sum in ranks for of in pairs]
+        return chernoff(min(values), fewer, exponent)[0], chernoff(max(values), fewer, exponent)[1]
 
     @property
     def _pairs(self) -> float:
@@ -442,65 +442,65 @@ class Measure:
     """The fields of a record's ``released`` that hold sums, which this metric is not read from."""
 
 
-def _right(told: GroupSums) -> Share:
-    size = float(told.sizes.sum())
-    right = min(size, max(0.0, float(told.sums[0])))
-    return Share(right, size - right, (1.0,), (-1.0,), float(told.sds[0]))
+def _right(known: GroupSums) -> Share:
+    size = float(known.sizes.sum())
+    right = min(size, max(0.0, float(known.sums[0])))
+    return Share(right, size - right, (1.0,), (-1.0,), float(known.sds[0]))
 
 
-def _wrong(told: GroupSums) -> Share:
-    right = _right(told)
+def _wrong(known: GroupSums) -> Share:
+    right = _right(known)
     return Share(right.wrong, right.right, (-1.0,), (1.0,), right.sd)
 
 
-def _kinds(told: GroupSums) -> tuple[float, float, float, float, float]:
+def _kinds(known: GroupSums) -> tuple[float, float, float, float, float]:
     """Return true negatives, false negatives, false positives, true positives, and the sd of the noise."""
-    missed, found = (float(one) for one in told.sums)
-    rest, called = (float(one) for one in told.sizes)
-    missed, found = min(rest, max(0.0, missed)), min(called, max(0.0, found))
-    return rest - missed, missed, called - found, found, float(told.sds[0])
+    missed, hit = (float(number) for number in known.sums)
+    rest, called = (float(size) for size in known.sizes)
+    missed, hit = min(rest, max(0.0, missed)), min(called, max(0.0, hit))
+    return rest - missed, missed, called - hit, hit, float(known.sds[0])
 
 
-def _precision(told: GroupSums) -> Share:
-    _, _, false, found, sd = _kinds(told)
-    return Share(found, false, (0.0, 1.0), (0.0, -1.0), sd)
+def _precision(known: GroupSums) -> Share:
+    _, _, false, hit, sd = _kinds(known)
+    return Share(hit, false, (0.0, 1.0), (0.0, -1.0), sd)
 
 
-def _recall(told: GroupSums) -> Share:
-    _, missed, _, found, sd = _kinds(told)
-    return Share(found, missed, (0.0, 1.0), (1.0, 0.0), sd)
+def _recall(known: GroupSums) -> Share:
+    _, missed, _, hit, sd = _kinds(known)
+    return Share(hit, missed, (0.0, 1.0), (1.0, 0.0), sd)
 
 
-def _specificity(told: GroupSums) -> Share:
-    rest, _, false, _, sd = _kinds(told)
+def _specificity(known: GroupSums) -> Share:
+    rest, _, false, _, sd = _kinds(known)
     return Share(rest, false, (-1.0, 0.0), (0.0, -1.0), sd)
 
 
-def _f1(told: GroupSums) -> Share:
-    _, missed, false, found, sd = _kinds(told)
-    return Share(found, false + missed, (0.0, 1.0), (1.0, -1.0), sd, doubled=True)
+def _f1(known: GroupSums) -> Share:
+    _, missed, false, hit, sd = _kinds(known)
+    return Share(hit, false + missed, (0.0, 1.0), (1.0, -1.0), sd, doubled=True)
 
 
-def _balanced(told: GroupSums) -> MeanOfTwo:
-    return MeanOfTwo(_recall(told), _specificity(told))
+def _balanced(known: GroupSums) -> MeanOfTwo:
+    return MeanOfTwo(_recall(known), _specificity(known))
 
 
-def _roc_auc(told: GroupSums) -> RankedPairs:
-    records = int(told.sizes.sum())
-    positives = min(float(records), max(0.0, float(told.sums[0])))
-    return RankedPairs(float(told.sums[1]), positives, records, float(told.sds[1]), float(told.sds[0]))
+def _roc_auc(known: GroupSums) -> RankedPairs:
+    records = int(known.sizes.sum())
+    positives = min(float(records), max(0.0, float(known.sums[0])))
+    return RankedPairs(float(known.sums[1]), positives, records, float(known.sds[1]), float(known.sds[0]))
 
 
-def _calibration(told: GroupSums) -> Gaps:
-    some = told.sizes > 0
-    lists = (one[some].tolist() for one in (told.sums, told.chances, told.sizes))
-    positives, chances, sizes = (tuple(one) for one in lists)
-    return Gaps(positives, chances, sizes, float(told.sds[0]))
+def _calibration(known: GroupSums) -> Gaps:
+    some = known.sizes > 0
+    lists = (numbers[some].tolist() for numbers in (known.sums, known.chances, known.sizes))
+    positives, chances, sizes = (tuple(numbers) for numbers in lists)
+    return Gaps(positives, chances, sizes, float(known.sds[0]))
 
 
 MEASURES: dict[str, Measure] = {
-    one.name: one
-    for one in (
+    measure.name: measure
+    for measure in (
         Measure("accuracy", "right", True, _right),
         Measure("zero_one_loss", "right", False, _wrong),
         Measure("precision", "classes", True, _precision, ("sums.*.0.*",)),
@@ -523,9 +523,9 @@ def parse_measures(metric: str | Sequence[str]) -> tuple[Measure, ...]:
     ['f1', 'recall']
     """
     names = [metric] if isinstance(metric, str) else list(metric)
-    names = [one.replace("-", "_") if isinstance(one, str) else one for one in names]
-    names = ["zero_one_loss" if one == "zero_one" else one for one in names]
-    unknown = [one for one in names if one not in MEASURES]
+    names = [name.replace("-", "_") if isinstance(name, str) else name for name in names]
+    names = ["zero_one_loss" if name == "zero_one" else name for name in names]
+    unknown = [name for name in names if name not in MEASURES]
     if unknown or not names or len(set(names)) < len(names):
         raise ParameterError(
             "HG171",
@@ -533,14 +533,16 @@ def parse_measures(metric: str | Sequence[str]) -> tuple[Measure, ...]:
             finding=f"Found {format_argument(unknown[0])}." if unknown else "Found none, or one twice.",
             remedy="brier and log-loss are metrics of a test set of their own. No look was taken.",
         )
-    found = tuple(MEASURES[one] for one in names)
-    if len({one.kind for one in found}) > 1:
+    measures = tuple(MEASURES[name] for name in names)
+    if len({measure.kind for measure in measures}) > 1:
         raise ParameterError(
             "HG171",
             rule="Metrics of one look are read from the same predictions and parts.",
             finding="These need different ones.",
             remedy="Take a look for each kind: "
-            + "; ".join(", ".join(one.name for one in MEASURES.values() if one.kind == kind) for kind in SUBPARTS)
+            + "; ".join(
+                ", ".join(measure.name for measure in MEASURES.values() if measure.kind == kind) for kind in SUBPARTS
+            )
             + ". No look was taken.",
         )
-    return found
+    return measures

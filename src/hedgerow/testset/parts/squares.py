@@ -27,7 +27,7 @@ from hedgerow.mechanisms.joint_sensitivity import JointWeights, Of
 from hedgerow.mechanisms.laws import GAUSSIAN
 from hedgerow.noise.lattice import NoiseSource
 from hedgerow.resampling.counted_values import GridSums, Monomial
-from hedgerow.testset.adaptive.bounds import chernoff
+from hedgerow.testset.adaptive_bounds import chernoff
 from hedgerow.testset.entries import Entries
 from hedgerow.testset.mechanisms.look_mechanism import two_sided
 
@@ -98,18 +98,18 @@ class SquaredParts:
         weights = JointWeights(3, {}, sums)
         return joint_moments(GAUSSIAN, layout, weights, mu * _TELLS, Relation.REPLACE_ONE)
 
-    def told(self, described: JointMoments, sums: Floats) -> list[GroupMoments]:
+    def of_groups(self, described: JointMoments, sums: Floats) -> list[GroupMoments]:
         """Return what noisy moments, (groups, 9), tell of each group and, last, of all records."""
         noise = described.reading((*_FIRST, *_SECOND), n=1.0).covariance[:3, :3]
-        found = [self._told(one, size, noise) for one, size in zip(sums, self.sizes.tolist(), strict=True)]
-        return [*found, self._told(sums.sum(axis=0), int(self.sizes.sum()), len(sums) * noise)]
+        groups = [self._of_group(moments, size, noise) for moments, size in zip(sums, self.sizes.tolist(), strict=True)]
+        return [*groups, self._of_group(sums.sum(axis=0), int(self.sizes.sum()), len(sums) * noise)]
 
-    def _told(self, moments: Floats, size: int, noise: Floats) -> GroupMoments:
+    def _of_group(self, moments: Floats, size: int, noise: Floats) -> GroupMoments:
         """Read sums of f = 2t/steps − 1: a and c are (1 + f)/2, u is f."""
         scale = np.array([0.5, 1.0, 0.5])
         mean, second = moments[:3] / size, np.zeros((3, 3))
-        for (i, j), one in zip(_PAIRS, moments[3:] / size, strict=True):
-            second[i, j] = second[j, i] = one
+        for (i, j), product in zip(_PAIRS, moments[3:] / size, strict=True):
+            second[i, j] = second[j, i] = product
         both = np.outer(scale, scale)
         values, vectors = np.linalg.eigh((second - np.outer(mean, mean)) * both)
         of_record = (vectors * np.maximum(values, 0.0)) @ vectors.T
@@ -148,8 +148,8 @@ class Squares(SquaredParts):
     @classmethod
     def of(cls, sent: Entries, groups: tuple[tuple[str, ...], Integers], bounds: Any) -> Squares:
         """Return what is asked (HG171 where the bounds are none)."""
-        given = [as_float(one) for one in bounds] if isinstance(bounds, (list, tuple)) else []
-        ends = [one for one in given if one is not None and math.isfinite(one)]
+        given = [as_float(end) for end in bounds] if isinstance(bounds, (list, tuple)) else []
+        ends = [end for end in given if end is not None and math.isfinite(end)]
         if len(given) != 2 or len(ends) != 2 or not ends[0] < ends[1]:
             raise ParameterError(
                 "HG171",
@@ -159,8 +159,8 @@ class Squares(SquaredParts):
             )
         names, group = groups
         sizes = np.bincount(group, minlength=len(names))
-        found = cls(names, sizes, (ends[0], ends[1]), group, np.zeros(0))
-        return replace(found, scaled=found.within(sent.numbers))
+        squares = cls(names, sizes, (ends[0], ends[1]), group, np.zeros(0))
+        return replace(squares, scaled=squares.within(sent.numbers))
 
     def within(self, numbers: Floats) -> Floats:
         """Return numbers moved into the bounds, from −1 to 1; what is no number stays none."""
@@ -181,7 +181,7 @@ class Squares(SquaredParts):
             for i, power in monomial:
                 product = product * placed[:, i] ** power
             sums[monomial] = np.array(
-                [int(product[self.group == one].sum()) for one in range(len(self.groups))], dtype=object
+                [int(product[self.group == group].sum()) for group in range(len(self.groups))], dtype=object
             )
         return described.exact(GridSums(sums, np.zeros(len(self.groups), dtype=np.int64), 0))
 
@@ -199,11 +199,11 @@ class Squares(SquaredParts):
 class MeanSquare:
     """4·E a in the square of the labels' unit."""
 
-    told: GroupMoments
+    moments: GroupMoments
 
     @property
     def _unit(self) -> float:
-        return 4.0 * self.told.half_range**2
+        return 4.0 * self.moments.half_range**2
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -213,17 +213,17 @@ class MeanSquare:
     @property
     def value(self) -> float:
         """The mean square."""
-        return self._unit * min(1.0, max(0.0, float(self.told.means[0])))
+        return self._unit * min(1.0, max(0.0, float(self.moments.means[0])))
 
     @property
     def sampling(self) -> float:
         """The sampling error."""
-        return self._unit * math.sqrt(self.told.of_record[0, 0] / float(self.told.sizes[0]))
+        return self._unit * math.sqrt(self.moments.of_record[0, 0] / float(self.moments.sizes[0]))
 
     @property
     def noise(self) -> float:
         """The error of the noise."""
-        return self._unit * math.sqrt(self.told.of_noise[0, 0])
+        return self._unit * math.sqrt(self.moments.of_noise[0, 0])
 
     @property
     def reliable(self) -> bool:
@@ -237,7 +237,7 @@ class MeanSquare:
 
     def fitted(self, exponent: float, beta: float) -> tuple[float, float]:
         """Return the Chernoff–Hoeffding bound."""
-        low, high = bounded(self.told, exponent, beta)[0]
+        low, high = bounded(self.moments, exponent, beta)[0]
         return self._unit * low, self._unit * high
 
 
@@ -245,25 +245,25 @@ class MeanSquare:
 class Determination:
     """1 − ρ, ρ = 4·E a/(E c − (E u)²), from −1 on."""
 
-    told: GroupMoments
+    moments: GroupMoments
     ends = (-1.0, 1.0)
 
     @property
     def spread(self) -> float:
         """E c − (E u)², without what the noise adds."""
-        _, u, c = self.told.means
-        return float(c - u * u + self.told.of_noise[1, 1])
+        _, u, c = self.moments.means
+        return float(c - u * u + self.moments.of_noise[1, 1])
 
     @property
     def reliable(self) -> bool:
         """Whether the variance of the labels exceeds 4 sds of its noise."""
-        u = float(self.told.means[1])
+        u = float(self.moments.means[1])
         gradient = np.array([0.0, -2.0 * u, 1.0])
-        return self.spread > _SURE * math.sqrt(float(gradient @ self.told.of_noise @ gradient))
+        return self.spread > _SURE * math.sqrt(float(gradient @ self.moments.of_noise @ gradient))
 
     @property
     def _ratio(self) -> float:
-        return min(2.0, max(0.0, 4.0 * float(self.told.means[0]) / self.spread)) if self.reliable else 1.0
+        return min(2.0, max(0.0, 4.0 * float(self.moments.means[0]) / self.spread)) if self.reliable else 1.0
 
     @property
     def value(self) -> float:
@@ -273,20 +273,23 @@ class Determination:
     @property
     def sampling(self) -> float:
         """The error of 4a − ρ(c − u²), over the variance."""
-        return self._error(self.told.of_record / float(self.told.sizes[0]))
+        return self._error(self.moments.of_record / float(self.moments.sizes[0]))
 
     @property
     def noise(self) -> float:
         """The same of the noise."""
-        return self._error(self.told.of_noise)
+        return self._error(self.moments.of_noise)
 
     def fixed(self, level: float) -> tuple[float, float]:
         """Return 1 − all ρ with (4a − ρ·spread)² ≤ z²·Var (Fieller)."""
         if not self.reliable:
             return self.ends
-        covariance, u = self.told.of_record / float(self.told.sizes[0]) + self.told.of_noise, float(self.told.means[1])
+        covariance, u = (
+            self.moments.of_record / float(self.moments.sizes[0]) + self.moments.of_noise,
+            float(self.moments.means[1]),
+        )
         base, slope = np.array([4.0, 0.0, 0.0]), np.array([0.0, 2.0 * u, -1.0])
-        z2, a, b = normal_quantile(level) ** 2, 4.0 * max(0.0, float(self.told.means[0])), self.spread
+        z2, a, b = normal_quantile(level) ** 2, 4.0 * max(0.0, float(self.moments.means[0])), self.spread
         square = b * b - z2 * slope @ covariance @ slope
         half, constant = -a * b - z2 * base @ covariance @ slope, a * a - z2 * base @ covariance @ base
         inside = half * half - square * constant
@@ -297,25 +300,25 @@ class Determination:
 
     def fitted(self, exponent: float, beta: float) -> tuple[float, float]:
         """Return the ends for all three means within Chernoff–Hoeffding bounds at once."""
-        (least, most), u, c = bounded(self.told, exponent + math.log(3.0), beta / 3.0)
-        ends = [2.0 * one - 1.0 for one in u]
-        squares = (0.0 if ends[0] < 0.0 < ends[1] else min(one * one for one in ends), max(one * one for one in ends))
+        (least, most), u, c = bounded(self.moments, exponent + math.log(3.0), beta / 3.0)
+        ends = [2.0 * end - 1.0 for end in u]
+        squares = (0.0 if ends[0] < 0.0 < ends[1] else min(end * end for end in ends), max(end * end for end in ends))
         low, high = c[0] - squares[1], c[1] - squares[0]
         worst = 2.0 if low <= 0.0 else min(2.0, 4.0 * most / low)
         best = 0.0 if high <= 0.0 else min(2.0, 4.0 * least / high)
         return 1.0 - worst, 1.0 - best
 
     def _error(self, covariance: Floats) -> float:
-        gradient = np.array([4.0, 2.0 * self._ratio * float(self.told.means[1]), -self._ratio])
+        gradient = np.array([4.0, 2.0 * self._ratio * float(self.moments.means[1]), -self._ratio])
         return math.sqrt(float(gradient @ covariance @ gradient)) / max(self.spread, 1e-12) if self.reliable else 1.0
 
 
-def bounded(told: GroupMoments, exponent: float, beta: float) -> list[tuple[float, float]]:
+def bounded(moments: GroupMoments, exponent: float, beta: float) -> list[tuple[float, float]]:
     """Return bounds of E a, (1 + E u)/2 and E c, each with tails e^−exponent and `beta`; grids err by half a step."""
-    found, z, scale = [], two_sided(beta), np.array([1.0, 0.5, 1.0])
-    places = np.array([told.means[0], (1.0 + told.means[1]) / 2.0, told.means[2]])
-    for place, h in zip(places, z * scale * np.sqrt(np.diag(told.of_noise)) + 0.5 / _STEPS, strict=True):
-        low, high = (min(1.0, max(0.0, float(one))) for one in (place - h, place + h))
-        n = float(told.sizes[0])
-        found.append((chernoff(low, n, exponent)[0], chernoff(high, n, exponent)[1]))
-    return found
+    bounds, z, scale = [], two_sided(beta), np.array([1.0, 0.5, 1.0])
+    places = np.array([moments.means[0], (1.0 + moments.means[1]) / 2.0, moments.means[2]])
+    for place, h in zip(places, z * scale * np.sqrt(np.diag(moments.of_noise)) + 0.5 / _STEPS, strict=True):
+        low, high = (min(1.0, max(0.0, float(end))) for end in (place - h, place + h))
+        n = float(moments.sizes[0])
+        bounds.append((chernoff(low, n, exponent)[0], chernoff(high, n, exponent)[1]))
+    return bounds

@@ -57,9 +57,9 @@ class Address:
             path = Path(text.removeprefix("unix://"))
             if path.is_absolute():
                 return cls(path)
-        found = re.fullmatch(r"http://(localhost|127\.0\.0\.1):([0-9]{1,5})/?", text) if isinstance(text, str) else None
-        if found is not None and 0 < int(found[2]) < 2**16:
-            return cls(port=int(found[2]))
+        match = re.fullmatch(r"http://(localhost|127\.0\.0\.1):([0-9]{1,5})/?", text) if isinstance(text, str) else None
+        if match is not None and 0 < int(match[2]) < 2**16:
+            return cls(port=int(match[2]))
         raise ParameterError(
             "HG450",
             rule="A test set is served at a Unix socket or on this machine alone: unix:///PATH or http://localhost:PORT.",
@@ -156,10 +156,10 @@ def _bound_to_path(path: Path, access: Access) -> socket.socket:
 def _remove_left_over(path: Path) -> None:
     """Remove the socket of a server that was killed; anything else that lies there, a link too, is left (HG450)."""
     try:
-        found = path.lstat()
+        status = path.lstat()
     except OSError:
         return
-    if not stat.S_ISSOCK(found.st_mode) or found.st_uid != os.geteuid():
+    if not stat.S_ISSOCK(status.st_mode) or status.st_uid != os.geteuid():
         raise _taken("Something else lies at this path.", "Give a path where nothing is.")
     with suppress(ConnectionRefusedError, FileNotFoundError):
         with suppress(TimeoutError):
@@ -215,8 +215,8 @@ class TestSetClient:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is fixed and what is left of the test set, as plain JSON data; nothing is spent (HG456)."""
-        told: dict[str, Any] = self.facts()["test_set"]
-        return told
+        facts: dict[str, Any] = self.facts()["test_set"]
+        return facts
 
     def close(self) -> None:
         """Do nothing: each request has a connection of its own."""
@@ -270,7 +270,9 @@ class TestSetClient:
         named = metric if metric is None or isinstance(metric, str) else list(metric)
         label = positive.item() if hasattr(positive, "item") else positive
         given = {"metric": named, "groups": None if groups is None else _plain(groups), "positive": label}
-        sent |= {name: one for name, one in (given | {"training_score": training_score}).items() if one is not None}
+        sent |= {
+            name: value for name, value in (given | {"training_score": training_score}).items() if value is not None
+        }
         return self._look(sent, keys, request_id)
 
     def compare(
@@ -292,7 +294,7 @@ class TestSetClient:
                 remedy="Nothing was sent.",
             )
         if keys is not None:
-            sent["keys"] = [one.item() if hasattr(one, "item") else one for one in keys]
+            sent["keys"] = [key.item() if hasattr(key, "item") else key for key in keys]
         try:
             body = json.dumps(sent, allow_nan=False).encode()
         except (TypeError, ValueError):
@@ -303,10 +305,10 @@ class TestSetClient:
                 remedy="Nothing was sent.",
             ) from None
         headers = {"Content-Type": "application/json", "Idempotency-Key": key}
-        found = self._ask("POST", "/v1/scores", body, headers)
-        head = found.get("ledger", {}).get("head")
-        score = score_from_record(json.dumps(found))
-        return replace(score, ledger_head=head or None, replayed=bool(found.get("replayed")))
+        answer = self._ask("POST", "/v1/scores", body, headers)
+        head = answer.get("ledger", {}).get("head")
+        score = score_from_record(json.dumps(answer))
+        return replace(score, ledger_head=head or None, replayed=bool(answer.get("replayed")))
 
     def score_file(self, source: str | Path, **asked: Unpack[SubmissionOptions]) -> Score:
         """Take one look: send the predictions of a file, as `score` does (HG201 to HG209 for the file).
@@ -320,21 +322,23 @@ class TestSetClient:
 
     def compare_files(self, first: str | Path, second: str | Path, *, request_id: str | None = None) -> Score:
         """Take one look: send the predictions of two files, as `compare` does; rows are joined by key, or by place."""
-        (one, keys, _), (other, others, _) = self._read(first, None), self._read(second, None)
+        (predictions, keys, _), (other, others, _) = self._read(first, None), self._read(second, None)
         if keys is not None and others is not None:
             check_distinct(keys, whose="predictions")
             check_distinct(others, whose="predictions")
             check_covered(keys, others)
             place = {key: at for at, key in enumerate(others)}
             other = [other[place[key]] for key in keys]
-        return self.compare(one, other, keys=keys, request_id=request_id)
+        return self.compare(predictions, other, keys=keys, request_id=request_id)
 
     def _read(self, source: str | Path, group: str | None) -> tuple[list[Any], list[str] | None, list[Any] | None]:
-        told, opened = self.to_dict(), open_in_order(source)
-        named = {"predictions": told["prediction"], "keys": told["key"], "groups": group}
+        facts, opened = self.to_dict(), open_in_order(source)
+        named = {"predictions": facts["prediction"], "keys": facts["key"], "groups": group}
         names = [name for name in named.values() if name is not None]
-        cells = dict(zip((one for one, name in named.items() if name is not None), opened.in_order(names), strict=True))
-        if told["key"] is None:
+        cells = dict(
+            zip((role for role, name in named.items() if name is not None), opened.in_order(names), strict=True)
+        )
+        if facts["key"] is None:
             refuse_further_columns(opened.columns, names)
         keys = [as_key(cell) for cell in cells["keys"]] if "keys" in cells else None
         return list(cells["predictions"]), keys, list(cells["groups"]) if "groups" in cells else None
@@ -385,8 +389,8 @@ class TestSetClient:
         return answer.status, record, int(wait) if wait.isascii() and wait.isdigit() else 0
 
     def _refused(self, status: int, error: Any) -> HedgerowError:
-        told = error if isinstance(error, dict) else {}
-        code, rule, finding, remedy = (str(told.get(part, "")) for part in ("code", "rule", "finding", "remedy"))
+        fields = error if isinstance(error, dict) else {}
+        code, rule, finding, remedy = (str(fields.get(part, "")) for part in ("code", "rule", "finding", "remedy"))
         if not code:
             return self._away("What answers there is no server of a test set.")
         if status == 403:
@@ -406,17 +410,17 @@ class TestSetClient:
 def _plain(predictions: Any) -> list[Any]:
     """Return predictions as JSON says them: numbers, texts, and None for what is neither."""
     try:
-        found = entries_of(predictions)
+        entries = entries_of(predictions)
     except Exception:  # whatever a foreign table raises
-        found = None
-    if found is None or np.isinf(found.numbers).any():
+        entries = None
+    if entries is None or np.isinf(entries.numbers).any():
         raise ParameterError(
             "HG170",
             rule="Predictions are one finite number or label for each record of the test set.",
             finding="Found another shape or type.",
             remedy="For chances, give those of the positive label alone. Nothing was sent.",
         )
-    numbers = [int(one) if one.is_integer() else one for one in found.numbers.tolist()]
-    texts, is_text, missing = found.texts.tolist(), found.is_text.tolist(), found.missing.tolist()
-    places = range(len(found))
+    numbers = [int(number) if number.is_integer() else number for number in entries.numbers.tolist()]
+    texts, is_text, missing = entries.texts.tolist(), entries.is_text.tolist(), entries.missing.tolist()
+    places = range(len(entries))
     return [None if missing[i] else texts[i] if is_text[i] else numbers[i] for i in places]

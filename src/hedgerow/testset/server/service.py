@@ -115,9 +115,9 @@ def _from_json(text: str, wanted: FileColumns) -> Submission:
         wanted.key is None or wanted.key == wanted.prediction or len(keys) != len(sent.predictions)
     ):
         raise malformed("`keys` are one for each prediction, for a test set that joins by key; here they are not.")
-    others = [one for one in (sent.against, sent.groups) if one is not None]
+    others = [entries for entries in (sent.against, sent.groups) if entries is not None]
     plain = (sent.metric, sent.groups, sent.positive, sent.training_score) == (None,) * 4
-    if any(len(one) != len(sent.predictions) for one in others) or (sent.against is not None and not plain):
+    if any(len(entries) != len(sent.predictions) for entries in others) or (sent.against is not None and not plain):
         raise malformed("`against` and `groups` are one for each prediction, and a comparison asks nothing else.")
     # Longer than every other name.
     column = f"{wanted.prediction} {wanted.key or ''} group"
@@ -132,7 +132,7 @@ def _from_json(text: str, wanted: FileColumns) -> Submission:
 
 def _columns(given: Mapping[str, list[Any] | None]) -> Submission:
     cells = {name: column for name, column in given.items() if column is not None}
-    kinds = {name: TEXT_CELL if any(isinstance(one, str) for one in cells[name]) else NUMBER for name in cells}
+    kinds = {name: TEXT_CELL if any(isinstance(cell, str) for cell in cells[name]) else NUMBER for name in cells}
     return Submission(kinds, {name: _trimmed(column) for name, column in cells.items()})
 
 
@@ -155,14 +155,14 @@ def _from_csv(text: str, body: bytes) -> Submission:
 
 
 def _trimmed(cells: list[Any]) -> list[Any]:
-    return [(one.strip(BLANKS) or None) if isinstance(one, str) else one for one in cells]
+    return [(cell.strip(BLANKS) or None) if isinstance(cell, str) else cell for cell in cells]
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         raise ValueError("a name stands there twice")
-    return found
+    return fields
 
 
 def _no_number(_: str) -> float:
@@ -186,8 +186,8 @@ def check_private(path: Path, what: str) -> Path:
     folder with the sticky bit, such as ``/tmp``, protects the files of each user.
     """
     try:
-        found = path.resolve(strict=True)
-        mode, folder = found.stat(), found.parent.stat()
+        resolved = path.resolve(strict=True)
+        mode, folder = resolved.stat(), resolved.parent.stat()
     except (OSError, RuntimeError, ValueError):
         raise DataError(
             "HG435",
@@ -196,10 +196,12 @@ def check_private(path: Path, what: str) -> Path:
             remedy='Say where they are now: labels="FILE".',
         ) from None
     if not stat.S_ISREG(mode.st_mode) or mode.st_uid != os.geteuid() or mode.st_mode & 0o077:
-        raise _open_to_others(f"The file of {what} belongs to somebody else, or others may use it.", "chmod 600", found)
+        raise _open_to_others(
+            f"The file of {what} belongs to somebody else, or others may use it.", "chmod 600", resolved
+        )
     if folder.st_mode & 0o022 and not folder.st_mode & stat.S_ISVTX:
-        raise _open_to_others(f"Others may replace the file of {what}.", "chmod go-w", found.parent)
-    return found
+        raise _open_to_others(f"Others may replace the file of {what}.", "chmod go-w", resolved.parent)
+    return resolved
 
 
 def lock(secret: Path) -> int:
@@ -296,10 +298,10 @@ class Service:
 
     def facts(self) -> dict[str, Any]:
         """Return what is public: settings, and what is left."""
-        told, columns = self._test_set.to_dict(), self._source.columns
-        del told["labels_file"]
+        facts, columns = self._test_set.to_dict(), self._source.columns
+        del facts["labels_file"]
         declared = {"prediction": columns.prediction, "declared_labels": list(columns.labels)}
-        return {**told, "predicted": columns.metric.needs, **declared, "version": __version__}
+        return {**facts, "predicted": columns.metric.needs, **declared, "version": __version__}
 
     def answer_facts(self) -> ServerAnswer:
         """Answer with the public facts."""
@@ -320,11 +322,11 @@ class Service:
             if self._labels_state() != self._state:
                 raise changed_labels()
             if sent.against is not None:
-                found = self._test_set.compare(sent, sent.against, request_id=key, labels=self._named)
+                score = self._test_set.compare(sent, sent.against, request_id=key, labels=self._named)
             else:
                 asked: SubmissionOptions = {**sent.asked, "request_id": key}
-                found = self._test_set.score(sent, **asked, labels=self._named)
-        if found.unrecorded:
+                score = self._test_set.score(sent, **asked, labels=self._named)
+        if score.unrecorded:
             # Not sent: what is on no record could be drawn a second time.
             raise SpentError(
                 "HG606",
@@ -332,16 +334,16 @@ class Service:
                 finding="This score could not be written there, and was not sent.",
                 remedy="The custodian makes room. Then the same request under the same key takes no second look.",
             )
-        again = {"replayed": found.replayed, "ledger": {"head": found.ledger_head}}
-        self._tell(f"look {found.look} of {found.n_looks}" + (", from its record" if found.replayed else ""))
-        return ServerAnswer(200, found.to_dict() | again)
+        again = {"replayed": score.replayed, "ledger": {"head": score.ledger_head}}
+        self._tell(f"look {score.look} of {score.n_looks}" + (", from its record" if score.replayed else ""))
+        return ServerAnswer(200, score.to_dict() | again)
 
     def _labels_state(self) -> tuple[int, ...]:
         try:
-            found = self._labels.stat()
+            status = self._labels.stat()
         except OSError:
             return ()
-        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode, found.st_uid
+        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_mode, status.st_uid
 
     def _guarded(self, answer: Callable[[], ServerAnswer]) -> ServerAnswer:
         try:

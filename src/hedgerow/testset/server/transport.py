@@ -59,7 +59,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         numbers = (self.requests_per_minute, self.most_bytes, self.seconds, self.connections)
-        if not all(isinstance(one, (int, float)) and 1 <= one <= 2**40 for one in numbers):
+        if not all(isinstance(number, (int, float)) and 1 <= number <= 2**40 for number in numbers):
             raise ParameterError(
                 "HG450",
                 rule="A limit of a server is a number from 1 on.",

@@ -132,10 +132,10 @@ def _half_width(information: float, n: float, spread: Spread, betas: tuple[float
 
 
 def _divergence(mean: float, p: float) -> float:
-    one = mean * math.log(mean / p) if mean > 0.0 and p > 0.0 else (math.inf if mean > 0.0 else 0.0)
+    of_mean = mean * math.log(mean / p) if mean > 0.0 and p > 0.0 else (math.inf if mean > 0.0 else 0.0)
     rest, q = 1.0 - mean, 1.0 - p
     other = rest * math.log(rest / q) if rest > 0.0 and q > 0.0 else (math.inf if rest > 0.0 else 0.0)
-    return one + other
+    return of_mean + other
 
 
 COVERS_FITTED = "the expected score on new records, also of a model fitted to the earlier answers (proven)"
@@ -215,7 +215,7 @@ class FittedModel(SingleTest):
             return 0.0, 1.0
         exponent = tail_exponent(self.earlier * most * self.mechanism.of_one_record(), _SAMPLING * beta)
         ends = [(1.0 + (total + way * along) / n) / 2.0 for way in (-1.0, 1.0) for n in (least, most)]
-        low, high = (min(1.0, max(0.0, one)) for one in (min(ends), max(ends)))
+        low, high = (min(1.0, max(0.0, end)) for end in (min(ends), max(ends)))
         return chernoff(low, least, exponent)[0], chernoff(high, least, exponent)[1]
 
 

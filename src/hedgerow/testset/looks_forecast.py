@@ -36,7 +36,7 @@ from hedgerow.facts.validation import as_float
 from hedgerow.mechanisms.noisy_counts import gaussian_mu
 from hedgerow.noise.lattice import NoiseSource
 from hedgerow.resampling.counted_values import Histogram
-from hedgerow.testset.adaptive.bounds import for_fitted_model, half_width, split_half_width
+from hedgerow.testset.adaptive_bounds import for_fitted_model, half_width, split_half_width
 from hedgerow.testset.mechanisms.look_mechanism import Conditions, LookAnswer, LookMechanism, Question, two_sided
 from hedgerow.testset.metric import accuracy
 
@@ -69,7 +69,7 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
-class LooksPlan:
+class LooksForecast:
     """What can be had.
 
     Attributes
@@ -95,12 +95,12 @@ class LooksPlan:
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
         most = None if self.most is None else self.most.to_dict()
-        return {"choices": [one.to_dict() for one in self.choices], "wanted": self.wanted, "most": most}
+        return {"choices": [choice.to_dict() for choice in self.choices], "wanted": self.wanted, "most": most}
 
 
 def plan_looks(
     n: int, looks: int, *, epsilon: float = 1.0, delta: float = DEFAULT_DELTA, width: float | None = None
-) -> LooksPlan:
+) -> LooksForecast:
     """Return which mechanism and ε give the narrowest interval of the last look, for a model fitted to all others.
 
     Parameters
@@ -137,15 +137,15 @@ def plan_looks(
             remedy="A share is given as 0.05, not as 5.",
         )
     choices = _choices(conditions)
-    return LooksPlan(choices, wanted, None if wanted is None else _most(conditions, wanted))
+    return LooksForecast(choices, wanted, None if wanted is None else _most(conditions, wanted))
 
 
 def _choices(conditions: Conditions, looks: int | None = None) -> tuple[Planned, ...]:
     looks = conditions.n_looks if looks is None else looks
-    narrow = min(_gaussian(conditions, looks), key=lambda one: one.last)
+    narrow = min(_gaussian(conditions, looks), key=lambda choice: choice.last)
     declared = next(_gaussian(conditions, looks))
-    found = [narrow, *_split(conditions, looks), *([declared] if declared.epsilon != narrow.epsilon else [])]
-    return tuple(sorted(found, key=lambda one: one.last))
+    choices = [narrow, *_split(conditions, looks), *([declared] if declared.epsilon != narrow.epsilon else [])]
+    return tuple(sorted(choices, key=lambda choice: choice.last))
 
 
 def _most(conditions: Conditions, wanted: float) -> Planned | None:
@@ -248,7 +248,7 @@ def attack(
         How many records there are, under add-remove.
     """
     n, looks = mechanism.conditions.n or private_n, mechanism.conditions.n_looks
-    found = []
+    outcomes = []
     for _ in range(runs):
         scoreboard = _Scoreboard(mechanism, noise, rng.choice(np.array([-1, 1], dtype=np.int8), n))
         model = ATTACKS[name](scoreboard.ask, n, looks - 1, rng)
@@ -259,9 +259,9 @@ def attack(
             estimate = for_fitted_model(answer, mechanism, looks - 1)
         interval = estimate.confidence_interval()
         width = max(interval.high - estimate.estimate, estimate.estimate - interval.low)
-        held, fixed_held = (one.low <= TRUTH <= one.high for one in (interval, fixed))
-        found.append((held, fixed_held, estimate.estimate - TRUTH, width))
-    table = np.array(found, dtype=np.float64)
+        held, fixed_held = (held_by.low <= TRUTH <= held_by.high for held_by in (interval, fixed))
+        outcomes.append((held, fixed_held, estimate.estimate - TRUTH, width))
+    table = np.array(outcomes, dtype=np.float64)
     over = table[:, 2]
     held_runs, fixed_runs = int(table[:, 0].sum()), int(table[:, 1].sum())
     return Attacked(name, runs, held_runs, fixed_runs, float(over.mean()), float(over.max()), float(table[:, 3].mean()))
@@ -280,8 +280,8 @@ class _Scoreboard:
         right = self._labels == predictions if rows is None else self._labels[rows] == predictions[rows]
         successes = int(np.count_nonzero(right))
         counts, index = np.array([len(right) - successes, successes]), np.array([0, 1])
-        kept = counts > 0
-        histogram = Histogram.from_triplets(np.zeros_like(index[kept]), index[kept], counts[kept], cells=1)
+        filled = counts > 0
+        histogram = Histogram.from_triplets(np.zeros_like(index[filled]), index[filled], counts[filled], cells=1)
         answer = self._mechanism.answer(Question(histogram, TRUTH, self._threshold, self._answered), self._noise)
         self._looks, self._answered = self._looks + 1, self._answered + answer.paid
         return answer

@@ -1,1 +1,0 @@
-"""Intervals that hold for models fitted to earlier answers, what attacks gain, and plans of looks."""
