@@ -102,9 +102,9 @@ class Found(Receivable):
 
     def facts(self) -> dict[str, Any]:
         """Return the answer by the names of the facts of a column, and what computes it; empty without an answer."""
-        found = self.answer()
+        answer = self.answer()
         text = self.about.get("derived", {}).get(self.column)
-        return found if not found or text is None else {"expression": text, **found}
+        return answer if not answer or text is None else {"expression": text, **answer}
 
     def answer(self) -> dict[str, Any]:
         """Return the answer alone by the names of the facts of a column; empty where nothing was found."""
@@ -138,15 +138,15 @@ class Found(Receivable):
 
     def to_toml(self) -> str:
         """Return the lines of a facts file about the column; an empty text where nothing was found."""
-        found = self.facts()
-        return column_lines(self.column, found | {"source": self.source}) if found else ""
+        facts = self.facts()
+        return column_lines(self.column, facts | {"source": self.source}) if facts else ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data: what was asked, the answer with the noisy counts behind it, the certificate."""
         noted = {"notes": list(self.notes)} if self.notes else {}
         asked = {} if self.request is None else {"reading": READING, "request": self.request}
-        told = {"release": {**self.about, **noted}, **asked, "found": self.found}
-        return {**told, "certificate": self.certificate.to_dict()}
+        record = {"release": {**self.about, **noted}, **asked, "found": self.found}
+        return {**record, "certificate": self.certificate.to_dict()}
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return the JSON text, and write it to `path` where one is given (HG118 where it cannot be written)."""
@@ -257,7 +257,7 @@ def found_from_record(text: str) -> Found:
     """Return what a search found, from the JSON that it wrote (HG502 where it is no such record)."""
     record = record_of(text)
     try:
-        kind = {one.kind: one for one in (Bounds, Categories)}[record["found"]["kind"]]
+        kind = {kind_of_found.kind: kind_of_found for kind_of_found in (Bounds, Categories)}[record["found"]["kind"]]
         certificate = Certificate.from_dict(record["certificate"])
         asked = dict(record["request"]) if "reading" in record else None
         about, answer = dict(record["release"]), dict(record["found"])
@@ -388,14 +388,14 @@ def narrowest_bounds(
     allowed = _CAUTION * (1.0 - share) * total
     if not allowed > 0.0:
         return None
-    found: list[tuple[float, tuple[int | float, int | float]]] = []
+    narrowest: list[tuple[float, tuple[int | float, int | float]]] = []
     for first in range(cells):
         if left.before[first] > allowed:
             break
         last = first + int(np.argmax(after[first + 1 :] <= allowed - left.before[first]))
         low, high = grid.bounds(first, last)
-        found.append((high - low, (low, high)))
-    return min(found)[1]
+        narrowest.append((high - low, (low, high)))
+    return min(narrowest)[1]
 
 
 def _end(counts: Floats, scale: float) -> _End | None:

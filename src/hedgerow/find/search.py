@@ -62,8 +62,8 @@ class Place:
 
     def record(self) -> dict[str, Any]:
         """Return the condition, and what computes the columns that are computed, as plain JSON data."""
-        named = [self.column, *(one for selection in self.chosen for one in selection.columns)]
-        derived = {str(one): one.text for one in named if isinstance(one, DerivedColumn)}
+        named = [self.column, *(column for selection in self.chosen for column in selection.columns)]
+        derived = {str(column): column.text for column in named if isinstance(column, DerivedColumn)}
         where = {"where": self.chosen[0].text} if self.chosen else {}
         return where | ({"derived": derived} if derived else {})
 
@@ -76,7 +76,7 @@ class Search(Protocol):
         """Return the search of a record; with the mechanism that was `drawn`, where the ε asked for is not known."""
         ...
 
-    def answered_again(self, found: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...], tuple[str, ...]]:
+    def answered_again(self, released: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...], tuple[str, ...]]:
         """Return the answer of recorded counts, what contradicts them, and which fields were released as they are."""
         ...
 
@@ -159,18 +159,21 @@ class BoundsSearch:
     @classmethod
     def of_record(cls, place: Place, asked: Mapping[str, Any], certificate: Certificate, *, drawn: bool) -> Self:
         """Return the search of a record; with the mechanism that was `drawn`, where the ε asked for is not known."""
-        made, given = GeometricCounts.of_record(certificate.mechanism), {one: asked[one] for one in ("share", "around")}
+        made, given = (
+            GeometricCounts.of_record(certificate.mechanism),
+            {name: asked[name] for name in ("share", "around")},
+        )
         search = cls.of(place, certificate.relation, epsilon=asked["epsilon"], **given)
         if made.cells != search.grid.cells:
             raise TypeError(made.type)
         return replace(search, mechanism=made) if drawn else search
 
-    def answered_again(self, found: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...], tuple[str, ...]]:
+    def answered_again(self, released: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...], tuple[str, ...]]:
         """Return the answer of recorded counts, and what contradicts them; no more was released."""
-        counts = found["noisy_counts"]
+        counts = released["noisy_counts"]
         answer = self.answer(np.array(counts, dtype=np.int64))
         # Ends of cells are exact: two of them may be closer to each other than numbers that were computed.
-        other = () if found["ends"] == answer["ends"] else (_OTHER,)
+        other = () if released["ends"] == answer["ends"] else (_OTHER,)
         return answer, (*other, *((_WIDTH,) if _contradicted_by_noise(counts, self.mechanism.scale) else ())), ()
 
     @property
@@ -248,10 +251,10 @@ class CategoriesSearch:
             return cls(place, made, Budget(1.0, certificate.delta))
         return cls.of(place, certificate.relation, epsilon=asked["epsilon"], delta=asked["delta"])
 
-    def answered_again(self, found: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...], tuple[str, ...]]:
+    def answered_again(self, released: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...], tuple[str, ...]]:
         """Return the answer of recorded counts, what contradicts them, and that the values were released."""
-        values, counts, threshold = found["values"], found["noisy_counts"], self.mechanism.threshold
-        once = len({(type(one), one) for one in values}) == len(values)
+        values, counts, threshold = released["values"], released["noisy_counts"], self.mechanism.threshold
+        once = len({(type(value), value) for value in values}) == len(values)
         listed = once and min(counts, default=threshold) >= threshold
         answer = self.answer(zip(values, counts, strict=True))
         return answer, () if listed else (_OTHER,), ("found.values.*",)
@@ -282,13 +285,13 @@ class CategoriesSearch:
 
     def answer(self, shown: Iterable[tuple[Scalar, int]]) -> dict[str, Any]:
         """Return the values that are shown with their noisy counts, sorted. It reads no record."""
-        kept = sorted(shown)
+        ordered = sorted(shown)
         return {
             "kind": Categories.kind,
             "column": str(self.place.column),
-            "values": [value for value, _ in kept],
-            "noisy_counts": [count for _, count in kept],
-            "noisy_total": sum(count for _, count in kept),
+            "values": [value for value, _ in ordered],
+            "noisy_counts": [count for _, count in ordered],
+            "noisy_total": sum(count for _, count in ordered),
             "threshold": self.mechanism.threshold,
         }
 
@@ -304,7 +307,7 @@ def _contradicted_by_noise(counts: Sequence[int], scale: float) -> bool:
     """
     from hedgerow.special import betainc
 
-    below = [-one - 1 for one in counts if one < 0]
+    below = [-count - 1 for count in counts if count < 0]
     if not below:
         return False
     shown, total = -np.expm1(-1.0 / scale), float(sum(below))
@@ -404,12 +407,12 @@ _FACTS = ("release.source", "release.date", "release.target")
 
 def rewrite(record: Record, certificate: Certificate) -> Rewritten:
     """Return the record of a search as it is written from its request, its noisy counts and its mechanism."""
-    found, counts = record["found"], record["found"]["noisy_counts"]
-    if not all(type(one) is int for one in counts):
+    released, counts = record["found"], record["found"]["noisy_counts"]
+    if not all(type(count) is int for count in counts):
         raise TypeError("counts")
-    before, asked = "reading" not in record, record.get("request", {**_OF_BEFORE, **found, **record["release"]})
-    search = _SEARCHES[found["kind"]].of_record(Place(str(asked["column"])), asked, certificate, drawn=before)
-    answer, contradicted, known = search.answered_again(found)
+    before, asked = "reading" not in record, record.get("request", {**_OF_BEFORE, **released, **record["release"]})
+    search = _SEARCHES[released["kind"]].of_record(Place(str(asked["column"])), asked, certificate, drawn=before)
+    answer, contradicted, known = search.answered_again(released)
     where = {name: asked[name] for name in ("where", "derived") if name in asked}
     again: dict[str, Any] = {"release": _facts(record, certificate, where), "found": answer}
     if before:
@@ -430,7 +433,7 @@ def _facts(record: Record, certificate: Certificate, where: Mapping[str, Any]) -
     if public and (type(n) is not int or n < 0):
         raise TypeError("n")
     # Its own sentences stand on no record: a note says what became of the price.
-    notes = [one for one in about.get("notes", ()) if one in receipts()]
+    notes = [note for note in about.get("notes", ()) if note in receipts()]
     return {
         "source": about["source"],
         "relation": str(certificate.relation),

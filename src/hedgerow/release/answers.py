@@ -32,18 +32,18 @@ def check_expressions(expressions: Sequence[str], plan: Plan) -> tuple[str, ...]
     ParameterError
         HG136, HG137, HG130 as in `hedgerow.release.ask`; nothing was read or spent.
     """
-    if isinstance(expressions, str) or not all(isinstance(one, str) for one in expressions):
-        found = kind_of(expressions) if isinstance(expressions, str) else "what is no text"
+    if isinstance(expressions, str) or not all(isinstance(expression, str) for expression in expressions):
+        finding = kind_of(expressions) if isinstance(expressions, str) else "what is no text"
         raise ParameterError(
             "HG136",
             rule="Expressions are asked as a list of texts.",
-            finding=f"Found {found}.",
+            finding=f"Found {finding}.",
             remedy="Write one text in a list too.",
         )
     if expressions:
         stand_ins = [list(_stand_ins(plan))]
-        for one in expressions:
-            ask(one, stand_ins)
+        for expression in expressions:
+            ask(expression, stand_ins)
     return tuple(expressions)
 
 
@@ -74,22 +74,22 @@ def stratified(totals: object, plan: Plan) -> tuple[str, ...]:
     if totals is None:
         return ()
     sizes = _sizes(totals, plan)
-    found: list[str] = []
+    expressions: list[str] = []
     terms: dict[str, list[str]] = {}
-    for one in _stand_ins(plan):
-        if one.statistic in _STRATIFIED:
-            terms.setdefault(str(one.asked_as), []).append(one.term())
+    for estimate in _stand_ins(plan):
+        if estimate.statistic in _STRATIFIED:
+            terms.setdefault(str(estimate.asked_as), []).append(estimate.term())
     if not terms:
         raise unfit_totals("No mean and no share was asked for.")
     for of_cells in terms.values():
         total = " + ".join(f"{size:.15g} * {term}" for size, term in zip(sizes, of_cells, strict=True))
-        found += [f"({total}) / {math.fsum(sizes):.15g}", total]
-    return tuple(found)
+        expressions += [f"({total}) / {math.fsum(sizes):.15g}", total]
+    return tuple(expressions)
 
 
 def _sizes(totals: object, plan: Plan) -> list[float]:
     """Return the size of each cell of a plan, in its order (HG138)."""
-    columns = [str(one.column) for one in plan.request.groups]
+    columns = [str(group.column) for group in plan.request.groups]
     listed = list(totals.items()) if isinstance(totals, Mapping) else []
     if len(listed) != 1 or not isinstance(listed[0][1], Mapping):
         raise unfit_totals(f"Found {format_argument(totals)}.")
@@ -124,11 +124,11 @@ def answered(release: Release, expressions: Sequence[str]) -> Release:
     One that cannot be answered all the same, as of a record from an earlier version, is named in a note: the release
     was paid for.
     """
-    for one in expressions:
+    for expression in expressions:
         try:
-            release = release.answering(one)
+            release = release.answering(expression)
         except ParameterError as refused:
-            release = replace(release, notes=(*release.notes, f"Not answered: {one}. {refused.finding}"))
+            release = replace(release, notes=(*release.notes, f"Not answered: {expression}. {refused.finding}"))
     return release
 
 

@@ -70,7 +70,7 @@ class Covariances:
         parts = {"sampling": self.sampling, "noise": self.noise, "total": self.total}
         return {
             "labels": list(self.labels),
-            **{name: [[_number(one) for one in row] for row in part.tolist()] for name, part in parts.items()},
+            **{name: [[_number(entry) for entry in row] for row in part.tolist()] for name, part in parts.items()},
             "known": self.known,
         }
 
@@ -100,25 +100,25 @@ def covariances(estimates: Sequence[Estimate]) -> Covariances:
     size = len(estimates)
     sampling, noise = np.full((2, size, size), math.nan)
     groups: dict[tuple[int, ...], list[int]] = {}
-    for place, one in enumerate(estimates):
-        if one.method == PUBLIC:
+    for place, estimate in enumerate(estimates):
+        if estimate.method == PUBLIC:
             for part in (sampling, noise):
                 part[place, :] = part[:, place] = 0.0
-        elif isinstance(one.joint, JointValue) and len(one.joint.releases) == 1:
-            groups.setdefault(one.joint.drawn_with, []).append(place)
+        elif isinstance(estimate.joint, JointValue) and len(estimate.joint.releases) == 1:
+            groups.setdefault(estimate.joint.drawn_with, []).append(place)
     for places in groups.values():
-        values = [one.joint for one in (estimates[place] for place in places) if isinstance(one.joint, JointValue)]
+        values = [joint for place in places if isinstance(joint := estimates[place].joint, JointValue)]
         for whole, part in zip((sampling, noise), covariance_of(values), strict=True):
             whole[np.ix_(places, places)] = part
-    for place, one in enumerate(estimates):
+    for place, estimate in enumerate(estimates):
         # An estimate that is not reliable has no errors, and its covariances mean nothing.
-        if one.sampling_error is None or one.privacy_error is None or one.bootstrap_error is None:
+        if estimate.sampling_error is None or estimate.privacy_error is None or estimate.bootstrap_error is None:
             for part in (sampling, noise):
                 part[place, :] = part[:, place] = math.nan
             continue
-        sampling[place, place] = one.sampling_error**2
-        noise[place, place] = one.privacy_error**2 + one.bootstrap_error**2
-    return Covariances(tuple(one.term() for one in estimates), sampling, noise)
+        sampling[place, place] = estimate.sampling_error**2
+        noise[place, place] = estimate.privacy_error**2 + estimate.bootstrap_error**2
+    return Covariances(tuple(estimate.term() for estimate in estimates), sampling, noise)
 
 
 def correlated_numbers(estimates: Sequence[Estimate]) -> list[Any]:
@@ -135,10 +135,10 @@ def correlated_numbers(estimates: Sequence[Estimate]) -> list[Any]:
     """
     from uncertainties import correlated_values
 
-    found = covariances(estimates)
-    if not found.known:
-        row, column = np.argwhere(np.isnan(found.total))[0]
-        pair = " and ".join(dict.fromkeys((found.labels[row], found.labels[column])))
+    known = covariances(estimates)
+    if not known.known:
+        row, column = np.argwhere(np.isnan(known.total))[0]
+        pair = " and ".join(dict.fromkeys((known.labels[row], known.labels[column])))
         raise ParameterError(
             "HG130",
             rule="Numbers with correlations need every covariance.",
@@ -146,11 +146,11 @@ def correlated_numbers(estimates: Sequence[Estimate]) -> list[Any]:
             remedy="Name some of the estimates whose covariances are known, or release all of them in one call with "
             'estimator="moments".',
         )
-    return list(correlated_values([one.estimate for one in estimates], found.total))
+    return list(correlated_values([estimate.estimate for estimate in estimates], known.total))
 
 
-def _number(one: float) -> float | None:
-    return one if math.isfinite(one) else None
+def _number(entry: float) -> float | None:
+    return entry if math.isfinite(entry) else None
 
 
 _MOST_LISTED = 12
@@ -180,12 +180,13 @@ def found(
     """
     where = _texts(cell)
     named = [
-        one
-        for one in estimates
-        if one.asked_as[0] == name and (not about or _text(about) in (_text(one.asked_as[1]), one.column))
+        estimate
+        for estimate in estimates
+        if estimate.asked_as[0] == name
+        and (not about or _text(about) in (_text(estimate.asked_as[1]), estimate.column))
     ]
-    fitting = [one for one in named if _texts(one.cell) == where]
-    fitting = fitting or [one for one in named if _is_called(one, where)]
+    fitting = [estimate for estimate in named if _texts(estimate.cell) == where]
+    fitting = fitting or [estimate for estimate in named if _is_called(estimate, where)]
     if len(fitting) == 1:
         return fitting[0]
     wanted = term_text(name, about, cell)
@@ -198,9 +199,9 @@ def found(
     )
 
 
-def _is_called(one: Estimate, where: Mapping[str, str]) -> bool:
+def _is_called(estimate: Estimate, where: Mapping[str, str]) -> bool:
     """Whether each column of its cell has this category, or a category of this label."""
-    values, labels = _texts(one.cell), _texts(one.labels)
+    values, labels = _texts(estimate.cell), _texts(estimate.labels)
     return values.keys() == where.keys() and all(
         text in (values[column], labels.get(column)) for column, text in where.items()
     )
@@ -211,11 +212,11 @@ def _texts(cell: Mapping[str, object]) -> dict[str, str]:
 
 
 def _text(about: Sequence[tuple[str, ...]]) -> str:
-    return ", ".join("=".join(one) for one in about)
+    return ", ".join("=".join(pair) for pair in about)
 
 
 def _listed(estimates: Sequence[Estimate]) -> str:
-    terms = list(dict.fromkeys(one.term() for one in estimates))
+    terms = list(dict.fromkeys(estimate.term() for estimate in estimates))
     beyond = f", and {len(terms) - _MOST_LISTED:,} more" if len(terms) > _MOST_LISTED else ""
     verb = "is" if len(terms) == 1 else "are"
     return f"{verb} " + ("; ".join(terms[:_MOST_LISTED]) + beyond if terms else "none")

@@ -126,11 +126,13 @@ def joined(releases: Sequence[Release]) -> Release:
     Facts and notes are those of the first. What was read from the distribution of a column is not put together.
     """
     first = releases[0]
-    certificate = composed_certificate([one.certificate for one in releases if one.certificate is not None])
+    certificate = composed_certificate([release.certificate for release in releases if release.certificate is not None])
     estimates = tuple(estimate for release in releases for estimate in release)
     reasons = {method: reason for release in releases for method, reason in release.reasons.items()}
-    before = accumulate((len(one) for one in releases), initial=0)
-    joint = tuple(moved(part, start) for one, start in zip(releases, before, strict=False) for part in one.joint)
+    before = accumulate((len(release) for release in releases), initial=0)
+    joint = tuple(
+        moved(part, start) for release, start in zip(releases, before, strict=False) for part in release.joint
+    )
     alone = replace(_alone(first), joint=joint, joined=tuple(releases))
     return replace(alone, estimates=estimates, certificate=certificate, reasons=reasons)
 

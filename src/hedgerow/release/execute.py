@@ -130,7 +130,7 @@ def check_unchanged(facts: PublicFacts, histogram: Answer, source: Source) -> No
         check_rows(facts, histogram.total() if limit is None else count_units(source, limit.column))
 
 
-def check_rows(facts: PublicFacts, found: int) -> None:
+def check_rows(facts: PublicFacts, count: int) -> None:
     """Check that the number of records, or units, that were read is the public one (HG603)."""
-    if facts.n is not None and facts.n != found:
+    if facts.n is not None and facts.n != count:
         raise changed()

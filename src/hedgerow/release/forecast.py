@@ -110,7 +110,7 @@ class Forecast(Sequence[Expected]):
         return f"<Forecast of {len(self)} statistic{'s' * (len(self) != 1)}>"
 
     def __str__(self) -> str:
-        return "\n".join(str(one) for one in self)
+        return "\n".join(str(expected) for expected in self)
 
     def card(self, title: str, notes: Sequence[str] = ()) -> str:
         """Return what a notebook shows: the errors of each statistic, and its expected interval as a picture."""
@@ -118,14 +118,14 @@ class Forecast(Sequence[Expected]):
 
         lines = [
             ExpectedLine(
-                one.label + (" (says next to nothing)" if one.wasteful else ""),
-                (one.standard_error, one.sampling_error, one.privacy_error),
-                one.half_width,
-                one.value,
+                expected.label + (" (says next to nothing)" if expected.wasteful else ""),
+                (expected.standard_error, expected.sampling_error, expected.privacy_error),
+                expected.half_width,
+                expected.value,
             )
-            for one in self
+            for expected in self
         ]
-        guesses = dict.fromkeys(one.guess for one in self if one.guess)
+        guesses = dict.fromkeys(expected.guess for expected in self if expected.guess)
         return card_of_expected(title, lines, level=self[0].level, notes=(*notes, *guesses))
 
     def _repr_html_(self) -> str:
@@ -133,7 +133,7 @@ class Forecast(Sequence[Expected]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
-        return {"expected": [one.to_dict() for one in self]}
+        return {"expected": [expected.to_dict() for expected in self]}
 
 
 def forecast(
@@ -194,7 +194,7 @@ def _expected(
         said = design.not_forecast or "the number of records is private and was not guessed"
         return Expected(*about, None, noise, None, None, None, None, level, False, said)
     candidates = design.expected(item.mechanism, SupposedCell(guesses, records, level))
-    worst = max(candidates, key=lambda one: one.reading.width)
+    worst = max(candidates, key=lambda candidate: candidate.reading.width)
     reading = worst.reading
     half = reading.width / 2 if math.isfinite(reading.width) else None
     # A unit of several rows adds as many values.
@@ -295,10 +295,10 @@ def epsilon_needed(forecast_at: Callable[[float], Forecast], targets: Sequence[E
         forecast = forecast_at(epsilon)
         excesses: list[float] = []
         for target in targets:
-            found = [excess for one in forecast if (excess := target.excess(one)) is not None]
-            if not found:
+            of_target = [excess for expected in forecast if (excess := target.excess(expected)) is not None]
+            if not of_target:
                 raise _not_released(target)
-            excesses += found
+            excesses += of_target
         return max(excesses)
 
     return least_epsilon(worst)

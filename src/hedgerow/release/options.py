@@ -213,13 +213,13 @@ class Resolver:
 
     def selection(self, where: object) -> Selection:
         """Return the records that a condition selects; columns that the facts compute are computed (HG131)."""
-        found = Selection.of(where)
-        return found.renamed(self.facts.computed)
+        selection = Selection.of(where)
+        return selection.renamed(self.facts.computed)
 
     def weights(self, given: object) -> Weights:
         """Return the weights of a call; a column that the facts compute is computed (HG134)."""
-        found = Weights.declared(given)
-        return found.renamed(self.facts.computed(found.column))
+        weights = Weights.declared(given)
+        return weights.renamed(self.facts.computed(weights.column))
 
     def groups(self, by: object, other: bool | None) -> tuple[Category, ...] | None:
         """Return the categories of each group; None where `by` is no list of names and no mapping.
@@ -247,8 +247,8 @@ class Resolver:
                 if fact is not None and fact is not given:
                     self._note(f"missing policy of column {column}: {given} in this call, not {fact} as in the facts")
             return given
-        found = {fact or Missing.DROP for fact in declared.values()}
-        if len(found) > 1:
+        policies = {fact or Missing.DROP for fact in declared.values()}
+        if len(policies) > 1:
             raise FactsError(
                 "HG705",
                 rule="The columns of one statistic have one missing policy.",
@@ -258,7 +258,7 @@ class Resolver:
         for column, fact in declared.items():
             if fact is not None:
                 self.sourced("missing policy", column)
-        return found.pop() if found else Missing.DROP
+        return policies.pop() if policies else Missing.DROP
 
     def _grid(self, asked: NeedsBounds, column: str) -> Grid:
         fact = self.facts.column(column)

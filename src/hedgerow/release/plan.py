@@ -215,14 +215,18 @@ class Plan:
 
     def questions(self) -> dict[Query | SumsQuery, list[SumsQuery]]:
         """Return each question once, in order: with the first about sums all those about sums, asked together."""
-        queries = dict.fromkeys(one.query for one in self.designs)
-        sums = [one for one in queries if isinstance(one, SumsQuery)]
-        return {one: sums if one in sums else [] for one in queries if not isinstance(one, SumsQuery) or one is sums[0]}
+        queries = dict.fromkeys(design.query for design in self.designs)
+        sums = [query for query in queries if isinstance(query, SumsQuery)]
+        return {
+            query: sums if query in sums else []
+            for query in queries
+            if not isinstance(query, SumsQuery) or query is sums[0]
+        }
 
     def streamed(self) -> set[Query | SumsQuery]:
         """Return the questions whose records are read one by one: those that bootstraps of fine grids alone ask."""
-        counted = {one.query for one in self.designs if not one.streams}
-        return {one.query for one in self.designs} - counted
+        counted = {design.query for design in self.designs if not design.streams}
+        return {design.query for design in self.designs} - counted
 
     def public_record(self) -> dict[str, Any]:
         """Return the request as plain JSON data, all of it public; two requests are the same if this is the same."""
@@ -250,7 +254,7 @@ class Plan:
         )
         if scanned:
             yield END_PAIR
-        if any(one.runs_code for one in self.designs):
+        if any(design.runs_code for design in self.designs):
             yield "the functions of columns that define features keep nothing from one record to the next"
 
     def narrowed(self) -> str:
@@ -264,7 +268,7 @@ class Plan:
         groups = {category.column for category in self.request.by}
         if any(groups.intersection(statistic.columns) for statistic in self.request.statistics):
             return "A column of `by` is released too: within a cell its values do not vary freely."
-        for reason in filter(None, (one.narrowed for one in self.designs)):
+        for reason in filter(None, (design.narrowed for design in self.designs)):
             return reason
         # What is drawn apart must be able to differ at once: in columns of its own, and in the same cells.
         released: dict[int, set[str]] = {}
@@ -284,12 +288,12 @@ class Plan:
 
     def reasons(self) -> dict[str, str]:
         """Return, for each method in use, why it was chosen."""
-        found = {one.method: one.reason for one in self.designs if one.drawn is one}
+        reasons = {design.method: design.reason for design in self.designs if design.drawn is design}
         # Of what several statistics share, each reason is told.
-        shared = dict.fromkeys((one.method, one.reason) for one in self.designs if one.drawn is not one)
+        shared = dict.fromkeys((design.method, design.reason) for design in self.designs if design.drawn is not design)
         for method, reason in shared:
-            found[method] = "; ".join([*([found[method]] if method in found else []), reason])
-        return found
+            reasons[method] = "; ".join([*([reasons[method]] if method in reasons else []), reason])
+        return reasons
 
 
 def make_plan(request: Request, facts: PublicFacts) -> Plan:
@@ -308,8 +312,8 @@ def make_plan(request: Request, facts: PublicFacts) -> Plan:
     joins, tables = counts_join(request, facts), distribution_designs(request, facts)
 
     def together() -> Plan:
-        found: dict[int, Design[Any, Any]] = {**joint_designs(request, facts, counted=True), **tables}
-        return _priced(request, facts, "gaussian", found)
+        designs: dict[int, Design[Any, Any]] = {**joint_designs(request, facts, counted=True), **tables}
+        return _priced(request, facts, "gaussian", designs)
 
     if joins and request.estimator == "moments":
         return together()
@@ -338,8 +342,8 @@ def _expected_error(plan: Plan) -> float:
     from hedgerow.release.forecast import forecast
 
     expected = forecast(plan.items, replace(plan.facts, where=None), cells=plan.cells, n=_TYPICAL * plan.cells)
-    errors = [math.inf if one.standard_error is None else one.standard_error for one in expected]
-    return math.fsum(math.log(error) for error in errors if error > 0.0)
+    errors = [each.standard_error for each in expected]
+    return math.fsum(math.inf if error is None else math.log(error) for error in errors if error is None or error > 0.0)
 
 
 def _precision(plan: Plan) -> float:
@@ -388,7 +392,9 @@ def _priced(request: Request, facts: PublicFacts, law: NoiseLaw, joint: Mapping[
             finding="A statistic of this release is bootstrapped: a record may be drawn many times, which no μ bounds.",
             remedy="Give epsilon in place of rho or mu, or take the bounded bootstrap.",
         )
-    calibrated = least_noise(build, facts.relation, request.budget) if any(one is not None for one in designs) else None
+    calibrated = (
+        least_noise(build, facts.relation, request.budget) if any(design is not None for design in designs) else None
+    )
     mechanisms = build_parts(calibrated.precision) if calibrated else {}
     items = tuple(
         PlannedStatistic(statistic, design, None if design is None else mechanisms[id(design.drawn)])

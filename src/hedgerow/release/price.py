@@ -154,8 +154,10 @@ def price_of(mechanism: str, *, relation: object, **options: Unpack[PriceOptions
             remedy='Use mechanism="laplace" or "geometric" for a pure guarantee, or give delta=1e-6.',
         )
     if epsilon is not None:
-        found = least_noise(lambda precision: kind.of_precision(precision, quote), protected, budget)
-        return Price(found.mechanism, protected, budget.delta, found.epsilon_upper, found.mechanism.priced_sd)
+        calibrated = least_noise(lambda precision: kind.of_precision(precision, quote), protected, budget)
+        return Price(
+            calibrated.mechanism, protected, budget.delta, calibrated.epsilon_upper, calibrated.mechanism.priced_sd
+        )
     built = kind.of_noise_sd(_given_sd(options, quote.n_resamples), quote)
     curve = profile_of(built, protected)
     return Price(built, protected, budget.delta, curve.epsilon_upper(budget.delta), built.priced_sd)

@@ -116,8 +116,8 @@ def request_record(request: Request, n: int | None) -> dict[str, Any]:
     """
     given = {"n_resamples": request.n_resamples, "interval": request.interval}
     return {
-        "statistics": [one.record() for one in request.statistics],
-        "by": [one.record() for one in request.groups],
+        "statistics": [statistic.record() for statistic in request.statistics],
+        "by": [group.record() for group in request.groups],
         "missing": [str(policy) for policy in request.policies],
         "n": n,
         "estimator": request.estimator,
@@ -141,9 +141,9 @@ def request_of(record: Record) -> Request:
     def name(column: str) -> str:
         return DerivedColumn.named(column, derived[column]) if column in derived else column
 
-    groups = [replace(one, column=name(one.column)) for one in map(Category.from_record, asked["by"])]
+    groups = [replace(category, column=name(category.column)) for category in map(Category.from_record, asked["by"])]
     chosen = [] if about.get("where") is None else [Selection.of(about["where"]).renamed(name)]
-    statistics = tuple(statistic_from_record(one).renamed(name) for one in asked["statistics"])
+    statistics = tuple(statistic_from_record(entry).renamed(name) for entry in asked["statistics"])
     return Request(
         statistics,
         (*groups, *chosen),
@@ -170,11 +170,11 @@ def facts_of(record: Record, request: Request) -> PublicFacts:
 
 def noisy_record(plan: Plan, tables: Sequence[AdditiveTable | None]) -> list[dict[str, Any]]:
     """Return the noisy numbers of each table that was drawn, in the order of the mechanism's parts, as JSON data."""
-    found: dict[int, dict[str, Any]] = {}
+    noisy: dict[int, dict[str, Any]] = {}
     for item, table in zip(plan.items, tables, strict=True):
         if item.design is not None and table is not None and table.features:
-            found.setdefault(id(item.design.drawn), table_record(table))
-    return list(found.values())
+            noisy.setdefault(id(item.design.drawn), table_record(table))
+    return list(noisy.values())
 
 
 def kept_records(plan: Plan, estimates: Sequence[Estimate]) -> dict[str, tuple[dict[str, Any], ...]]:
@@ -185,17 +185,17 @@ def kept_records(plan: Plan, estimates: Sequence[Estimate]) -> dict[str, tuple[d
     of each statistic with how it was read. ``distributions`` holds the noisy counts of whole columns. ``estimates``
     are the places of the estimates that were read from each.
     """
-    kept: dict[int, PartOfRecord] = {}
+    parts: dict[int, PartOfRecord] = {}
     for places, item in plan.places():
         part = None if item.design is None else item.design.part_of_record(estimates[places[0]])
         if item.design is None or part is None:
             continue
-        whole = kept.setdefault(id(item.design.drawn), part).whole
+        whole = parts.setdefault(id(item.design.drawn), part).whole
         whole["estimates"] += places
         if part.function is not None:
             whole["functions"].append({"estimates": list(places), "function": part.function})
     return {
-        name: tuple(part.whole for part in kept.values() if part.name == name) for name in ("joint", "distributions")
+        name: tuple(part.whole for part in parts.values() if part.name == name) for name in ("joint", "distributions")
     }
 
 
@@ -248,13 +248,13 @@ def plan_of(record: Record, certificate: Certificate, request: Request) -> Plan:
             request.interval,
             request.n_resamples,
             request.membership,
-            next((one for one in record.get("distributions", ()) if starts[own[0]] in one["estimates"]), None),
+            next((part for part in record.get("distributions", ()) if starts[own[0]] in part["estimates"]), None),
         )
-        found = next(filter(None, (kind.of_record(about) for kind in _DESIGNS)), ())
-        designs |= dict(zip(own, found, strict=True))
+        own_designs = next(filter(None, (kind.of_record(about) for kind in _DESIGNS)), ())
+        designs |= dict(zip(own, own_designs, strict=True))
     items = (
-        PlannedStatistic(one, designs.get(at), None if place is None else parts[place])
-        for at, (one, place) in enumerate(zip(request.statistics, places, strict=True))
+        PlannedStatistic(statistic, designs.get(at), None if place is None else parts[place])
+        for at, (statistic, place) in enumerate(zip(request.statistics, places, strict=True))
     )
     return Plan(request, facts, tuple(items), None)
 
@@ -268,11 +268,11 @@ def tables_of(record: Record, plan: Plan) -> list[AdditiveTable | None]:
         They are none of the plan.
     """
     cells = CellLabels(plan.request.by)
-    kept = {name: iter(record.get(name, ())) for name in {one.kept_in for one in _DESIGNS}}
+    tables_by_field = {name: iter(record.get(name, ())) for name in {design.kept_in for design in _DESIGNS}}
     tables = plan.each_drawn(
-        lambda design, mechanism: design.table_on_record(next(kept[design.kept_in], {}), mechanism, cells)
+        lambda design, mechanism: design.table_on_record(next(tables_by_field[design.kept_in], {}), mechanism, cells)
     )
-    if any(next(left, None) is not None for left in kept.values()):
+    if any(next(left, None) is not None for left in tables_by_field.values()):
         raise ValueError("the record holds more tables than were asked for")
     return tables
 
@@ -294,8 +294,8 @@ def _parts_by_place(record: Record, request: Request, cells: int) -> Iterator[in
     shared = {
         int(place): (name, at)
         for name in ("joint", "distributions")
-        for at, one in enumerate(record.get(name, ()))
-        for place in one["estimates"]
+        for at, part in enumerate(record.get(name, ()))
+        for place in part["estimates"]
     }
     seen: dict[object, int] = {}
     at = 0
@@ -310,7 +310,10 @@ P = TypeVar("P", bound=AtomicMechanism)
 
 def moved(record: Mapping[str, Any], before: int) -> dict[str, Any]:
     """Return a part of a record as it stands behind so many estimates of other releases."""
-    functions = [{**one, "estimates": [before + place for place in one["estimates"]]} for one in record["functions"]]
+    functions = [
+        {**function, "estimates": [before + place for place in function["estimates"]]}
+        for function in record["functions"]
+    ]
     return {**record, "estimates": [before + place for place in record["estimates"]], "functions": functions}
 
 
@@ -334,22 +337,22 @@ def joint_values(
         It is no such record.
     """
     classes()  # the file of a statistic defines its function of totals
-    found: dict[int, ScoreRegion] = {}
-    for one, part in with_parts(records, JointStatistic.parts(mechanism), counted=False):
-        whole = totals_of(one, part, about)
-        for read in one.get("functions", ()):
+    regions: dict[int, ScoreRegion] = {}
+    for entry, part in with_parts(records, JointStatistic.parts(mechanism), counted=False):
+        whole = totals_of(entry, part, about)
+        for read in entry.get("functions", ()):
             for cell, place in enumerate(read["estimates"]):
                 function = function_of(read["function"], whole.totals[cell], cell)
                 if function is not None:
-                    found[int(place)] = ScoreRegion.of(JointValue.of(whole, cell, function))
-    for one, counts in with_parts(records, CountsDesign.parts(mechanism), counted=True):
-        features = tuple(str(name) for name in one["counted"])
-        sums = np.array([cell["sums"] for cell in one["cells"]], dtype=np.float64)
+                    regions[int(place)] = ScoreRegion.of(JointValue.of(whole, cell, function))
+    for entry, counts in with_parts(records, CountsDesign.parts(mechanism), counted=True):
+        features = tuple(str(name) for name in entry["counted"])
+        sums = np.array([cell["sums"] for cell in entry["cells"]], dtype=np.float64)
         table = table_of(sums, features, counts.table_spread(features), counts.noise_law.name)
         numbers, column = counted_cells(table, n=about.n, census=about.census, method=counts.methods[0])
         region = ScoreRegion(numbers.test, column)
-        found |= {int(place): region.row(cell) for cell, place in enumerate(one["estimates"])}
-    return found
+        regions |= {int(place): region.row(cell) for cell, place in enumerate(entry["estimates"])}
+    return regions
 
 
 def with_parts(
@@ -359,7 +362,7 @@ def with_parts(
 
     Releases that were pooled, or written by another version, keep fewer; then their mechanisms are not told apart.
     """
-    own = [one for one in records if ("counted" in one) is counted]
+    own = [part for part in records if ("counted" in part) is counted]
     if len(own) == len(parts):
         yield from zip(own, parts, strict=True)
 

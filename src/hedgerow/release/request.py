@@ -81,36 +81,40 @@ class Request:
     @property
     def where(self) -> str | None:
         """Which records count, as it was written; None for all."""
-        return next((one.text for one in self.by if isinstance(one, Selection)), None)
+        return next((group.text for group in self.by if isinstance(group, Selection)), None)
 
     @property
     def derived(self) -> dict[str, str]:
         """The expressions of the columns that are computed, by their names."""
-        named = [column for one in self.statistics for column, _ in one.grids] + [
-            column for one in self.statistics for column in one.columns
+        named = [column for statistic in self.statistics for column, _ in statistic.grids] + [
+            column for statistic in self.statistics for column in statistic.columns
         ]
         named += [column for category in self.by for column in category.columns]
         named += [] if self.weights is None else [self.weights.column]
-        return {str(one): one.text for one in named if isinstance(one, DerivedColumn)}
+        return {str(column): column.text for column in named if isinstance(column, DerivedColumn)}
 
     @property
     def labels(self) -> dict[str, dict[Scalar, str]]:
         """The labels of the categories that have some, by column and value."""
-        return {str(one.column): one.labels for one in self.groups if one.names}
+        return {str(group.column): group.labels for group in self.groups if group.names}
 
     @property
     def groups(self) -> tuple[Category, ...]:
         """The categories that cells show."""
-        return tuple(one for one in self.by if one.shown)
+        return tuple(group for group in self.by if group.shown)
 
     @property
     def missing(self) -> str:
         """The one missing policy, or the policy of each column where they differ."""
         # A count has no column, and no value of it can be missing.
-        pairs = [(one.column, policy) for one, policy in zip(self.statistics, self.policies, strict=True) if one.column]
-        found = {policy for _, policy in pairs} or set(self.policies)
-        if len(found) == 1:
-            return found.pop()
+        pairs = [
+            (statistic.column, policy)
+            for statistic, policy in zip(self.statistics, self.policies, strict=True)
+            if statistic.column
+        ]
+        policies = {policy for _, policy in pairs} or set(self.policies)
+        if len(policies) == 1:
+            return policies.pop()
         return ", ".join(dict.fromkeys(f"{policy} for {column}" for column, policy in pairs))
 
     @property
@@ -195,8 +199,8 @@ def parse_request(statistics: object, *, context: Context | None = None, **optio
     missing = options.get("missing")
     given = None if missing is None else parse_missing(missing)
     resolver = Resolver() if about.facts is None else Resolver(about.facts)
-    resolved = tuple(resolver.statistic(one) for one in listed)
-    resampled = about.units or estimator in REPLICATED or any(one.family == "function" for one in resolved)
+    resolved = tuple(resolver.statistic(statistic) for statistic in listed)
+    resampled = about.units or estimator in REPLICATED or any(statistic.family == "function" for statistic in resolved)
     noise = gaussian_in_mu(parse_noise(options.get("noise")), options)
     groups = _groups(options.get("by"), options.get("other"), resolver, about.most_cells)
     return Request(
@@ -301,7 +305,7 @@ def parse_noise(noise: object, *, known: Sequence[str] = ("auto", *LAWS), code: 
     if not isinstance(name, str) or name not in known:
         raise ParameterError(
             code,
-            rule="`noise` must be one of " + ", ".join(f'"{one}"' for one in known) + ".",
+            rule="`noise` must be one of " + ", ".join(f'"{law}"' for law in known) + ".",
             finding=f"Found {format_argument(noise)}.",
             remedy='Leave it at "auto", which chooses from public facts and says why.',
         )
@@ -375,9 +379,9 @@ def _statistics(statistics: object) -> tuple[tuple[StatisticRequest, ...], tuple
     kinds = (Statistic, NeedsBounds)
     single = isinstance(statistics, kinds)
     entries_of = [statistics] if single else list(statistics) if isinstance(statistics, Sequence) else []
-    each = [tuple(one) if isinstance(one, list) and one else (one,) for one in entries_of]
-    listed = tuple(one for several in each for one in several)
-    if not listed or not all(isinstance(one, kinds) for one in listed):
+    each = [tuple(entry) if isinstance(entry, list) and entry else (entry,) for entry in entries_of]
+    listed = tuple(statistic for several in each for statistic in several)
+    if not listed or not all(isinstance(statistic, kinds) for statistic in listed):
         raise ParameterError(
             "HG112",
             rule="A release is asked for one or more statistics.",
@@ -390,7 +394,7 @@ def _statistics(statistics: object) -> tuple[tuple[StatisticRequest, ...], tuple
 
 def _found(statistics: object, listed: Sequence[object]) -> str:
     if listed:
-        odd = next(one for one in listed if not isinstance(one, (Statistic, NeedsBounds)))
+        odd = next(statistic for statistic in listed if not isinstance(statistic, (Statistic, NeedsBounds)))
         return f"One of those given is {kind_of(odd)}."
     return "Found none." if statistics is None or isinstance(statistics, Sequence) else f"Found {kind_of(statistics)}."
 
@@ -415,15 +419,15 @@ def _weights(
     """Return the weights of a call, None where there are none (HG134); of what can be weighted alone (HG135)."""
     if given is None:
         return None
-    found = resolver.weights(given)
-    taken = {column for one in statistics for column in one.columns} | {
-        one for group in groups for one in group.columns
+    weights = resolver.weights(given)
+    taken = {column for statistic in statistics for column in statistic.columns} | {
+        column_of_group for group in groups for column_of_group in group.columns
     }
-    if found.column in taken:
-        raise unfit_weights(f"Column {str(found.column)!r} is also released or grouped by.")
-    unserved = [one for one in statistics if not one.weighable]
+    if weights.column in taken:
+        raise unfit_weights(f"Column {str(weights.column)!r} is also released or grouped by.")
+    unserved = [statistic for statistic in statistics if not statistic.weighable]
     if not unserved and estimator in ("auto", "moments"):
-        return found
+        return weights
     finding = f"A {unserved[0].name} was asked for." if unserved else f'estimator="{estimator}" was given.'
     raise ParameterError(
         "HG135",
@@ -502,17 +506,19 @@ def requested(facts: Facts) -> tuple[Requested, ...]:
 def _requested(record: Mapping[str, Any], place: int) -> Requested:
     options = with_estimator({key: value for key, value in record.items() if key not in ("name", "statistics")})
     with noting_calls() as calls:
-        asked = [_asked(one, f"release[{place}].statistics[{at}]") for at, one in enumerate(record["statistics"], 1)]
+        asked = [
+            _asked(entry, f"release[{place}].statistics[{at}]") for at, entry in enumerate(record["statistics"], 1)
+        ]
     return Requested(str(record.get("name", f"release {place}")), tuple(asked), options, tuple(calls))
 
 
 def _asked(given: Mapping[str, Any], where: str) -> AskedFor:
-    entry, found = entries()[given["statistic"]], set(given) - {"statistic"}
+    entry, names = entries()[given["statistic"]], set(given) - {"statistic"}
     if not entry.in_files:
         raise _unfit(where, "a function of one's own can be asked for in Python alone")
-    if missing := sorted(set(entry.needs) - found):
+    if missing := sorted(set(entry.needs) - names):
         raise _unfit(where, f"a {entry.kind} needs `{missing[0]}`")
-    if surplus := sorted(found - set(entry.needs) - set(entry.takes)):
+    if surplus := sorted(names - set(entry.needs) - set(entry.takes)):
         raise _unfit(where, f"a {entry.kind} takes no `{surplus[0]}`")
     return entry.from_record(given)
 

@@ -125,7 +125,7 @@ class Release(Result):
         """
         request = plan.request
         estimates = read_estimates(plan, tables) if estimates is None else estimates
-        kept = kept_records(plan, estimates)
+        parts = kept_records(plan, estimates)
         return cls(
             labelled(estimates, request.labels),
             certificate=certificate,
@@ -142,8 +142,8 @@ class Release(Result):
             backend=backend,
             asked=request.statistics,
             identity=identity,
-            joint=kept["joint"],
-            distributions=kept["distributions"],
+            joint=parts["joint"],
+            distributions=parts["distributions"],
             request=request_record(request, plan.facts.n),
             noisy=tuple(noisy_record(plan, tables)),
         )
@@ -217,7 +217,7 @@ class Release(Result):
         >>> release.estimate("variance", "age", sex=1) is release[1]
         True
         """
-        return found(self.estimates, statistic, [tuple(str(one).split("=", 1)) for one in about], cell)
+        return found(self.estimates, statistic, [tuple(str(category).split("=", 1)) for category in about], cell)
 
     def ask(self, expression: str) -> Estimate:
         """Return the estimate of an expression, with the errors of all of it. Post-processing: it costs no budget.
@@ -257,7 +257,7 @@ class Release(Result):
 
     def answering(self, *expressions: str) -> Release:
         """Return the release with the answers to expressions, for its record and its report (HG136, HG137, HG130)."""
-        return replace(self, answers=self.answers | {one: self.ask(one) for one in expressions})
+        return replace(self, answers=self.answers | {expression: self.ask(expression) for expression in expressions})
 
     def distribution(self, column: str, **cell: object) -> ColumnDistribution:
         """Return the distribution of a column in a cell: every quantile, and a band, at no further price.
@@ -279,16 +279,16 @@ class Release(Result):
 
     def all_distributions(self) -> tuple[ColumnDistribution, ...]:
         """Return every distribution that was released: of each column, in each cell."""
-        kept = {id(reading): reading for reading in map(reading_behind, self) if reading is not None}
-        tables = list(kept.values()) or self._readings()
+        distinct = {id(reading): reading for reading in map(reading_behind, self) if reading is not None}
+        tables = list(distinct.values()) or self._readings()
         facts = PublicFacts(Relation(self.relation), self.unit, Target(self.target), self.n, self.where)
         return tuple(released(zip(self.distributions, tables, strict=True), facts))
 
     def _readings(self) -> list[TableReading]:
         if self.certificate is None:
             return []
-        found = readings(self.distributions, self.certificate.mechanism, n=self.n, target=str(self.target))
-        return list(found)
+        read = readings(self.distributions, self.certificate.mechanism, n=self.n, target=str(self.target))
+        return list(read)
 
     def covariance(self) -> Covariances:
         """Return the covariance matrix of all estimates, sampling and noise apart; NaN where it is not known."""
@@ -321,7 +321,7 @@ class Release(Result):
     def __reduce__(self) -> tuple[Any, tuple[type[Release]], list[Any]]:
         # Functions of the user's own are not sent along: no estimate, interval or certificate needs them. Before Python
         # 3.11.4 a dataclass with slots puts its own `__getstate__` in place of one that is written here.
-        asked = tuple(one.without_code() for one in self.asked)
+        asked = tuple(statistic.without_code() for statistic in self.asked)
         state = [asked if part.name == "asked" else getattr(self, part.name) for part in fields(self)]
         return copyreg.__newobj__, (type(self),), state  # type: ignore[attr-defined]  # typeshed does not list it
 
@@ -345,7 +345,7 @@ class Release(Result):
         """Return what the other fields follow from; nothing where an earlier version wrote the record."""
         for name, several in (("pooled", self.pooled), ("joined", self.joined)):
             if several:
-                return {name: [one.to_dict(level) for one in several], "reading": READING}
+                return {name: [estimate.to_dict(level) for estimate in several], "reading": READING}
         return {"request": self.request, "noisy": list(self.noisy), "reading": READING} if self.request else {}
 
     def _entries(self, level: float) -> list[dict[str, Any]]:
@@ -435,7 +435,7 @@ class ReleasePublication:
         record = self.release.to_dict(self.level)
         tables = record.pop("distributions", ())
         text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-        lines = ",\n    ".join(json.dumps(one, ensure_ascii=False, allow_nan=False) for one in tables)
+        lines = ",\n    ".join(json.dumps(table, ensure_ascii=False, allow_nan=False) for table in tables)
         # Only the certificate of the whole begins a line so: within a string a line never ends.
         before, mark, after = text.rpartition('\n  "certificate": ')
         yield f'{before}\n  "distributions": [\n    {lines}\n  ],{mark}{after}' if tables else text
@@ -447,7 +447,7 @@ class ReleasePublication:
 
 def labelled(estimates: Sequence[Estimate], labels: Mapping[str, Mapping[Any, str]]) -> Sequence[Estimate]:
     """Return estimates with the labels of their cells."""
-    return tuple(one.labelled(labels) for one in estimates) if labels else estimates
+    return tuple(estimate.labelled(labels) for estimate in estimates) if labels else estimates
 
 
 _ESTIMATE = (
@@ -501,7 +501,7 @@ def release_from_record(text: str, *, backend: str | None = None) -> Release:
             backend=backend,
             joint=joint,
             distributions=tables,
-            answers={str(one["expression"]): recorded_estimate(one, None) for one in record.get("asked", ())},
+            answers={str(answer["expression"]): recorded_estimate(answer, None) for answer in record.get("asked", ())},
             request=dict(record.get("request", {})),
             noisy=tuple(record.get("noisy", ())),
             pooled=_several(record.get("pooled", ())),
@@ -517,7 +517,7 @@ def release_from_record(text: str, *, backend: str | None = None) -> Release:
 
 
 def _several(records: Sequence[Mapping[str, Any]]) -> tuple[Release, ...]:
-    return tuple(release_from_record(json.dumps(one)) for one in records)
+    return tuple(release_from_record(json.dumps(record)) for record in records)
 
 
 def recorded_estimate(entry: Mapping[str, Any], computed: Region | None) -> Estimate:
@@ -532,7 +532,7 @@ def recorded_estimate(entry: Mapping[str, Any], computed: Region | None) -> Esti
         labels=dict(entry.get("labels", {})),
         covers=str(interval["covers"]),
         region=region,
-        replicates=None if drawn is None else tuple(float(one) for one in drawn),
+        replicates=None if drawn is None else tuple(float(replicate) for replicate in drawn),
     )
 
 

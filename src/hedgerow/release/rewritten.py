@@ -50,9 +50,9 @@ def rewritten_release(record: Record, certificate: Certificate) -> Rewritten:
     written = release.to_dict(level_of(record))
     for stated, computed in zip(record.get("joint", ()), written.get("joint", ()), strict=True):
         # The tangent of a function stands for its code.
-        for one, other in zip(stated.get("functions", ()), computed["functions"], strict=True):
+        for function, other in zip(stated.get("functions", ()), computed["functions"], strict=True):
             if other["function"]["type"] == "tangent":
-                other["function"] = one["function"]
+                other["function"] = function["function"]
     return Rewritten(written, _unchecked(plan), certified=certified_by(plan), narrowed=plan.narrowed())
 
 
@@ -88,7 +88,7 @@ def reread(record: Record, certificate: Certificate) -> tuple[Release, Plan]:
     )
     reasons = {name: about["methods"].get(name, "") for name in release.reasons}
     release = replace(release, reasons=reasons, notes=with_receipts(release.notes, about["notes"]))
-    return release.answering(*(one["expression"] for one in record.get("asked", ()))), plan
+    return release.answering(*(answer["expression"] for answer in record.get("asked", ()))), plan
 
 
 def _estimates(
@@ -107,7 +107,7 @@ def _estimates(
             copied = [recorded_estimate(record["estimates"][place], known.get(place)) for place in places]
             yield tuple(
                 replace(
-                    _by_tangent(one),
+                    _by_tangent(estimate),
                     statistic=item.statistic.name,
                     column=item.statistic.column,
                     cell=cell,
@@ -115,7 +115,7 @@ def _estimates(
                     n_resamples=item.design.n_resamples,
                     covers=covers(item.statistic, plan.facts),
                 )
-                for one, cell in zip(copied, table.cells, strict=True)
+                for estimate, cell in zip(copied, table.cells, strict=True)
             )
 
 
@@ -134,8 +134,10 @@ def level_of(record: Record) -> float:
 
 def with_receipts(notes: Sequence[str], stated: Sequence[str]) -> tuple[str, ...]:
     """Return notes with those of a record that say what became of its price, or what was not answered."""
-    kept = [one for one in stated[len(notes) :] if one in receipts() or one.startswith(_NOT_ANSWERED)]
-    return (*notes, *kept)
+    receipts_and_answers = [
+        note for note in stated[len(notes) :] if note in receipts() or note.startswith(_NOT_ANSWERED)
+    ]
+    return (*notes, *receipts_and_answers)
 
 
 def certified_by(plan: Plan) -> dict[str, Any]:
@@ -150,13 +152,13 @@ _OF_SEVERAL: dict[str, Callable[[Sequence[Release]], Release]] = {"pooled": comb
 def _several(record: Record, name: str, together: Callable[[Sequence[Release]], Release]) -> Rewritten:
     """Return the record of several releases: each is read again, and they are put together again."""
     releases, unchecked, level = [], list[str](), level_of(record)
-    for at, one in enumerate(record[name]):
-        release, plan = reread(one, Certificate.from_dict(one["certificate"]))
+    for at, part in enumerate(record[name]):
+        release, plan = reread(part, Certificate.from_dict(part["certificate"]))
         releases.append(release)
         unchecked += [f"{name}.{at}.{field}" for field in (*_unchecked(plan), "certificate.versions.*")]
     made = together(releases)
     made = replace(made, notes=with_receipts(made.notes, record["release"]["notes"]))
-    written = {**made.to_dict(level), name: [one.to_dict(level) for one in releases]}
+    written = {**made.to_dict(level), name: [release.to_dict(level) for release in releases]}
     assert made.certificate is not None  # each of them has one
     stated = made.certificate.to_dict()
     certified = {field: stated[field] for field in ("mechanism", "relation", "unit", "delta", "assumptions")}

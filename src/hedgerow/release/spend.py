@@ -161,8 +161,8 @@ class InOpenLedger:
     def reserve(self, certificate: Price, request: Mapping[str, Any], request_id: str | None) -> Reservation | Answered:
         """Reserve under an id, a fresh one where it is None; see `hedgerow.ledger.store.Ledger.reserve`."""
         name = uuid4().hex if request_id is None else request_id
-        found = self.ledger.reserve(certificate, request_id=name, fingerprint=fingerprint_of(request))
-        return Answered(found.result, str(found.head)) if isinstance(found, Replay) else found
+        reserved = self.ledger.reserve(certificate, request_id=name, fingerprint=fingerprint_of(request))
+        return Answered(reserved.result, str(reserved.head)) if isinstance(reserved, Replay) else reserved
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,7 +369,7 @@ def price_together(plans: Sequence[Plan], delta: float, further: Sequence[Certif
 
     Infinite where no ε holds at this δ, as for Gaussian noise at δ = 0. `further` are certificates of other releases.
     """
-    mechanisms = [*(one.mechanism for one in further), *(plan.mechanism for plan in plans)]
+    mechanisms = [*(certificate.mechanism for certificate in further), *(plan.mechanism for plan in plans)]
     parts = [part for mechanism in mechanisms for part in parts_of(mechanism)]
     if not parts:
         return 0.0

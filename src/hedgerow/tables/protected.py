@@ -257,8 +257,8 @@ class ProtectedTable(Result):
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return (low, high) of all cells as arrays (HG110 for the level)."""
-        found = self.columns(level)
-        return found.low, found.high
+        columns = self.columns(level)
+        return columns.low, columns.high
 
     def accuracy(self, gamma: float = 0.05) -> float:
         """Return h such that the noise of ALL cells stays within ± h with probability at least 1 − γ.
@@ -314,7 +314,7 @@ class ProtectedTable(Result):
         # From the cells as drawn: adjusted ones no longer have independent noise, and would seem to gain by it again.
         made = consistent_table(self.drawn or self.cells, released=known, hierarchies=hierarchies)
         shown = self.cells.shown
-        step = {"step": "margins", "hierarchies": [one.record() for one in hierarchies]}
+        step = {"step": "margins", "hierarchies": [hierarchy.record() for hierarchy in hierarchies]}
         return self._showing(made if shown is None else add_up(made, made.interior.with_shown(shown)), step)
 
     def nonnegative(self) -> Self:
@@ -334,18 +334,18 @@ class ProtectedTable(Result):
 
     def after(self, steps: Sequence[Mapping[str, Any]]) -> ProtectedTable:
         """Return the table after the steps of a record, each as `steps` holds it."""
-        found = self
-        for one in steps:
-            match one["step"]:
+        table = self
+        for step in steps:
+            match step["step"]:
                 case "margins":
-                    found = found.with_margins([Hierarchy.from_record(level) for level in one["hierarchies"]])
+                    table = table.with_margins([Hierarchy.from_record(level) for level in step["hierarchies"]])
                 case "nonnegative":
-                    found = found.nonnegative()
+                    table = table.nonnegative()
                 case "rounded":
-                    found = found.rounded(one["base"])
+                    table = table.rounded(step["base"])
                 case other:
                     raise ValueError(other)
-        return found
+        return table
 
     def publication(self, title: str | None = None, *, level: float = 0.95, **options: Any) -> Publication:
         """Return the table as it is printed: caption, cells, totals, footnotes, the guarantee and its price.
@@ -387,11 +387,13 @@ class ProtectedTable(Result):
 
     def _head(self, level: float) -> dict[str, Any]:
         axes = [
-            {"column": one.column, "categories": list(one.categories), "other": one.other}
-            | ({"labels": list(one.names)} if one.names else {})
-            for one in self.shape.axes
+            {"column": axis.column, "categories": list(axis.categories), "other": axis.other}
+            | ({"labels": list(axis.names)} if axis.names else {})
+            for axis in self.shape.axes
         ]
-        margins = [{"by": list(kept), "estimates": [*cells.entries(level)]} for kept, cells in self.margins.items()]
+        margins = [
+            {"by": list(columns), "estimates": [*cells.entries(level)]} for columns, cells in self.margins.items()
+        ]
         about = {"statistic": self.statistic, "column": self.column, "guarantee": self.guarantee, "option": self.option}
         facts = self._facts(self.notes, {self.method: self.reason})
         return {"release": facts, "table": {**about, "by": axes, "margins": margins}}
@@ -405,7 +407,7 @@ class ProtectedTable(Result):
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
         """Return the cells as columns of equal length: statistic, groups, numbers, interval, notes."""
-        found, size, labels = self.columns(level), len(self), list(self.shape.cells())
+        read, size, labels = self.columns(level), len(self), list(self.shape.cells())
         columns: dict[str, list[Any]] = {"statistic": [self.statistic] * size, "column": [self.column] * size}
         columns |= {f"by_{group}": [cell[group] for cell in labels] for group in self.shape.columns}
         columns |= {
@@ -413,8 +415,8 @@ class ProtectedTable(Result):
             for axis in self.shape.axes
             if axis.names
         }
-        columns |= {name: finite(getattr(found, name)) for name in found._fields if name != "reliable"}
-        columns |= {"level": [level] * size, "method": [self.method] * size, "reliable": found.reliable.tolist()}
+        columns |= {name: finite(getattr(read, name)) for name in read._fields if name != "reliable"}
+        columns |= {"level": [level] * size, "method": [self.method] * size, "reliable": read.reliable.tolist()}
         return columns | {"guarantee": [named_guarantee(self)] * size}
 
     def to_xlsx(self, path: str | Path, *, level: float = 0.95, title: str | None = None) -> None:

@@ -233,8 +233,8 @@ def rewritten_table(record: Record, certificate: Certificate) -> Rewritten:
     choice = replace(choice, option=choice.design.sensitivity or choice.option)
     table = read_table(choice, drawn, certificate, source=about["source"])
     own = [note for note in about.get("notes", ()) if note in receipts()]
-    told = {"remarks": (*table.remarks, *own), "date": about.get("date"), "about": about.get("about", {})}
-    table = replace(table, **told).after(record["steps"])
+    stated = {"remarks": (*table.remarks, *own), "date": about.get("date"), "about": about.get("about", {})}
+    table = replace(table, **stated).after(record["steps"])
     written = table.to_dict(level_of(record)) if "estimates" in record else kept_record(table)
     unchecked = (*OF_THE_CUSTODIAN, "release.methods.*")
     return Rewritten(written, unchecked, certified=certified_by(plan), narrowed=plan.narrowed())
@@ -245,11 +245,11 @@ def _earlier(record: Record) -> Rewritten:
     level = level_of(record) if "estimates" in record else 0.95
 
     def again(entries: list[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-        return (recorded_estimate(one, None).to_dict(level) for one in entries)
+        return (recorded_estimate(entry, None).to_dict(level) for entry in entries)
 
     written = {name: value for name, value in record.items() if name != "certificate"}
     if "estimates" in record:
-        margins = [{**one, "estimates": [*again(one["estimates"])]} for one in record["table"]["margins"]]
+        margins = [{**margin, "estimates": [*again(margin["estimates"])]} for margin in record["table"]["margins"]]
         written |= {"estimates": [*again(record["estimates"])], "table": {**record["table"], "margins": margins}}
     about = record["release"]
     whole = ("release.**", "table.**", "estimates.**", "noisy.**")

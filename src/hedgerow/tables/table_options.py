@@ -137,7 +137,7 @@ def choose(
         first = chosen(noise, reason)
         if units or membership or asked.kind != "sum":
             return first
-        return min(first, chosen(noise, reason, about_zero=True), key=lambda one: one.empty_cell_error)
+        return min(first, chosen(noise, reason, about_zero=True), key=lambda choice: choice.empty_cell_error)
 
     if units or law == AVERAGED_LAPLACE:
         return best(law, "" if units else "averaged Laplace noise was asked for")
@@ -151,9 +151,9 @@ _LAWS = {"laplace": "geometric", "gaussian": "Gaussian"}
 
 
 def _narrower(pure: TableChoice, gaussian: TableChoice) -> TableChoice:
-    one, other = pure.empty_cell_error, gaussian.empty_cell_error
-    ratio = f"{max(one, other) / min(one, other):.3g}"
-    if one <= other:
+    error, other = pure.empty_cell_error, gaussian.empty_cell_error
+    ratio = f"{max(error, other) / min(error, other):.3g}"
+    if error <= other:
         said = f"two-sided geometric (Laplace) noise: at this budget Gaussian noise would be {ratio} times as wide"
         return replace(pure, reason=said)
     said = f"discrete Gaussian noise: at this budget geometric (Laplace) noise would be {ratio} times as wide"
@@ -173,7 +173,7 @@ def check_names(sensitivity: object, noise: object, by: object) -> str:
     if not isinstance(sensitivity, str) or sensitivity not in OPTIONS:
         raise ParameterError(
             "HG151",
-            rule="`sensitivity` of a table must be one of " + ", ".join(f'"{one}"' for one in OPTIONS) + ".",
+            rule="`sensitivity` of a table must be one of " + ", ".join(f'"{option}"' for option in OPTIONS) + ".",
             finding=f"Found {format_argument(sensitivity)}.",
             remedy='Leave it at "auto", which chooses from public facts and says why.',
         )
@@ -208,14 +208,14 @@ def bounds_of_cells(given: object, by: tuple[Category, ...], column: str, grid: 
             "`cell_bounds` is a mapping from cells, or from categories of one column, to bounds.", "Found none."
         )
     shape = TableShape.of(by)
-    found: dict[int, tuple[int, int]] = {}
+    by_cell: dict[int, tuple[int, int]] = {}
     for places, pair in _named(given, shape):
         limits = _on_grid(column, pair, grid)
         for place in places:
-            if place in found:
+            if place in by_cell:
                 raise _unfit("Every cell is given bounds once.", "One is named twice.")
-            found[place] = limits
-    return tuple(found.get(place, (0, grid.steps)) for place in range(shape.size))
+            by_cell[place] = limits
+    return tuple(by_cell.get(place, (0, grid.steps)) for place in range(shape.size))
 
 
 def _named(given: Mapping[Any, Any], shape: TableShape) -> Iterator[tuple[list[int], object]]:
@@ -306,8 +306,10 @@ def choose_by_cell(
     if named == "auto" and request.budget.delta > 0.0:
         laws = ("geometric", "gaussian")
     scalings: tuple[Scaled, ...] = ("per-cell", "whole-table")
-    wanted = [one for one in scalings if sensitivity in ("auto", one)]
-    plans = {(one, law): _planned(request, public, statistic, one, law, limits) for one in wanted for law in laws}
+    wanted = [scaling for scaling in scalings if sensitivity in ("auto", scaling)]
+    plans = {
+        (scaling, law): _planned(request, public, statistic, scaling, law, limits) for scaling in wanted for law in laws
+    }
     errors = {key: variance for key, (_, variance) in plans.items()}
     best = min(errors, key=lambda key: errors[key])
     return TableChoice(plans[best][0], best[0], _reason(errors, best))
@@ -320,9 +322,9 @@ def _planned(
     method = "moments" if law == "gaussian" else "geometric"
     reason = f"bounds by cell: {_OPTIONS[scaled]}"
     design = CellTotalsDesign(statistic, request.by, facts, request.policies[0], law, scaled, limits, method, reason)
-    found = least_noise(design.mechanism, facts.relation, request.budget)
-    plan = Plan(request, facts, (PlannedStatistic(statistic, design, found.mechanism),), found)
-    return plan, float(np.square(found.mechanism.spread[:, 0]).sum())
+    calibrated = least_noise(design.mechanism, facts.relation, request.budget)
+    plan = Plan(request, facts, (PlannedStatistic(statistic, design, calibrated.mechanism),), calibrated)
+    return plan, float(np.square(calibrated.mechanism.spread[:, 0]).sum())
 
 
 def _reason(errors: dict[tuple[Scaled, Law], float], best: tuple[Scaled, Law]) -> str:

@@ -122,10 +122,10 @@ def _number(function: Function, rows: NDArray[np.float64], *, otherwise: float) 
     """Return what a function of the user returns; a failure would tell of the data, so it counts as `otherwise`."""
     try:
         with np.errstate(all="ignore"):
-            found = float(function(rows))
+            answer = float(function(rows))
     except Exception:
         return otherwise
-    return otherwise if np.isnan(found) else found
+    return otherwise if np.isnan(answer) else answer
 
 
 @takes()
@@ -196,10 +196,10 @@ def own_function(
     >>> asked.own.steps([3.0, 10.0])
     7
     """
-    ends = [as_float(one) for one in answers] if isinstance(answers, (tuple, list)) else []
+    ends = [as_float(end) for end in answers] if isinstance(answers, (tuple, list)) else []
     stride = as_float(answer_step)
     if len(ends) == 2 and None not in ends and stride is not None and stride > 0.0:
-        low, high = (float(one) for one in ends if one is not None)
+        low, high = (float(end) for end in ends if end is not None)
         if low < high and (high - low) / stride <= _MOST:
             own = OwnFunction(function, low, high, stride, sensitivity)
             return OfRows(name, checked_column(column), step, own)
@@ -345,7 +345,7 @@ class BootstrapNumber:
     def _quantile(self, y: Integers, counts: Integers) -> int:
         place, weight = self._weight
         below = np.cumsum(counts)
-        lower, upper = (int(y[np.searchsorted(below, min(one, self.n - 1), "right")]) for one in (place, place + 1))
+        lower, upper = (int(y[np.searchsorted(below, min(row, self.n - 1), "right")]) for row in (place, place + 1))
         if weight == Fraction(1, 2):
             return lower + upper
         return round((1 - weight) * lower + weight * upper)
@@ -357,26 +357,26 @@ class BootstrapNumber:
         ends = np.array([y.min(), y.max()], dtype=np.float64) if len(y) else np.zeros(1)
         match self.kind:
             case "sum" | "mean":
-                found = total_sensitivity(np.append(ends, 0.0) if some_missing else ends)
+                width = total_sensitivity(np.append(ends, 0.0) if some_missing else ends)
             case "proportion":
-                found = 1.0
+                width = 1.0
             case "minimum":
-                found = minimum_sensitivity(ends)
+                width = minimum_sensitivity(ends)
             case "maximum":
-                found = maximum_sensitivity(ends)
+                width = maximum_sensitivity(ends)
             case "variance":
-                found = math.ceil(variance_sensitivity(ends, n=self.n, ddof=1) * (1 + 1e-12)) + 1
+                width = math.ceil(variance_sensitivity(ends, n=self.n, ddof=1) * (1 + 1e-12)) + 1
             case _:
-                found = self._quantile_width(ends)
-        return max(1, int(found))
+                width = self._quantile_width(ends)
+        return max(1, int(width))
 
     def _quantile_width(self, ends: Floats) -> float:
         assert self.probability is not None  # of a quantile
         weight = self._weight[1]
-        found = quantile_sensitivity(ends, self.probability, n=self.n)
+        width = quantile_sensitivity(ends, self.probability, n=self.n)
         if weight == 0:
-            return found
-        return 2.0 * found if weight == Fraction(1, 2) else math.ceil(found * (1 + 1e-12)) + 1
+            return width
+        return 2.0 * width if weight == Fraction(1, 2) else math.ceil(width * (1 + 1e-12)) + 1
 
     def _own_width(self, y: Integers, counts: Integers | None) -> int:
         assert self.own is not None
@@ -386,8 +386,8 @@ class BootstrapNumber:
         if self.own.sensitivity is not None:
             return self.own.declared(rows)
         steps = self.own.steps
-        found = bootstrap_sensitivity(lambda of: float(steps(of)), rows, symmetric=True, limit=searching(self.n))
-        return int(found.certified())
+        width = bootstrap_sensitivity(lambda of: float(steps(of)), rows, symmetric=True, limit=searching(self.n))
+        return int(width.certified())
 
     def record(self) -> list[Any]:
         """Return what tells it from another, as plain JSON data."""

@@ -82,7 +82,7 @@ class BootstrapRelease(OfTheCustodian, Result):
         return f"<BootstrapRelease of {len(self)} estimate{'s' * (len(self) != 1)}, {self.price()}>"
 
     def __str__(self) -> str:
-        lines = [f"{one.statistic} of {one.column}: {one.estimate:.15g}" for one in self]
+        lines = [f"{estimate.statistic} of {estimate.column}: {estimate.estimate:.15g}" for estimate in self]
         return "\n".join([*lines, f"Guarantee: {self.price()}.", *self.notes, *([REPLAYED] if self.replayed else [])])
 
     def price(self) -> str:
@@ -95,14 +95,14 @@ class BootstrapRelease(OfTheCustodian, Result):
 
     def custodian_names(self) -> list[str]:
         """Return what each number is, in words."""
-        return [f"{one.statistic} of {one.column}" for one in self]
+        return [f"{estimate.statistic} of {estimate.column}" for estimate in self]
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Return plain JSON data: what was asked, the numbers without errors, the statement."""
         about = self._facts(self.notes, {METHOD: _REASON}) | {"guarantee": self.guarantee}
         return {
             "release": about,
-            "estimates": [one.to_dict(level) for one in self],
+            "estimates": [estimate.to_dict(level) for estimate in self],
             "certificate": self.certificate.to_dict(),
         }
 
@@ -113,7 +113,8 @@ class BootstrapRelease(OfTheCustodian, Result):
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
         """Return the numbers as columns of equal length, the guarantee among them."""
         columns: dict[str, list[Any]] = {
-            name: [getattr(one, name) for one in self] for name in ("statistic", "column", "estimate", "method", "note")
+            name: [getattr(estimate, name) for estimate in self]
+            for name in ("statistic", "column", "estimate", "method", "note")
         }
         return columns | {"guarantee": [f"{self.guarantee} (NOT differential privacy)"] * len(self)}
 
@@ -184,8 +185,8 @@ def exact_and_width(number: BootstrapNumber, source: ColumnSource, read: dict[st
             raise changed()
         return int(histogram.cell_sums(histogram.index)[0]), 1
     if number.column not in read:
-        found = source.values(ColumnQuery(number.column))
-        read[number.column] = as_numbers(as_entries(np.array(found.values, dtype=object))), found.counts
+        values = source.values(ColumnQuery(number.column))
+        read[number.column] = as_numbers(as_entries(np.array(values.values, dtype=object))), values.counts
     x, counts = read[number.column]
     known = np.isfinite(x)
     y, counts = number.placed(x[known]), counts[known]
@@ -216,8 +217,8 @@ class BootstrapNumbers(BootstrapProduct[BootstrapRelease]):
 
     def noise(self) -> BootstrapNoise:
         """Return what runs: each number has noise of its own."""
-        names = ", ".join(f"{one.name} of {one.column}" for one in self.numbers)
-        grids = ", ".join(str(one.pitch) for one in self.numbers)
+        names = ", ".join(f"{number.name} of {number.column}" for number in self.numbers)
+        grids = ", ".join(str(number.pitch) for number in self.numbers)
         return BootstrapNoise(self.epsilon, names, NUMBERS, len(self.numbers), grids)
 
     def values_read(self) -> tuple[str, ...]:
@@ -227,16 +228,18 @@ class BootstrapNumbers(BootstrapProduct[BootstrapRelease]):
     def assumptions(self) -> tuple[str, ...]:
         """Return which sensitivities and which columns without missing values are declared."""
         own = [
-            f"the sensitivity of {one.name} on D is what its declared function returns"
-            for one in self.numbers
-            if one.own is not None and one.own.sensitivity is not None
+            f"the sensitivity of {number.name} on D is what its declared function returns"
+            for number in self.numbers
+            if number.own is not None and number.own.sensitivity is not None
         ]
-        complete = [declared_complete(one.column) for one in self.numbers if one.missing is Missing.DECLARED_COMPLETE]
+        complete = [
+            declared_complete(number.column) for number in self.numbers if number.missing is Missing.DECLARED_COMPLETE
+        ]
         return tuple(dict.fromkeys([*own, *complete]))
 
     def asked(self) -> dict[str, Any]:
         """Return each number as plain JSON data."""
-        return {"numbers": [one.record() for one in self.numbers]}
+        return {"numbers": [number.record() for number in self.numbers]}
 
     def questions(self) -> list[Query | ColumnQuery]:
         """Return what a source must answer: the columns are there, and numeric, and their values are counted."""
@@ -306,19 +309,19 @@ def bootstrap_numbers(statistics: object, opened: OpenedSource, **options: Any) 
     facts = Facts() if opened.facts is None else opened.facts
     resolver, listed = Resolver(facts), _listed(statistics)
     numbers = tuple(
-        _number(one, part, opened, resolver, options.get("missing"))
-        for one, part in zip(listed, _parts(epsilon, options.get("share"), len(listed)), strict=True)
+        _number(asked, part, opened, resolver, options.get("missing"))
+        for asked, part in zip(listed, _parts(epsilon, options.get("share"), len(listed)), strict=True)
     )
-    for one in numbers:
-        require_drawable(one.widest() / one.epsilon)
+    for number in numbers:
+        require_drawable(number.widest() / number.epsilon)
     return BootstrapNumbers(opened, epsilon, tuple(resolver.notes), numbers)
 
 
 def _listed(statistics: object) -> list[Any]:
     kinds = (Statistic, NeedsBounds, OfRows)
     listed = list(statistics) if isinstance(statistics, Sequence) else [statistics]
-    flat = [each for one in listed for each in (one if isinstance(one, (list, tuple)) else [one])]
-    if flat and all(isinstance(one, kinds) for one in flat):
+    flat = [each for entry in listed for each in (entry if isinstance(entry, (list, tuple)) else [entry])]
+    if flat and all(isinstance(entry, kinds) for entry in flat):
         return flat
     raise ParameterError(
         "HG112",
@@ -332,8 +335,8 @@ def _listed(statistics: object) -> list[Any]:
 def _parts(epsilon: float, share: object, count: int) -> list[float]:
     """Return each number's part of ε; added up exactly they are not above it."""
     given = [1.0] * count if share is None else share
-    shares = [as_float(one) for one in given] if isinstance(given, Sequence) and not isinstance(given, str) else []
-    positive = [one for one in shares if one is not None and 0.0 < one < math.inf]
+    shares = [as_float(entry) for entry in given] if isinstance(given, Sequence) and not isinstance(given, str) else []
+    positive = [entry for entry in shares if entry is not None and 0.0 < entry < math.inf]
     if not len(positive) == len(shares) == count:
         raise ParameterError(
             "HG113",
@@ -343,7 +346,7 @@ def _parts(epsilon: float, share: object, count: int) -> list[float]:
         )
     if count == 1:
         return [epsilon]
-    return [epsilon * one / math.fsum(positive) * (1.0 - 1e-12) for one in positive]
+    return [epsilon * part / math.fsum(positive) * (1.0 - 1e-12) for part in positive]
 
 
 def _number(asked: Any, epsilon: float, opened: OpenedSource, resolver: Resolver, missing: object) -> BootstrapNumber:
@@ -362,7 +365,7 @@ def _number(asked: Any, epsilon: float, opened: OpenedSource, resolver: Resolver
     step = _step(asked, column, grid)
     probability = getattr(resolved, "probability", None) if kind == "quantile" else None
     indicator = resolved if kind == "proportion" else None
-    found = BootstrapNumber(kind, column, n, step, grid, policy, epsilon, probability, own, indicator)
+    number = BootstrapNumber(kind, column, n, step, grid, policy, epsilon, probability, own, indicator)
     if kind == "variance" and n < 2:
         raise _without("A variance of one row was asked for.", "It needs two.")
     # Pairs rise with n, and for large n their number is too large to be computed.
@@ -374,7 +377,7 @@ def _number(asked: Any, epsilon: float, opened: OpenedSource, resolver: Resolver
             finding=f"{n:,} rows may have more than {SEARCHED:,} pairs.",
             remedy="Declare `sensitivity`, a function of D's values. Nothing was read or spent.",
         )
-    return found
+    return number
 
 
 def _column(asked: Statistic | NeedsBounds) -> str:
@@ -394,8 +397,8 @@ def _resolved(asked: Any, column: str, resolver: Resolver) -> tuple[Statistic | 
         return None, None if fact.bounds is None else Grid.from_bounds(column, fact.bounds, asked.step or fact.step)
     if isinstance(asked, NeedsBounds) and fact.bounds is None:
         return asked.build([(column, _WHOLE)]), None
-    found = resolver.statistic(asked)
-    return found, None if asked.kind == "proportion" else found.grids[0][1]
+    statistic = resolver.statistic(asked)
+    return statistic, None if asked.kind == "proportion" else statistic.grids[0][1]
 
 
 def _step(asked: Any, column: str, grid: Grid | None) -> Fraction:
@@ -437,13 +440,13 @@ def _without(finding: str, remedy: str) -> UncertifiedError:
 def with_step(statistics: Sequence[Any], step: float | None) -> list[Any]:
     """Return what is asked for, with a step where it has neither bounds nor a step of its own."""
 
-    def stepped(one: Any) -> Any:
-        if isinstance(one, (list, tuple)):
-            return [stepped(each) for each in one]
-        waits = isinstance(one, (NeedsBounds, OfRows)) and one.step is None
-        return replace(one, step=step) if waits else one
+    def stepped(statistic: Any) -> Any:
+        if isinstance(statistic, (list, tuple)):
+            return [stepped(each) for each in statistic]
+        waits = isinstance(statistic, (NeedsBounds, OfRows)) and statistic.step is None
+        return replace(statistic, step=step) if waits else statistic
 
-    return [stepped(one) for one in statistics]
+    return [stepped(statistic) for statistic in statistics]
 
 
 def _questions_about(number: BootstrapNumber) -> list[Query | ColumnQuery]:

@@ -422,8 +422,8 @@ def _pairs(m: int, n: int, symmetric: bool) -> Iterator[tuple[tuple[int, ...], t
 
 def _exhausted(output: _Output, pairs: Iterator[tuple[tuple[int, ...], tuple[int, ...]]]) -> SensitivityBound:
     worst, tried = 0.0, 0
-    for one, two in pairs:
-        worst, tried = max(worst, float(np.abs(output.known(one) - output.known(two)).sum())), tried + 1
+    for first, two in pairs:
+        worst, tried = max(worst, float(np.abs(output.known(first) - output.known(two)).sum())), tried + 1
     return SensitivityBound(worst, "exact", tried)
 
 
@@ -443,10 +443,10 @@ def _searched(function: Function, rows: NDArray[Any], n: int, limit: int, rng: n
         shared = np.repeat(whole[:runs], lengths)
         x, y = whole[-2], whole[-1]
         place = whole[-3] if n > 1 else 0
-        one, two = (np.insert(shared, place, end) for end in (x, y))
-        found = float(np.abs(output(one) - output(two)).sum())
-        tried, worst = tried + 1, max(worst, found)
-        return -found
+        first, two = (np.insert(shared, place, end) for end in (x, y))
+        distance = float(np.abs(output(first) - output(two)).sum())
+        tried, worst = tried + 1, max(worst, distance)
+        return -distance
 
     bounds = [(0, m - 1)] * runs + [(0, n - 1)] * max(0, runs - 1) + [(0, n - 1)] * (n > 1) + [(0, m - 1)] * 2
     rounds = max(1, min(limit, 20_000) // (15 * len(bounds)) - 1)
@@ -469,17 +469,17 @@ class _Output:
         if self._symmetric:
             chosen = tuple(sorted(chosen))
         if chosen not in self._known:
-            found = self._known[chosen] = self(chosen)
-            if self._symmetric and len(self._known) <= _REVERSED and not np.allclose(found, self(chosen[::-1])):
+            output = self._known[chosen] = self(chosen)
+            if self._symmetric and len(self._known) <= _REVERSED and not np.allclose(output, self(chosen[::-1])):
                 raise _unfit("The output depends on the order of rows, though the function was declared symmetric.")
         return self._known[chosen]
 
     def __call__(self, chosen: Sequence[int] | NDArray[np.int64]) -> NDArray[np.float64]:
-        found = np.asarray(self._function(self._rows[np.asarray(chosen, dtype=np.int64)]), dtype=np.float64)
-        self._shape = found.shape if self._shape is None else self._shape
-        if found.shape != self._shape or not np.isfinite(found).all():
+        output = np.asarray(self._function(self._rows[np.asarray(chosen, dtype=np.int64)]), dtype=np.float64)
+        self._shape = output.shape if self._shape is None else self._shape
+        if output.shape != self._shape or not np.isfinite(output).all():
             raise _unfit("On some rows of D this one has not.")
-        return found
+        return output
 
 
 def _unfit(finding: str) -> ParameterError:

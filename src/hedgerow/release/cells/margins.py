@@ -338,7 +338,7 @@ class ConsistentTable:
         """Return the totals that keep these columns, given in any order; all columns: the cells (HG160 where none)."""
         wanted = frozenset(columns)
         tables = {frozenset(self.interior.shape.columns): self.interior}
-        tables |= {frozenset(kept): cells for kept, cells in self.margins.items()}
+        tables |= {frozenset(columns): cells for columns, cells in self.margins.items()}
         if wanted not in tables:
             raise ParameterError(
                 "HG160",
@@ -409,16 +409,18 @@ def consistent_table(
         )
     leaf = tuple(cells.shape.columns)
     given = [_placed(axes, margin) for margin in released]
-    found = project(axes, [LevelRelease(leaf, cells.grid, variance), *given])
+    adjusted = project(axes, [LevelRelease(leaf, cells.grid, variance), *given])
     laws = {cells.noise_law, *(margin.noise_law for margin in released if margin.privacy_variance)}
     # A mixture of laws is read by the widest: Laplace's critical values are never below the others'.
     law = "gaussian" if laws == {"gaussian"} else "laplace"
-    interior = cells.with_values(found.values.reshape(-1), _spread(found.variance(leaf), cells.shape), noise_law=law)
+    interior = cells.with_values(
+        adjusted.values.reshape(-1), _spread(adjusted.variance(leaf), cells.shape), noise_law=law
+    )
     known = {margin.levels: margin.values for margin in given if margin.variance == 0.0}
     margins = {}
     for levels in wanted:
         shape = _shape(axes, levels)
-        summed = _summed(interior, axes, levels, _spread(found.variance(levels), shape))
+        summed = _summed(interior, axes, levels, _spread(adjusted.variance(levels), shape))
         # What is known is printed as it is known, not as the last digits of a sum.
         margins[_named(levels)] = summed.with_values(known[levels], 0.0) if levels in known else summed
     return ConsistentTable(interior, margins, tuple(hierarchies), (ADJUSTED,))
@@ -496,7 +498,7 @@ def _law_of_sums(cells: TableCells, shape: TableShape) -> str:
 def add_up(table: ConsistentTable, interior: TableCells) -> ConsistentTable:
     """Return the table with other numbers shown in its cells; those shown in its totals are their sums."""
     axes = [DimensionLevels.of(axis, table.hierarchies) for axis in interior.shape.axes]
-    levels = {_named(kept): kept for kept in _margins(axes)}
+    levels = {_named(columns): columns for columns in _margins(axes)}
     shown = interior.published
     margins = {name: cells.with_shown(_added(axes, levels[name], shown)) for name, cells in table.margins.items()}
     return ConsistentTable(interior, margins, table.hierarchies, table.notes)
@@ -552,8 +554,8 @@ def _placed(axes: Sequence[DimensionLevels], margin: ReleasedMargin) -> LevelRel
 
 
 def _shape(axes: Sequence[DimensionLevels], levels: Levels) -> TableShape:
-    kept = (axis.levels[level] for axis, level in zip(axes, levels, strict=True))
-    return TableShape(tuple(axis for axis in kept if axis is not None))
+    labels = (axis.levels[level] for axis, level in zip(axes, levels, strict=True))
+    return TableShape(tuple(axis for axis in labels if axis is not None))
 
 
 def _named(levels: Levels) -> tuple[str, ...]:

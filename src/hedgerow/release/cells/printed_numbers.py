@@ -95,10 +95,10 @@ def _on_simplex(values: Floats, variances: Floats, total: float) -> Floats:
     tops, weights = np.cumsum(values[order]), np.cumsum(variances[order])
     levels = (tops - total) / weights
     # λ is right for the largest set whose least member is still above it.
-    kept = np.flatnonzero(values[order] / variances[order] > levels)
-    if kept.size == 0:
+    positive = np.flatnonzero(values[order] / variances[order] > levels)
+    if positive.size == 0:
         return np.zeros(values.shape)
-    return np.asarray(np.maximum(values - levels[kept[-1]] * variances, 0.0))
+    return np.asarray(np.maximum(values - levels[positive[-1]] * variances, 0.0))
 
 
 def whole_numbers(table: ConsistentTable, *, base: float = 1.0) -> ConsistentTable:

@@ -94,7 +94,13 @@ class TableShape(Sequence[Mapping[str, Scalar]]):
         >>> TableShape.of([Category.declared("sex", [0, 1])]).cell(1)
         {'sex': 1}
         """
-        return cls(tuple(TableDimension(one.column, one.values, one.other, one.names) for one in by if one.shown))
+        return cls(
+            tuple(
+                TableDimension(category.column, category.values, category.other, category.names)
+                for category in by
+                if category.shown
+            )
+        )
 
     def names_of(self, cell: Mapping[str, Scalar]) -> dict[str, str]:
         """Return {column: label} of the categories of a cell that have labels.
@@ -157,11 +163,11 @@ class TableShape(Sequence[Mapping[str, Scalar]]):
         """
         if not 0 <= flat < self.size:
             raise IndexError("no such cell")
-        found = []
+        places = []
         for axis in reversed(self.axes):
             flat, level = divmod(int(flat), axis.levels)
-            found.append((axis.column, axis.labels[level]))
-        return dict(reversed(found))
+            places.append((axis.column, axis.labels[level]))
+        return dict(reversed(places))
 
     def __len__(self) -> int:
         return self.size
@@ -250,16 +256,16 @@ class Hierarchy:
 
     def codes(self, axis: TableDimension) -> NDArray[np.int64]:
         """Return the group of each category of the axis, by place (HG162 where one has none, or two)."""
-        found = {member: place for place, (_, members) in enumerate(self.groups) for member in members}
+        codes = {member: place for place, (_, members) in enumerate(self.groups) for member in members}
         listed = [member for _, members in self.groups for member in members]
-        if len(found) < len(listed) or set(found) != set(axis.labels) or not all(members for _, members in self.groups):
+        if len(codes) < len(listed) or set(codes) != set(axis.labels) or not all(members for _, members in self.groups):
             raise ParameterError(
                 "HG162",
                 rule="Every category of a column is in exactly one group of a hierarchy, and every group has one.",
                 finding=f"The groups {self.name!r} of column {self.column!r} are no such partition.",
                 remedy="List every category once; the rest is called 'other'.",
             )
-        return np.array([found[label] for label in axis.labels], dtype=np.int64)
+        return np.array([codes[label] for label in axis.labels], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -377,7 +377,7 @@ class TableCells(Cells):
                 skew=self.skew[0],
                 skew_unsure=self.skew[1],
             )
-        found = counts_with_errors(
+        counts = counts_with_errors(
             self.values,
             noise_sd=noise_sd,
             n=self.n,
@@ -386,11 +386,11 @@ class TableCells(Cells):
             method=self.subject.method,
         ).test
         if np.all(noise_sd):
-            return found
+            return counts
         # A number without any error is known, such as n: a score interval would still allow for a share below 1.
         unknown = np.where(np.asarray(self._ruled()) + noise_sd > 0.0, 1.0, 0.0)
-        sampling = Quadratic(0.0, found.sampling.linear * unknown, found.sampling.square * unknown)
-        return replace(found, sampling=sampling, margin=np.where(noise_sd > 0.0, found.margin, 0.0))
+        sampling = Quadratic(0.0, counts.sampling.linear * unknown, counts.sampling.square * unknown)
+        return replace(counts, sampling=sampling, margin=np.where(noise_sd > 0.0, counts.margin, 0.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -102,17 +102,17 @@ def _moved(points: Floats, values: Floats, value: Callable[[Floats], float]) -> 
     reflected = value(at)
     if reflected < values[0]:
         farther = 3.0 * middle - 2.0 * worst
-        found = value(farther)
-        points[-1], values[-1] = (farther, found) if found < reflected else (at, reflected)
+        moved = value(farther)
+        points[-1], values[-1] = (farther, moved) if moved < reflected else (at, reflected)
         return
     if reflected < values[-2]:
         points[-1], values[-1] = at, reflected
         return
     outside = reflected < values[-1]
     nearer = 1.5 * middle - 0.5 * worst if outside else 0.5 * middle + 0.5 * worst
-    found = value(nearer)
-    if found <= reflected if outside else found < values[-1]:
-        points[-1], values[-1] = nearer, found
+    moved = value(nearer)
+    if moved <= reflected if outside else moved < values[-1]:
+        points[-1], values[-1] = nearer, moved
         return
     for place in range(1, len(points)):
         points[place] = points[0] + 0.5 * (points[place] - points[0])
@@ -273,8 +273,8 @@ def _chosen(question: ReleaseQuestion, budget: Budget, relation: Relation, laws:
     choices = []
     for law in laws or ((LAPLACE,) if budget.delta == 0.0 else (LAPLACE, GAUSSIAN)):
         precision = _AIM * (gaussian_mu(budget) if law.power == 2 else budget.epsilon / math.sqrt(law.draws))
-        made = [_best(one, question, precision, relation) for one in question.candidates(law)]
-        choices += [one for one in made if one is not None]
+        made = [_best(candidate, question, precision, relation) for candidate in question.candidates(law)]
+        choices += [choice for choice in made if choice is not None]
     if not choices:
         raise UncertifiedError(
             "HG401",

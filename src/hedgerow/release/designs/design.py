@@ -265,7 +265,7 @@ class Design(Generic[M, T]):
         }
         return PartOfRecord("joint", whole, function_record(function, totals.totals))
 
-    def table_on_record(self, kept: Mapping[str, Any], mechanism: M, cells: CellLabels) -> AdditiveTable:
+    def table_on_record(self, part: Mapping[str, Any], mechanism: M, cells: CellLabels) -> AdditiveTable:
         """Return the table that a record keeps under `kept_in`.
 
         Raises
@@ -273,7 +273,7 @@ class Design(Generic[M, T]):
         KeyError, TypeError, ValueError
             It is none of this mechanism and these cells.
         """
-        return table_of(kept, mechanism, cells, self.added_up(mechanism))
+        return table_of(part, mechanism, cells, self.added_up(mechanism))
 
     @classmethod
     def parts(cls, mechanism: Mechanism) -> list[M]:

@@ -64,9 +64,13 @@ def counts_join(request: Request, facts: PublicFacts) -> bool:
     """Whether counts and shares of a call could be read from its joint moments: there are others to go with."""
     if facts.limit is not None or facts.weights is not None:
         return False
-    asked = [one for one in request.statistics if not _is_public(one, request, facts)]
-    counted = [one for one in asked if one.family == "counts"]
-    read = [one for one in asked if one.columns and (one.family == "counts" or is_joint(one, request, facts))]
+    asked = [statistic for statistic in request.statistics if not _is_public(statistic, request, facts)]
+    counted = [statistic for statistic in asked if statistic.family == "counts"]
+    read = [
+        statistic
+        for statistic in asked
+        if statistic.columns and (statistic.family == "counts" or is_joint(statistic, request, facts))
+    ]
     joins = bool(counted and read) and Missing.MIDPOINT not in request.policies
     return joins and (request.estimator == "moments" or (request.estimator == "auto" and len(asked) > 1))
 
@@ -94,9 +98,10 @@ def joint_designs(request: Request, facts: PublicFacts, *, counted: bool = False
         )
     groups: dict[_Group, list[int]] = {}
     joint = {
-        place: one
-        for place, one in enumerate(request.statistics)
-        if is_joint(one, request, facts) or (counted and one.family == "counts" and not _is_public(one, request, facts))
+        place: statistic
+        for place, statistic in enumerate(request.statistics)
+        if is_joint(statistic, request, facts)
+        or (counted and statistic.family == "counts" and not _is_public(statistic, request, facts))
     }
     if counted:
         # All records count in any release, whatever becomes of missing values.
@@ -110,9 +115,11 @@ def joint_designs(request: Request, facts: PublicFacts, *, counted: bool = False
         with_others = counted and statistic.is_count and bool(groups)
         groups.setdefault(next(iter(groups)) if with_others else group, []).append(place)
     releases = list(_divided(groups, request.statistics))
-    alone = all(place in joint or _is_public(one, request, facts) for place, one in enumerate(request.statistics))
+    alone = all(
+        place in joint or _is_public(statistic, request, facts) for place, statistic in enumerate(request.statistics)
+    )
     laws = _laws_of_joint(request, len(releases) if alone else 0)
-    found: dict[int, JointStatistic] = {}
+    designs: dict[int, JointStatistic] = {}
     for missing, places in releases:
         asked = [request.statistics[place] for place in places]
         shares = [request.shares[place] for place in places]
@@ -121,9 +128,9 @@ def joint_designs(request: Request, facts: PublicFacts, *, counted: bool = False
         other = release.choice.runner_up
         beside = "" if other is None else f" (next best: {other.name})"
         reason = _REASONS["joint"].format(chosen=release.choice.name, other=beside)
-        for k, (place, one) in enumerate(zip(places, asked, strict=True)):
-            found[place] = JointStatistic(one, release, k, reason)
-    return found
+        for k, (place, own) in enumerate(zip(places, asked, strict=True)):
+            designs[place] = JointStatistic(own, release, k, reason)
+    return designs
 
 
 def is_of_table(statistic: Statistic, request: Request, facts: PublicFacts) -> bool:
@@ -141,7 +148,7 @@ def distribution_designs(request: Request, facts: PublicFacts) -> dict[int, Dist
     ParameterError
         HG114: the midpoint for a missing value.
     """
-    places = [place for place, one in enumerate(request.statistics) if is_of_table(one, request, facts)]
+    places = [place for place, statistic in enumerate(request.statistics) if is_of_table(statistic, request, facts)]
     groups: dict[tuple[Any, ...], list[int]] = {}
     for declared in (True, False):
         for place in places:
@@ -154,17 +161,17 @@ def distribution_designs(request: Request, facts: PublicFacts) -> dict[int, Dist
             # What declares no step is read from a table that another statistic of the column has.
             same = next((key for key in groups if key[:-1] == about), None) if not declared else None
             groups.setdefault(same or (*about, grid.steps if declared else 0), []).append(place)
-    others = [one for place, one in enumerate(request.statistics) if place not in places]
-    alone = len(groups) == 1 and all(_is_public(one, request, facts) for one in others)
-    found: dict[int, DistributionStatistic] = {}
+    others = [statistic for place, statistic in enumerate(request.statistics) if place not in places]
+    alone = len(groups) == 1 and all(_is_public(statistic, request, facts) for statistic in others)
+    designs: dict[int, DistributionStatistic] = {}
     for own in groups.values():
         budget = request.budget if alone else _part(request, sum(request.shares[place] for place in own))
         asked = [request.statistics[place] for place in own]
         laws = _laws_of_table(request, alone)
         missing = request.policies[own[0]]
         release, reason = distribution_release(asked, request.by, facts, missing, budget=budget, laws=laws)
-        found |= {place: DistributionStatistic(request.statistics[place], release, reason) for place in own}
-    return found
+        designs |= {place: DistributionStatistic(request.statistics[place], release, reason) for place in own}
+    return designs
 
 
 def _laws_of_table(request: Request, alone: bool) -> tuple[Literal["gaussian", "laplace"], ...]:
@@ -181,8 +188,8 @@ def _divided(
     for (missing, _), places in groups.items():
         parts: list[list[int]] = [[]]
         for place in places:
-            wider = [statistics[one] for one in (*parts[-1], place)]
-            fits = len({column for one in wider for column in one.columns}) <= _MOST_COLUMNS
+            wider = [statistics[member] for member in (*parts[-1], place)]
+            fits = len({column for statistic in wider for column in statistic.columns}) <= _MOST_COLUMNS
             if parts[-1] and not (fits and shares_release(wider)):
                 parts.append([])
             parts[-1].append(place)
@@ -228,7 +235,7 @@ def laws_of_counts(request: Request, facts: PublicFacts) -> Sequence[NoiseLaw]:
         return ("geometric",)
     if request.noise == "laplace":
         return ("geometric",)
-    counted = any(one.family == "counts" for one in request.statistics)
+    counted = any(statistic.family == "counts" for statistic in request.statistics)
     chosen = counted and request.estimator == request.noise == "auto"
     return ("geometric", "gaussian") if chosen else ("gaussian",)
 
@@ -236,8 +243,10 @@ def laws_of_counts(request: Request, facts: PublicFacts) -> Sequence[NoiseLaw]:
 def _check_pure(request: Request, facts: PublicFacts) -> None:
     """Refuse what needs δ > 0 (HG117)."""
     resampled = request.estimator in REPLICATED or any(
-        one.family == "function" and not is_joint(one, request, facts) and not is_of_table(one, request, facts)
-        for one in request.statistics
+        statistic.family == "function"
+        and not is_joint(statistic, request, facts)
+        and not is_of_table(statistic, request, facts)
+        for statistic in request.statistics
     )
     if resampled or request.noise == "gaussian":
         raise ParameterError(

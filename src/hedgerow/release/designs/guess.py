@@ -138,7 +138,7 @@ class SupposedCell:
         return self.guesses.get(str(column), Guess())
 
     def laws(
-        self, grids: Sequence[tuple[str, Grid]], told: Correlations | None = None
+        self, grids: Sequence[tuple[str, Grid]], stated: Correlations | None = None
     ) -> tuple[dict[str, tuple[float, float]], str]:
         """Return the (mean, sd) of columns, and the same in words."""
         pairs, words = {}, []
@@ -151,7 +151,7 @@ class SupposedCell:
             words.append(f"{column} beta with mean {mean:.4g}, sd {sd:.4g}" + " (assumed)" * (not guess.of_values))
         related = [
             f"correlation of {first} and {second} {number:.3g}"
-            for (first, second), number in (told or {}).items()
+            for (first, second), number in (stated or {}).items()
             if first in pairs and second in pairs
         ]
         return pairs, "; ".join(words) + (", " + (", ".join(related) or "independent")) * (len(words) > 1)
@@ -182,7 +182,7 @@ def parse_guesses(guess: object) -> dict[str, Guess]:
 def _parsed(column: str, given: object) -> Guess:
     if isinstance(given, Guess):
         return given
-    known = [one.name for one in fields(Guess)]
+    known = [parameter.name for parameter in fields(Guess)]
     if not isinstance(given, Mapping) or not set(given) <= set(known):
         raise _impossible(f"That of column {column!r} has something else than {', '.join(known)}.")
     numbers: dict[str, float] = {}
@@ -193,8 +193,8 @@ def _parsed(column: str, given: object) -> Guess:
     listed = given.get("correlation", {})
     if not isinstance(listed, Mapping):
         raise _impossible(f"That of column {column!r} names no columns for its correlation.")
-    told = {str(other): _number(column, "correlation", value, (-1.0, 1.0)) for other, value in listed.items()}
-    return Guess(**numbers, correlation=told)
+    stated = {str(other): _number(column, "correlation", value, (-1.0, 1.0)) for other, value in listed.items()}
+    return Guess(**numbers, correlation=stated)
 
 
 def _number(column: str, name: str, value: object, limits: tuple[float, float]) -> float:
@@ -215,13 +215,13 @@ def correlations(guesses: Mapping[str, Guess]) -> dict[tuple[str, str], float]:
     >>> correlations({"x": Guess(correlation={"a": 0.5})})
     {('a', 'x'): 0.5}
     """
-    found: dict[tuple[str, str], float] = {}
+    stated: dict[tuple[str, str], float] = {}
     for column, guess in guesses.items():
         for other, number in guess.correlation.items():
             first, second = sorted((column, other))
-            if first == second or found.setdefault((first, second), number) != number:
+            if first == second or stated.setdefault((first, second), number) != number:
                 raise _impossible(f"Columns {first!r} and {second!r} have no such correlation, or two of them.")
-    return found
+    return stated
 
 
 def laws_of(
@@ -245,7 +245,7 @@ def laws_of(
     return laws
 
 
-def typical_records(laws: Sequence[tuple[str, Grid, tuple[float, float]]], told: Correlations) -> NDArray[np.int64]:
+def typical_records(laws: Sequence[tuple[str, Grid, tuple[float, float]]], stated: Correlations) -> NDArray[np.int64]:
     """Return 4,096 records of grid indices, each column with the beta law of its (mean, sd): (records, columns).
 
     A Kronecker sequence runs through the laws evenly. The correlation of two normal numbers that gives their columns
@@ -269,7 +269,7 @@ def typical_records(laws: Sequence[tuple[str, Grid, tuple[float, float]]], told:
 
     normal = ndtri(even)
     matrix = np.eye(len(names))
-    for (first, second), wanted in told.items():
+    for (first, second), wanted in stated.items():
         if first in names and second in names:
             i, j = names.index(first), names.index(second)
 
@@ -288,8 +288,12 @@ def typical_records(laws: Sequence[tuple[str, Grid, tuple[float, float]]], told:
 def _primes(count: int) -> NDArray[np.float64]:
     """Return the first primes; the n-th is below 2n·log₂(n + 2)."""
     most = int(2.0 * count * math.log2(count + 2.0)) + 2
-    found = (one for one in range(2, most) if all(one % smaller for smaller in range(2, math.isqrt(one) + 1)))
-    return np.array(list(islice(found, count)), dtype=np.float64)
+    primes = (
+        candidate
+        for candidate in range(2, most)
+        if all(candidate % smaller for smaller in range(2, math.isqrt(candidate) + 1))
+    )
+    return np.array(list(islice(primes, count)), dtype=np.float64)
 
 
 def _correlation(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
@@ -426,15 +430,15 @@ def _quantile(law: str, level: float) -> float:
 
 def _averaged(readings: Sequence[tuple[float, Estimate]], level: float) -> ExpectedReading:
     width = math.fsum(weight * _width(estimate, level) for weight, estimate in readings)
-    clear = [(weight, one) for weight, one in readings if one.standard_error is not None]
+    clear = [(weight, reading) for weight, reading in readings if reading.standard_error is not None]
     share = math.fsum(weight for weight, _ in clear)
     if share < 0.5:
         return ExpectedReading.hidden(width)
 
     def part(name: str) -> float:
-        return math.fsum(weight * float(getattr(one, name)) for weight, one in clear) / share
+        return math.fsum(weight * float(getattr(reading, name)) for weight, reading in clear) / share
 
-    reliable = math.fsum(weight for weight, one in readings if one.reliable) > 0.5
+    reliable = math.fsum(weight for weight, reading in readings if reading.reliable) > 0.5
     return ExpectedReading(part("sampling_error"), part("bootstrap_error"), part("privacy_error"), width, reliable)
 
 

@@ -97,11 +97,14 @@ class JointQuestion:
         def shared(made: Weights) -> Weights:
             return lambda logs: _shared(made(logs), self.shares, law)
 
-        found = _candidates(self, law)
+        candidates = _candidates(self, law)
         if not self.shares:
-            return found
-        leans = [one.lean and (one.lean[0], shared(one.lean[1])) for one in found]
-        return [one._replace(weights=shared(one.weights), lean=lean) for one, lean in zip(found, leans, strict=True)]
+            return candidates
+        leans = [candidate.lean and (candidate.lean[0], shared(candidate.lean[1])) for candidate in candidates]
+        return [
+            candidate._replace(weights=shared(candidate.weights), lean=lean)
+            for candidate, lean in zip(candidates, leans, strict=True)
+        ]
 
     def forecast(self, law: Law, weights: JointWeights, precision: float, relation: Relation) -> SquaredErrors:
         """Return the squared error of each function at each guess, and the part of the noise."""
@@ -115,7 +118,7 @@ class JointQuestion:
     @property
     def plain(self) -> bool:
         """Whether each feature is a column alone, or the presence of some."""
-        return all(sum(max(one, 0) for one in power) <= 1 for power in self.powers)
+        return all(sum(max(degree, 0) for degree in power) <= 1 for power in self.powers)
 
     @property
     def features(self) -> tuple[tuple[int, ...], ...]:
@@ -127,14 +130,14 @@ class JointQuestion:
         """Return the product of the a-th and b-th of (1, f_1, f_2, …) in powers of the columns."""
         none = (ABSENT,) * len(self.layout.features)
         powers = zip(*(self.features[k - 1] if k else none for k in (a, b)), self.layout.features, strict=True)
-        found = []
+        monomial = []
         for place, (i, j, column) in enumerate(powers):
             power = max(i, 0) + max(j, 0)
             # A column of two values is −1 or 1, and its square 1; a total of it over several rows is not.
             power = power % 2 if column.steps == 1 and self.layout.rows is None else power
             if power or (column.missing and max(i, j) > ABSENT):
-                found.append((place, power))
-        return tuple(found)
+                monomial.append((place, power))
+        return tuple(monomial)
 
     def pairs(self) -> list[tuple[int, int]]:
         """Return the pairs a ≤ b of (1, f_1, …) whose products are to be read: those of a function, or all."""
@@ -162,9 +165,9 @@ def mean_of(i: int) -> Slopes:
     """
 
     def slopes(totals: Floats) -> Floats:
-        found = np.zeros_like(totals)
-        found[0], found[i + 1] = -totals[i + 1] / totals[0] ** 2, 1.0 / totals[0]
-        return found
+        gradients = np.zeros_like(totals)
+        gradients[0], gradients[i + 1] = -totals[i + 1] / totals[0] ** 2, 1.0 / totals[0]
+        return gradients
 
     return slopes
 
@@ -178,10 +181,10 @@ def ratio_of(i: int, j: int) -> Slopes:
 
     def slopes(totals: Floats) -> Floats:
         above, below = (totals[0] + totals[i + 1]) / 2.0, (totals[0] + totals[j + 1]) / 2.0
-        found = np.zeros_like(totals)
-        found[i + 1], found[j + 1] = 0.5 / below, -0.5 * above / below**2
-        found[0] = found[i + 1] + found[j + 1]
-        return found
+        gradients = np.zeros_like(totals)
+        gradients[i + 1], gradients[j + 1] = 0.5 / below, -0.5 * above / below**2
+        gradients[0] = gradients[i + 1] + gradients[j + 1]
+        return gradients
 
     return slopes
 
@@ -198,12 +201,14 @@ def _candidates(asked: JointQuestion, law: Law) -> list[Candidate]:
         return _candidates_apart(asked, law) if asked.plain else by_sets
     layout, d, noise = asked.layout, len(asked.layout.features), _noise_of(law)
     needed = replace(asked, covariances=False)
-    told, moments = ({one.moment(a, b) for a, b in one.pairs()} for one in (needed, asked))
-    pairs, others = _products(told), [of for of in _products(moments) if of not in _products(told)]
+    needed_moments, moments = ({question.moment(a, b) for a, b in question.pairs()} for question in (needed, asked))
+    pairs, others = _products(needed_moments), [of for of in _products(moments) if of not in _products(needed_moments)]
     # Beside a square of weight 1 all products of a feature together weigh a part, by the norm of the price.
     part = 0.5 / max(1, d - 1) ** (1.0 / law.power)
     alone = [(i,) for i in range(d)]
-    degrees = {i: max([1, *(power for one in moments for place, power in one if place == i)]) for i in range(d)}
+    degrees = {
+        i: max([1, *(power for monomial in moments for place, power in monomial if place == i)]) for i in range(d)
+    }
     squares = [(i, i) for i in range(d) if degrees[i] > 1]
     counted: list[Of] = [(i,) for i in sorted(layout.missing)]
     counted += [()] if layout.presence == "private" and not asked.known else []
@@ -222,15 +227,15 @@ def _candidates(asked: JointQuestion, law: Law) -> list[Candidate]:
         part = tuple(range(d)), tuple(degrees[i] for i in range(d))
         return JointWeights(d, {}, {}, {part: 1.0})
 
-    found = []
+    candidates = []
     if asked.plain:
-        found.append(Candidate(f"{noise}, centred moments", law, centred, (-0.3, -0.7, -0.7)))
+        candidates.append(Candidate(f"{noise}, centred moments", law, centred, (-0.3, -0.7, -0.7)))
     if asked.plain or not (pairs or others):
-        found.append(Candidate(f"{noise}, partition blocks", law, blocks, (-0.7,) if pairs else ()))
+        candidates.append(Candidate(f"{noise}, partition blocks", law, blocks, (-0.7,) if pairs else ()))
     # A block of several columns has one noise for all of them.
-    if 2 <= d <= 3 and (pairs or others) and not (asked.shares and found):
-        found.append(Candidate(f"{noise}, one partition block", law, tensor, ()))
-    return found + by_sets
+    if 2 <= d <= 3 and (pairs or others) and not (asked.shares and candidates):
+        candidates.append(Candidate(f"{noise}, one partition block", law, tensor, ()))
+    return candidates + by_sets
 
 
 def _candidates_apart(asked: JointQuestion, law: Law) -> list[Candidate]:
@@ -241,12 +246,14 @@ def _candidates_apart(asked: JointQuestion, law: Law) -> list[Candidate]:
     """
     d, noise = len(asked.layout.features), _noise_of(law)
     needed = replace(asked, covariances=False)
-    told = {_coordinate_of(one.moment(a, b)) for one in (needed,) for a, b in one.pairs()}
-    others = {_coordinate_of(asked.moment(a, b)) for a, b in asked.pairs()} - told if asked.covariances else set()
+    needed_moments = {_coordinate_of(needed.moment(a, b)) for a, b in needed.pairs()}
+    others = (
+        {_coordinate_of(asked.moment(a, b)) for a, b in asked.pairs()} - needed_moments if asked.covariances else set()
+    )
     across = (_ACROSS * law.power * d / max(1, len(others))) ** (1.0 / law.power)
     counted: list[Of] = [()] if asked.layout.presence == "private" and not asked.known else []
-    sets = sorted({tuple(i for i, one in enumerate(power) if one > ABSENT) for power in asked.powers})
-    widest = [one for one in sets if not any(set(one) < set(other) for other in sets)]
+    sets = sorted({tuple(i for i, degree in enumerate(power) if degree > ABSENT) for power in asked.powers})
+    widest = [columns for columns in sets if not any(set(columns) < set(other) for other in sets)]
 
     def weighted(parts: Mapping[_Part, float], blocks: Mapping[tuple[Of, Of], float]) -> JointWeights:
         counts = {present: weight for (of, present), weight in parts.items() if not of}
@@ -260,18 +267,23 @@ def _candidates_apart(asked: JointQuestion, law: Law) -> list[Candidate]:
     def own(logs: Floats) -> dict[_Part, float]:
         count, square, pair = np.exp(logs)
         size = {0: float(count), 1: 1.0}
-        kind = {of: size.get(len(of), float(square if len(set(of)) == 1 else pair)) for of, _ in told}
-        return {part: kind[part[0]] for part in told} | {((), one): float(count) for one in counted}
+        kind = {of: size.get(len(of), float(square if len(set(of)) == 1 else pair)) for of, _ in needed_moments}
+        return {part: kind[part[0]] for part in needed_moments} | {((), columns): float(count) for columns in counted}
 
     def blocks(_: Floats) -> JointWeights:
-        parts = {(one, tuple(2 - (asked.layout.features[i].steps == 1 or asked.census) for i in one)) for one in widest}
+        parts = {
+            (columns, tuple(2 - (asked.layout.features[i].steps == 1 or asked.census) for i in columns))
+            for columns in widest
+        }
         return weighted(dict.fromkeys(others, across), dict.fromkeys(parts, 1.0))
 
     start, lean = (-0.3, -0.7, -0.7), lambda logs: weighted(own(logs), {})
-    found = [Candidate(f"{noise}, centred moments", law, centred, start, (replace(asked, covariances=False), lean))]
-    if all(len(one) <= (1 if asked.shares else 3) for one in widest):
-        found.append(Candidate(f"{noise}, partition blocks", law, blocks, ()))
-    return found
+    candidates = [
+        Candidate(f"{noise}, centred moments", law, centred, start, (replace(asked, covariances=False), lean))
+    ]
+    if all(len(columns) <= (1 if asked.shares else 3) for columns in widest):
+        candidates.append(Candidate(f"{noise}, partition blocks", law, blocks, ()))
+    return candidates
 
 
 def _candidates_by_sets(asked: JointQuestion, law: Law) -> list[Candidate]:
@@ -284,22 +296,28 @@ def _candidates_by_sets(asked: JointQuestion, law: Law) -> list[Candidate]:
     """
     layout, d, noise = asked.layout, len(asked.layout.features), _noise_of(law)
     sets: dict[Of, set[int]] = {}
-    for used in (one for one in asked.used() if one[1:]):
+    for used in (columns for columns in asked.used() if columns[1:]):
         columns = {i for place in used[1:] for i in _columns_of(asked.features[place - 1], layout)}
         sets.setdefault(tuple(sorted(columns)), set()).update(used)
-    own = {one: {asked.moment(a, b) for a, b in asked.pairs() if {a, b} <= used} for one, used in sets.items()}
-    alone = [one for one in sets if len(one) == 1 and all(power <= 2 for moment in own[one] for _, power in moment)]
-    widest = [one for one in sets if not any(set(one) < set(other) for other in sets)]
+    own = {columns: {asked.moment(a, b) for a, b in asked.pairs() if {a, b} <= used} for columns, used in sets.items()}
+    alone = [
+        columns
+        for columns in sets
+        if len(columns) == 1 and all(power <= 2 for moment in own[columns] for _, power in moment)
+    ]
+    widest = [columns for columns in sets if not any(set(columns) < set(other) for other in sets)]
     moments = {asked.moment(a, b) for a, b in asked.pairs()}
 
-    def blocks(kept: Iterable[Of]) -> dict[_Part, float]:
-        return {(one, _degrees(one, own[one])): 1.0 for one in kept}
+    def blocks(sets_of_columns: Iterable[Of]) -> dict[_Part, float]:
+        return {(columns, _degrees(columns, own[columns])): 1.0 for columns in sets_of_columns}
 
-    def across(parts: Mapping[_Part, float], told: Collection[Monomial], beside: int) -> dict[_Part, float]:
-        left = {one for one in moments - set(told) if not any(_tells(part, one) for part in parts)}
-        needed = {tuple(i for i, _ in one) for one in left}
-        most = sorted(one for one in needed if not any(set(one) < set(other) for other in needed))
-        others = [(one, _degrees(one, [m for m in left if {i for i, _ in m} <= set(one)])) for one in most]
+    def across(parts: Mapping[_Part, float], known: Collection[Monomial], beside: int) -> dict[_Part, float]:
+        left = {monomial for monomial in moments - set(known) if not any(_tells(part, monomial) for part in parts)}
+        needed = {tuple(i for i, _ in monomial) for monomial in left}
+        most = sorted(columns for columns in needed if not any(set(columns) < set(other) for other in needed))
+        others = [
+            (columns, _degrees(columns, [m for m in left if {i for i, _ in m} <= set(columns)])) for columns in most
+        ]
         weight = (_ACROSS * (len(parts) + beside) / max(1, len(others))) ** (1.0 / law.power)
         return dict.fromkeys(others, weight)
 
@@ -309,27 +327,27 @@ def _candidates_by_sets(asked: JointQuestion, law: Law) -> list[Candidate]:
 
     # Without missing values one block of all columns is a candidate already.
     fewest = 1 if layout.missing else 2
-    found = []
+    candidates = []
     if len(sets) >= fewest:
-        found.append(plain("a block of each set of columns", blocks(sets)))
+        candidates.append(plain("a block of each set of columns", blocks(sets)))
     if fewest <= len(widest) < len(sets):
-        found.append(plain("partition blocks", blocks(widest)))
+        candidates.append(plain("partition blocks", blocks(widest)))
     if alone:
-        parts = blocks(one for one in sets if one not in alone)
-        lower: set[Monomial] = {(), *(((*one, power),) for one in alone for power in (0, 1, 2))}
+        parts = blocks(columns for columns in sets if columns not in alone)
+        lower: set[Monomial] = {(), *(((*columns, power),) for columns in alone for power in (0, 1, 2))}
         rest = parts | across(parts, lower, len(alone))
-        counts: dict[Of, float] = {one: _COUNT for one in alone if layout.features[one[0]].missing}
-        squared = [one + one for one in alone if layout.features[one[0]].steps > 1 and not asked.census]
+        counts: dict[Of, float] = {columns: _COUNT for columns in alone if layout.features[columns[0]].missing}
+        squared = [columns + columns for columns in alone if layout.features[columns[0]].steps > 1 and not asked.census]
         sums: dict[Of, float] = dict.fromkeys(alone, 1.0)
         centred = JointWeights(d, counts, sums | dict.fromkeys(squared, _SQUARE), rest)
-        found.append(Candidate(f"{noise}, centred moments and blocks", law, lambda _: centred, ()))
-    return found
+        candidates.append(Candidate(f"{noise}, centred moments and blocks", law, lambda _: centred, ()))
+    return candidates
 
 
-def _degrees(columns: Of, told: Iterable[Monomial]) -> Of:
+def _degrees(columns: Of, monomials: Iterable[Monomial]) -> Of:
     """Return the degree of a block in each column that tells these moments of them."""
     highest = dict.fromkeys(columns, 1)
-    for moment in told:
+    for moment in monomials:
         highest |= {i: max(highest[i], power) for i, power in moment}
     return tuple(highest.values())
 
@@ -342,7 +360,7 @@ def _tells(part: _Part, moment: Monomial) -> bool:
 
 def _columns_of(power: tuple[int, ...], layout: JointLayout) -> Of:
     """Return the columns that a feature needs: also those of which it needs the presence alone."""
-    return tuple(i for i, one in enumerate(power) if one > (ABSENT if layout.features[i].missing else 0))
+    return tuple(i for i, degree in enumerate(power) if degree > (ABSENT if layout.features[i].missing else 0))
 
 
 def _candidates_of_units(asked: JointQuestion, law: Law) -> list[Candidate]:
@@ -425,17 +443,17 @@ def _expected(moment: Monomial, layout: JointLayout, mean: float, sd: float, apa
     if layout.rows is not None:
         means = [min(mean + apart * i, 0.9) for i in range(layout.last)]
         return _expected_of_unit(moment, layout, means, sd)
-    found = 1.0
+    expected = 1.0
     for place, power in moment:
-        found *= _PRESENT if layout.features[place].missing else 1.0
+        expected *= _PRESENT if layout.features[place].missing else 1.0
         share = (1.0 + mean + apart * place) / 2.0
         if layout.features[place].steps == 1:
-            found *= 2.0 * share - 1.0 if power % 2 else 1.0
+            expected *= 2.0 * share - 1.0 if power % 2 else 1.0
             continue
         size = share * (1.0 - share) / (sd / 2.0) ** 2 - 1.0
         raw = np.cumprod([1.0, *((share * size + k) / (size + k) for k in range(power))])
-        found *= sum(math.comb(power, k) * 2.0**k * (-1.0) ** (power - k) * raw[k] for k in range(power + 1))
-    return float(found)
+        expected *= sum(math.comb(power, k) * 2.0**k * (-1.0) ** (power - k) * raw[k] for k in range(power + 1))
+    return float(expected)
 
 
 def _expected_of_unit(moment: Monomial, layout: JointLayout, means: Sequence[float], sd: float) -> float:
@@ -446,7 +464,7 @@ def _expected_of_unit(moment: Monomial, layout: JointLayout, means: Sequence[flo
     rows = np.arange(1.0, (layout.rows or 1) + 1.0)
     places = [place for place, power in moment for _ in range(power)]
     factors = [means[place] if place < layout.last else 1.0 for place in places]
-    found = math.prod(factors) * float((rows ** len(places)).mean())
+    mean = math.prod(factors) * float((rows ** len(places)).mean())
     if len(places) == 2 and places[0] == places[1] < layout.last:
-        found += sd**2 * float((0.5 * rows + 0.5 * rows**2).mean())
-    return found
+        mean += sd**2 * float((0.5 * rows + 0.5 * rows**2).mean())
+    return mean

@@ -53,9 +53,9 @@ class SlopesOf:
 
     def __call__(self, totals: Floats) -> Floats:
         """Return the slopes at one vector of totals."""
-        found = np.asarray(gradient(self.function, totals[None, :])[0], dtype=np.float64)
-        if np.isfinite(found).all() and found.any():
-            return found
+        slopes = np.asarray(gradient(self.function, totals[None, :])[0], dtype=np.float64)
+        if np.isfinite(slopes).all() and slopes.any():
+            return slopes
         # Where the function has no slope every mean counts alike.
         return np.concatenate([[0.0], np.full(len(totals) - 1, 1.0 / totals[0])])
 
@@ -110,7 +110,9 @@ class JointDesign:
         known = self.facts.relation is Relation.REPLACE_ONE and not self.by and here
         # A weight is never missing: where there is none it is 0.
         absent = [self.apart and not isinstance(value, WeightOnGrid) for value in self.values]
-        features = tuple(JointFeature(value.size - 1, gone) for value, gone in zip(self.values, absent, strict=True))
+        features = tuple(
+            JointFeature(value.size - 1, missing) for value, missing in zip(self.values, absent, strict=True)
+        )
         return JointLayout(features, "public" if known else "private", len(CellLabels(self.by)))
 
     @property
@@ -122,13 +124,13 @@ class JointDesign:
         """Return the grids of the columns that a function reads, weights left out."""
         values = [self.values[at] for at in self.read_by[place]]
         alone = [value.value if isinstance(value, Weighted) else value for value in values]
-        return {one.column: one.grid for one in alone if isinstance(one, ValueOnGrid)}
+        return {value.column: value.grid for value in alone if isinstance(value, ValueOnGrid)}
 
     def scaled(self, indices: NDArray[np.int64]) -> Floats:
         """Return the values of records, scaled to [−1, 1], from the grid indices of what is `read`."""
-        found = dict(zip(self.read, indices.T, strict=True))
+        scaled = dict(zip(self.read, indices.T, strict=True))
         each = [
-            value.index(found[value.weight], found[value.value]) if isinstance(value, Weighted) else found[value]
+            value.index(scaled[value.weight], scaled[value.value]) if isinstance(value, Weighted) else scaled[value]
             for value in self.values
         ]
         steps = np.array([value.size - 1 for value in self.values])
@@ -249,15 +251,15 @@ class JointRelease:
         columns = [value.column for value in self.design.values]
         if self.design.facts.limit is not None:
             return [*scaled, "rows"]
-        found = []
+        names = []
         for each in self.design.asked.features:
             parts = [f"present({column})" for column, power in zip(columns, each, strict=True) if power == 0]
             named = zip(scaled, each, strict=True)
             parts = (parts if self.design.apart else []) + [
                 name if power == 1 else f"{name}^{power}" for name, power in named if power > 0
             ]
-            found.append(" * ".join(parts))
-        return found
+            names.append(" * ".join(parts))
+        return names
 
 
 def _scaled(value: Value) -> str:
@@ -302,12 +304,12 @@ def joint_release(
 
 def _shares_of_columns(design: JointDesign, shares: Sequence[float]) -> tuple[float, ...]:
     """Return the share of each column: what the statistics that read it give it, each alike to all of its columns."""
-    found = [0.0] * len(design.values)
+    by_column = [0.0] * len(design.values)
     for places, share in zip(design.read_by, shares, strict=True):
         for place in places:
-            found[place] += share / len(places)
+            by_column[place] += share / len(places)
     # All statistics read the weights.
-    return tuple(share or 1.0 for share in found)
+    return tuple(share or 1.0 for share in by_column)
 
 
 def degree_of(statistics: Sequence[Statistic]) -> int:
@@ -333,7 +335,7 @@ def shares_release(statistics: Sequence[Statistic]) -> bool:
     >>> shares_release(two[:2]), shares_release(two)
     (True, False)
     """
-    columns = {frozenset(one.columns) for one in statistics}
+    columns = {frozenset(statistic.columns) for statistic in statistics}
     together = max(len(first | second) for first in columns for second in columns)
     return len(columns) == 1 or together <= MOST_IN_BLOCK or all(map(_is_plain, statistics))
 
@@ -349,23 +351,23 @@ def _values(statistics: Sequence[Statistic], coarser: int) -> list[tuple[ValueOn
     beside them a mean of other columns keeps its fine grid.
     """
     alike: dict[frozenset[str], list[Statistic]] = {}
-    for one in statistics:
-        alike.setdefault(frozenset(one.columns), []).append(one)
+    for statistic in statistics:
+        alike.setdefault(frozenset(statistic.columns), []).append(statistic)
     degrees = {columns: degree_of(those) for columns, those in alike.items()}
-    found = []
-    for one in statistics:
-        own = frozenset(one.columns)
-        values: list[ValueOnGrid | Indicator] = [one.counted] if isinstance(one.counted, Indicator) else []
-        for column, grid in one.grids:
+    of_statistics = []
+    for statistic in statistics:
+        own = frozenset(statistic.columns)
+        values: list[ValueOnGrid | Indicator] = [statistic.counted] if isinstance(statistic.counted, Indicator) else []
+        for column, grid in statistic.grids:
             degree = max(
                 other for columns, other in degrees.items() if columns == own or (degrees[own] and column in columns)
             )
             bits = min(STEPS.bit_length() - 1, _BITS // max(degree, 1)) - coarser
-            kept = grid.declared and ((not degree and not coarser) or grid.steps <= 2**bits)
-            usual = grid if kept else Grid(grid.lower, grid.upper, 2**bits, declared=False)
+            exact = grid.declared and ((not degree and not coarser) or grid.steps <= 2**bits)
+            usual = grid if exact else Grid(grid.lower, grid.upper, 2**bits, declared=False)
             values.append(ValueOnGrid(column, usual))
-        found.append(tuple(values))
-    return found
+        of_statistics.append(tuple(values))
+    return of_statistics
 
 
 def joint_design(
@@ -381,16 +383,17 @@ def joint_design(
     Columns are on grids of so many bits less than usual, `coarser`.
     """
     if missing is Missing.MIDPOINT:
-        statistics = [one.with_midpoint() for one in statistics]
+        statistics = [statistic.with_midpoint() for statistic in statistics]
     of_each = _values(statistics, coarser)
-    places = {value: place for place, value in enumerate(dict.fromkeys(one for own in of_each for one in own))}
+    places = {value: place for place, value in enumerate(dict.fromkeys(value for own in of_each for value in own))}
     values = _weighted(list(places), facts.weights, coarser)
     read_by = tuple(tuple(places[value] for value in own) for own in of_each)
     # Where records with some of the columns count, a mean is over those that have its own: their number is a feature.
-    apart = missing is Missing.DROP and len({frozenset(one.columns) for one in statistics}) > 1
+    apart = missing is Missing.DROP and len({frozenset(statistic.columns) for statistic in statistics}) > 1
     read = [
-        {power: power for power in one.powers} | ({(): (0,) * len(own)} if apart and (own or facts.weights) else {})
-        for one, own in zip(statistics, of_each, strict=True)
+        {power: power for power in statistic.powers}
+        | ({(): (0,) * len(own)} if apart and (own or facts.weights) else {})
+        for statistic, own in zip(statistics, of_each, strict=True)
     ]
     absent = ABSENT if apart else 0
     whole = [
@@ -410,14 +413,17 @@ def joint_design(
     at = {power: place for place, power in enumerate(powers, start=1)}
     # Of units the number of rows stands behind the totals of columns.
     base = {} if facts.limit is None else {(): len(values) + 1}
-    found = [{name: at[power] for name, power in named.items()} | base for named in whole]
-    functions = [one.of_moments(own) for one, own in zip(statistics, found, strict=True)]
+    features = [{name: at[power] for name, power in named.items()} | base for named in whole]
+    functions = [statistic.of_moments(own) for statistic, own in zip(statistics, features, strict=True)]
     if facts.weights is not None:
         most = float(facts.weights.most)
-        functions = [one.weighted(own[_WEIGHT], most) for one, own in zip(functions, found, strict=True)]
+        functions = [function.weighted(own[_WEIGHT], most) for function, own in zip(functions, features, strict=True)]
     plain = all(map(_is_plain, statistics))
     design = JointDesign(values, (), by, facts, missing, () if plain and not apart else powers, apart, (), read_by)
-    limited = (one.of_records(*design.records) if isinstance(one, SumOfTotals) else one for one in functions)
+    limited = (
+        function.of_records(*design.records) if isinstance(function, SumOfTotals) else function
+        for function in functions
+    )
     return replace(design, functions=tuple(limited))
 
 
@@ -428,18 +434,18 @@ def _weighted(values: Sequence[ValueOnGrid | Indicator], weights: Weights | None
     """Return the values, each times its weight where records are weighted, with the weights behind them."""
     if weights is None:
         return tuple(values)
-    weight, found = WeightOnGrid(weights.column, weights.grid(coarser=coarser)), list[Value]()
+    weight, weighted = WeightOnGrid(weights.column, weights.grid(coarser=coarser)), list[Value]()
     for value in values:
         if isinstance(value, ValueOnGrid) and value.grid.steps > STEPS:
             # The square of a product of both is to fit the integers.
             value = replace(value, grid=Grid(value.grid.lower, value.grid.upper, STEPS, declared=False))
-        found.append(Weighted(value, weight))
-    return (*found, weight)
+        weighted.append(Weighted(value, weight))
+    return (*weighted, weight)
 
 
 def _whole(power: tuple[int, ...], own: Sequence[int], columns: int, absent: int) -> tuple[int, ...]:
     """Return the powers of a statistic's own columns among all columns of the release."""
-    found = [absent] * columns
+    powers = [absent] * columns
     for at, degree in zip(own, power, strict=True):
-        found[at] = max(found[at], 0) + degree
-    return tuple(found)
+        powers[at] = max(powers[at], 0) + degree
+    return tuple(powers)

@@ -68,7 +68,7 @@ class JointStatistic(Design[JointMoments, JointTable]):
             design = joint_design(about.statistics, about.by, about.facts, about.missing, coarser=coarser)
             if design.layout == part.layout:
                 release = JointRelease(design, JointChoice(part))
-                return tuple(cls(one, release, place, "") for place, one in enumerate(about.statistics))
+                return tuple(cls(statistic, release, place, "") for place, statistic in enumerate(about.statistics))
         return ()
 
     @property
@@ -129,13 +129,13 @@ class JointStatistic(Design[JointMoments, JointTable]):
         Each column is beta with its (mean, sd); columns have the guessed correlations, or are independent. Units of
         several rows have 1 to L of them with even chances, all in one cell, any two of them with the correlation ½.
         """
-        told = correlations(supposed.guesses)
+        stated = correlations(supposed.guesses)
         return [
-            GuessedReading(self._expected(mechanism, moments, supposed, told), words, value)
-            for moments, words, value in self._guessed(supposed, told)
+            GuessedReading(self._expected(mechanism, moments, supposed, stated), words, value)
+            for moments, words, value in self._guessed(supposed, stated)
         ]
 
-    def _guessed(self, supposed: SupposedCell, told: Correlations) -> Iterator[tuple[Moments, str, float | None]]:
+    def _guessed(self, supposed: SupposedCell, stated: Correlations) -> Iterator[tuple[Moments, str, float | None]]:
         """Yield the (mean, sd) of each column by a guess, the guess in words, and the value of the statistic by it."""
         joint, statistic, records = self.release.design, self.statistic, supposed.records
         pairs, _ = supposed.laws([(value.column, grid_of(value)) for value in joint.read])
@@ -150,7 +150,7 @@ class JointStatistic(Design[JointMoments, JointTable]):
             else f"; units of 1 to {limit.max_rows} rows in one cell, half of the variance between units"
         )
         weighing = [(value.column, value.grid) for value in joint.read if isinstance(value, WeightOnGrid)]
-        weighed = "".join(f"weights {supposed.laws([one])[1]}" for one in weighing)
+        weighed = "".join(f"weights {supposed.laws([column])[1]}" for column in weighing)
         weight = pairs[weighing[0][0]][0] if weighing else rows
         if isinstance(statistic.counted, Indicator) and not weighing:
             (name,) = statistic.columns
@@ -163,7 +163,7 @@ class JointStatistic(Design[JointMoments, JointTable]):
             value = shares[statistic.columns[0]] if statistic.columns else records * weight
             yield pairs, (said + units).removeprefix("; "), value
         elif statistic.family != "moments":
-            yield pairs, supposed.laws([*statistic.grids, *weighing], told)[1] + units, None
+            yield pairs, supposed.laws([*statistic.grids, *weighing], stated)[1] + units, None
         else:
             column, grid = statistic.grids[0]
             guess = supposed.of(column)
@@ -172,16 +172,16 @@ class JointStatistic(Design[JointMoments, JointTable]):
                 yield pairs | {column: (mean, sd)}, said, mean * records * weight if statistic.is_total else mean
 
     def _expected(
-        self, mechanism: JointMoments, moments: Moments, supposed: SupposedCell, told: Correlations
+        self, mechanism: JointMoments, moments: Moments, supposed: SupposedCell, stated: Correlations
     ) -> ExpectedReading:
         """Return what is read of a cell whose columns have these (mean, sd)."""
         joint = self.release.design
-        laws = [(one.column, grid_of(one), moments[one.column]) for one in joint.read]
+        laws = [(value.column, grid_of(value), moments[value.column]) for value in joint.read]
         rng = np.random.default_rng(20)
         if joint.facts.limit is None:
-            scaled = joint.scaled(typical_records(laws, told))
+            scaled = joint.scaled(typical_records(laws, stated))
         else:
-            scaled = _typical_units(laws, told, joint.facts.limit.max_rows, rng)
+            scaled = _typical_units(laws, stated, joint.facts.limit.max_rows, rng)
         each = mechanism.record_means(scaled)
         spread, law = mechanism.noise_sds(), mechanism.noise_law.name
         shape = _NOISES, len(spread)
@@ -208,9 +208,9 @@ class JointStatistic(Design[JointMoments, JointTable]):
         """Return the noisy numbers of the whole release."""
         return self.release.read(self.release.design.table(data, mechanism, source))
 
-    def table_on_record(self, kept: Mapping[str, Any], mechanism: JointMoments, cells: CellLabels) -> JointTable:
+    def table_on_record(self, part: Mapping[str, Any], mechanism: JointMoments, cells: CellLabels) -> JointTable:
         """Return the table on record, read once for all statistics: so it is known how they vary together."""
-        return self.release.read(table_of(kept, mechanism, cells, self.added_up(mechanism)))
+        return self.release.read(table_of(part, mechanism, cells, self.added_up(mechanism)))
 
     def estimates(self, table: JointTable) -> Cells:
         """Return one estimate per cell."""
@@ -274,8 +274,8 @@ class JointStatistic(Design[JointMoments, JointTable]):
         steps = ", ".join(f"{column} to {grids[column].steps:,}" for column in coarse)
         rounded = f"Values are rounded to steps between the bounds: {steps}." if coarse else ""
         unit = self.release.design.facts.limit
-        kept = "" if unit is None else rows_kept(unit)
-        return " ".join(filter(None, [MIDPOINT * (self.missing is Missing.MIDPOINT), kept, rounded])) or None
+        remark = "" if unit is None else rows_kept(unit)
+        return " ".join(filter(None, [MIDPOINT * (self.missing is Missing.MIDPOINT), remark, rounded])) or None
 
 
 def _of_share(share: float) -> tuple[float, float]:
@@ -284,21 +284,21 @@ def _of_share(share: float) -> tuple[float, float]:
 
 
 def _typical_units(
-    laws: Sequence[tuple[str, Grid, tuple[float, float]]], told: Correlations, most: int, rng: np.random.Generator
+    laws: Sequence[tuple[str, Grid, tuple[float, float]]], stated: Correlations, most: int, rng: np.random.Generator
 ) -> Floats:
     """Return the totals of columns scaled to [−1, 1] over the rows of units, and the number of these rows."""
     steps = np.array([grid.steps for _, grid, _ in laws])
-    found = []
+    units = []
     # Without a column all rows are alike.
-    rows = 2.0 * typical_records(laws, told) / steps - 1.0 if laws else np.zeros((1, 0))
+    rows = 2.0 * typical_records(laws, stated) / steps - 1.0 if laws else np.zeros((1, 0))
     for size in range(1, most + 1):
         total = np.zeros_like(rows)
         for _ in range(size):
             # A row is the one that stands for its unit, or any other: two are the same one with a chance of ½.
             own = rng.random(len(rows)) < math.sqrt(0.5)
             total += np.where(own[:, None], rows, rows[rng.permutation(len(rows))])
-        found.append(np.hstack([total, np.full((len(rows), 1), float(size))]))
-    return np.vstack(found)
+        units.append(np.hstack([total, np.full((len(rows), 1), float(size))]))
+    return np.vstack(units)
 
 
 def grid_of(value: ValueOnGrid | Indicator) -> Grid:

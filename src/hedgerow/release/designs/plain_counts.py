@@ -119,7 +119,7 @@ class CountsDesign(Design[Counts, AdditiveTable]):
 
     def expected(self, mechanism: Counts, supposed: SupposedCell) -> Sequence[GuessedReading]:
         """Return the expected errors of a count, or of a proportion for each share that may be the worst."""
-        records, found = supposed.records, list[GuessedReading]()
+        records, readings = supposed.records, list[GuessedReading]()
         counted, guess = self.statistic.is_count, supposed.of(next(iter(self.statistic.columns), None))
         spread, law = np.full(len(self.features), mechanism.noise_sd), mechanism.noise_law.name
         for share in [1.0] if counted else guess.shares():
@@ -127,8 +127,8 @@ class CountsDesign(Design[Counts, AdditiveTable]):
             totals = {name: every[name] for name in self.features}
             reading = average_reading(self.estimates, totals, spread, law, level=supposed.level)
             said = EQUAL_CELLS if counted else guess.share_in_words(share)
-            found.append(GuessedReading(reading, said, records if counted else share))
-        return found
+            readings.append(GuessedReading(reading, said, records if counted else share))
+        return readings
 
     def added_up(self, mechanism: Counts) -> tuple[str, ...]:
         """Return what is added up in each cell."""

@@ -167,7 +167,7 @@ class ResampledMean(ResampledStatistic):
 
     def laws(self, supposed: SupposedCell) -> list[GuessedLaw]:
         """Return those of a value with each (mean, sd), or of each share of 0 and 1."""
-        statistic, grid, found = self.statistic, self.grid, list[GuessedLaw]()
+        statistic, grid, laws = self.statistic, self.grid, list[GuessedLaw]()
         guess = supposed.of(statistic.columns[0])
         if statistic.family == "counts":
             moments = [(share, math.sqrt(share * (1 - share))) for share in guess.shares()]
@@ -180,8 +180,8 @@ class ResampledMean(ResampledStatistic):
             if self.presence == "public":
                 law = law[0][:1], law[1][:1, :1]
             value = mean * supposed.records if statistic.is_total else mean
-            found.append(GuessedLaw(*law, guess.in_words(mean, sd), value))
-        return found
+            laws.append(GuessedLaw(*law, guess.in_words(mean, sd), value))
+        return laws
 
     def replaced_norm(self, cells: int) -> float:
         """From one end to the other in a cell, or across cells: 2 either way at κ = 1."""

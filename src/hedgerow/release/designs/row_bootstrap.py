@@ -201,13 +201,13 @@ class BootstrapDesign(ReplicatedDesign[ResampledRows]):
         With weights of mean m and variance s² the total of a replicate has mean mN E f and covariance s²N E ff', and
         noise.
         """
-        noise_sd, records, found = mechanism.spread, supposed.records, list[GuessedReading]()
+        noise_sd, records, readings = mechanism.spread, supposed.records, list[GuessedReading]()
         weight, variance = mechanism.weight_moments()
         for law in self.resampled.laws(supposed):
             covariance = variance * records * law.second + np.diag(noise_sd**2)
             read = self._read_expected(weight * records * law.first, covariance, noise_sd)
-            found.append(GuessedReading(self._over_spread(read, supposed.level), law.guess, law.value))
-        return found
+            readings.append(GuessedReading(self._over_spread(read, supposed.level), law.guess, law.value))
+        return readings
 
     def added_up(self, mechanism: ResampledRows) -> tuple[str, ...]:
         """Return what is added up in each cell."""
@@ -218,15 +218,15 @@ class BootstrapDesign(ReplicatedDesign[ResampledRows]):
         if isinstance(histogram, Rows):
             return self._streamed(histogram, mechanism, source)
         if self.statistic.is_count:
-            kept = histogram
+            counted = histogram
         elif self.missing is Missing.MIDPOINT:
-            kept = apply_policy(histogram, self.missing, self.resampled.midpoint * 2)
+            counted = apply_policy(histogram, self.missing, self.resampled.midpoint * 2)
         else:
             complete(histogram, self.missing)
-            kept = histogram
-        features = self.resampled.features(kept.index)
+            counted = histogram
+        features = self.resampled.features(counted.index)
         cells = tuple(self.query.labels)
-        return mechanism.noisy(kept, features, source, cells=cells, names=self.resampled.names)
+        return mechanism.noisy(counted, features, source, cells=cells, names=self.resampled.names)
 
     def _streamed(self, rows: Rows, mechanism: ResampledRows, source: NoiseSource) -> AdditiveTable:
         asked = mechanism.streamed(self.query.size, self.resampled.features, source)
@@ -249,7 +249,7 @@ class BootstrapDesign(ReplicatedDesign[ResampledRows]):
         """Return one estimate per cell."""
         drawn, values = object(), np.asarray(table.values)
         read = [self.read(values[row], table.noise_sd) for row in range(len(table.cells))]
-        return [self.estimate_of(one, cell, drawn=drawn) for one, cell in zip(read, table.cells, strict=True)]
+        return [self.estimate_of(numbers, cell, drawn=drawn) for numbers, cell in zip(read, table.cells, strict=True)]
 
     def read(self, values: Floats, noise_sd: Floats) -> ReadCell:
         """Read one cell's replicates (coordinates × k).

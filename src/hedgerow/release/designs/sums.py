@@ -285,7 +285,7 @@ class MomentsDesign(Design[NoisyMomentVector, AdditiveTable]):
         low, high = grid.as_bounds()
         # The integers y that are added up run from `start` to `start + stride·steps` as a value runs from L to U.
         slope = layout.stride * layout.steps / (high - low)
-        guess, law, found = supposed.of(self.statistic.column), mechanism.noise_law.name, list[GuessedReading]()
+        guess, law, readings = supposed.of(self.statistic.column), mechanism.noise_law.name, list[GuessedReading]()
         for mean, sd in guess.moments(str(self.statistic.column), grid):
             first = layout.start + slope * (mean - low)
             square = (slope * sd) ** 2 + first**2 - layout.offset
@@ -293,8 +293,8 @@ class MomentsDesign(Design[NoisyMomentVector, AdditiveTable]):
             totals = {name: every[name] for name in mechanism.noise.coordinates()}
             reading = average_reading(self.estimates, totals, mechanism.spread, law, level=supposed.level)
             value = mean * records if self.statistic.is_total else mean
-            found.append(GuessedReading(reading, guess.in_words(mean, sd), value))
-        return found
+            readings.append(GuessedReading(reading, guess.in_words(mean, sd), value))
+        return readings
 
     def added_up(self, mechanism: NoisyMomentVector) -> tuple[str, ...]:
         """Return what is added up in each cell."""
@@ -303,9 +303,9 @@ class MomentsDesign(Design[NoisyMomentVector, AdditiveTable]):
 
     def table(self, histogram: Histogram, mechanism: NoisyMomentVector, source: NoiseSource) -> AdditiveTable:
         """Add up integers, and add an integer to each sum on its own lattice."""
-        kept = apply_policy(histogram, self.missing, self.statistic.grid.steps)
-        noisy = mechanism.noisy(kept, source, cells=self.query.labels)
-        return _with_public_counts(noisy, kept) if self.membership else noisy
+        counted = apply_policy(histogram, self.missing, self.statistic.grid.steps)
+        noisy = mechanism.noisy(counted, source, cells=self.query.labels)
+        return _with_public_counts(noisy, counted) if self.membership else noisy
 
     def estimates(self, table: AdditiveTable) -> Cells:
         """Return one estimate per cell."""
@@ -349,21 +349,24 @@ def check_membership(statistic: Statistic, facts: PublicFacts, missing: Missing)
     UncertifiedError
         HG410: add-remove, units of several rows, missing values dropped, or nothing but records is counted.
     """
-    found = ""
+    finding = ""
     if statistic.family != "moments":
-        found, mend = f"A {statistic.name} by cells would then be public itself.", "Publish the counts as they are."
+        finding, mend = f"A {statistic.name} by cells would then be public itself.", "Publish the counts as they are."
     elif facts.relation is not Relation.REPLACE_ONE:
-        found, mend = "Under add-remove not even a record's presence is public.", 'Take relation="replace-one".'
+        finding, mend = "Under add-remove not even a record's presence is public.", 'Take relation="replace-one".'
     elif facts.limit is not None:
-        found, mend = "It is not certified for units of several rows.", 'Take unit="row", or sensitivity="whole-table".'
+        finding, mend = (
+            "It is not certified for units of several rows.",
+            'Take unit="row", or sensitivity="whole-table".',
+        )
     elif missing is Missing.DROP:
-        found = "Missing values are dropped, so whether a record has a value would stay private."
+        finding = "Missing values are dropped, so whether a record has a value would stay private."
         mend = 'Take missing="error-if-declared-complete", or "midpoint".'
-    if found:
+    if finding:
         raise UncertifiedError(
             "HG410",
             rule="Public membership leaves nothing private of a record but its value within its cell.",
-            finding=found,
+            finding=finding,
             remedy=mend,
         )
 
@@ -456,8 +459,8 @@ class CellTotalsDesign(Design[CellTotals, AdditiveTable]):
 
     def table(self, histogram: Histogram, mechanism: CellTotals, source: NoiseSource) -> AdditiveTable:
         """Add up integers, and add an integer to each sum on its own lattice."""
-        kept = apply_policy(histogram, self.missing, self.statistic.grid.steps)
-        return mechanism.noisy(kept, source, cells=self.query.labels)
+        counted = apply_policy(histogram, self.missing, self.statistic.grid.steps)
+        return mechanism.noisy(counted, source, cells=self.query.labels)
 
     def moments(self, table: AdditiveTable) -> NoisyMoments:
         """Return the cells' moments in units of y, with errors of their own."""
@@ -498,8 +501,8 @@ class CellTotalsDesign(Design[CellTotals, AdditiveTable]):
         """Which bounds the cells have, in a sentence: public, so it goes out with the table."""
         grid = self.statistic.grid
         kinds: dict[tuple[int, int], list[int]] = {}
-        for place, one in enumerate(self.bounds):
-            kinds.setdefault(one, []).append(place)
+        for place, bounds in enumerate(self.bounds):
+            kinds.setdefault(bounds, []).append(place)
         if len(kinds) > _MOST_TOLD:
             return "Values are clamped to bounds declared cell by cell; the certificate holds them."
         shape = TableShape.of(self.by)

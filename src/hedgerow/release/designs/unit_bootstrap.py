@@ -220,7 +220,10 @@ class ReplicatedCells(TableCells):
     ) -> ReplicatedCells:
         """Read replicates of cells, or of totals that add up so many cells."""
         estimates = design.estimates(drawn, added)
-        numbers = [(one.estimate, one.sampling_error, one.privacy_error, *one.region.possible) for one in estimates]
+        numbers = [
+            (estimate.estimate, estimate.sampling_error, estimate.privacy_error, *estimate.region.possible)
+            for estimate in estimates
+        ]
         values, sampling, privacy, low, high = np.array(numbers, dtype=np.float64).T
         first = estimates[0]
         return cls(
@@ -233,7 +236,7 @@ class ReplicatedCells(TableCells):
             low=low,
             high=high,
             subject=Subject(first.statistic, first.column, first.method, first.covers),
-            region=JoinedRegions([one.region for one in estimates]),
+            region=JoinedRegions([estimate.region for estimate in estimates]),
             design=design,
             drawn=drawn,
             added=added,
@@ -265,7 +268,7 @@ class ReplicatedCells(TableCells):
     def _put_errors(self) -> None:
         TableCells._put_errors(self)
         for name in ("bootstrap_error", "reliable"):
-            object.__setattr__(self, name, np.array([getattr(one, name) for one in self.estimates]))
+            object.__setattr__(self, name, np.array([getattr(estimate, name) for estimate in self.estimates]))
 
 
 def unit_design(

@@ -172,12 +172,12 @@ def _check_names(target: Path, names: Sequence[str]) -> None:
         place = target / name
         if place.is_dir() and not place.is_symlink():
             raise _occupied(target, f"holds a folder called {name}", names)
-        kept = why_kept(place)
-        if kept is not None:
+        reason = why_kept(place)
+        if reason is not None:
             raise ParameterError(
                 "HG119",
                 rule="No output replaces data, facts, a ledger or its secret.",
-                finding=f"The folder {str(target)!r} holds {kept}, under the name {name}.",
+                finding=f"The folder {str(target)!r} holds {reason}, under the name {name}.",
                 remedy="Name another folder; `force` does not help here.",
             )
 

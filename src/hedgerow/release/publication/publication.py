@@ -131,21 +131,21 @@ class Publication:
         head = [*(f"by_{column}" for column in columns), *labelled, "summed_over", "estimate"]
         errors = () if self.table.interior.withheld else (*_NUMBERS, "reliable", "level", "letter")
         yield [*head, *errors, *(("guarantee",) if self.guarantee_name else ())]
-        for kept, cells in {columns: self.table.interior, **self.table.margins}.items():
-            yield from self._lines_of(kept, cells)
+        for columns_kept, cells in {columns: self.table.interior, **self.table.margins}.items():
+            yield from self._lines_of(columns_kept, cells)
 
-    def _lines_of(self, kept: tuple[str, ...], cells: TableCells) -> Iterator[tuple[Any, ...]]:
+    def _lines_of(self, columns_kept: tuple[str, ...], cells: TableCells) -> Iterator[tuple[Any, ...]]:
         columns = self.table.interior.shape.columns
         holders = {hierarchy.name: hierarchy.column for hierarchy in self.table.hierarchies}
-        axis_of = {holders.get(level, level): axis for axis, level in enumerate(kept)}
+        axis_of = {holders.get(level, level): axis for axis, level in enumerate(columns_kept)}
         axes, named_axes = cells.shape.axes, [axis.column for axis in self.table.interior.shape.axes if axis.names]
-        levels = np.unravel_index(np.arange(cells.shape.size), cells.shape.shape) if kept else ()
+        levels = np.unravel_index(np.arange(cells.shape.size), cells.shape.shape) if columns_kept else ()
 
         def listed(column: str, names: Callable[[TableDimension], Sequence[Any]]) -> Iterable[Any]:
             if column not in axis_of:
                 return repeat("")
-            found = names(axes[axis_of[column]])
-            return [found[at] for at in levels[axis_of[column]].tolist()]
+            labels = names(axes[axis_of[column]])
+            return [labels[at] for at in levels[axis_of[column]].tolist()]
 
         groups = [listed(column, lambda axis: axis.labels) for column in columns]
         groups += [listed(column, lambda axis: axis.heads) for column in named_axes]
@@ -156,9 +156,9 @@ class Publication:
     def _errors_of(self, cells: TableCells) -> list[Any]:
         if cells.withheld:
             return []
-        found, letters = cells.columns(self.level), reliability_letters(cells, self.bands)
-        columns: list[Any] = [getattr(found, name).tolist() for name in _NUMBERS]
-        return [*columns, [str(one) for one in found.reliable.tolist()], repeat(self.level), letters.tolist()]
+        numbers, letters = cells.columns(self.level), reliability_letters(cells, self.bands)
+        columns: list[Any] = [getattr(numbers, name).tolist() for name in _NUMBERS]
+        return [*columns, [str(flag) for flag in numbers.reliable.tolist()], repeat(self.level), letters.tolist()]
 
     @property
     def heading(self) -> str:
@@ -332,8 +332,8 @@ class Layout:
         listed = [self.entries[column] for column in order]
         whole: NDArray[Any] | None = None
         for levels in product(*(dict.fromkeys(entry.level for entry in entries) for entries in listed)):
-            kept = [level for level in levels if level is not None]
-            cells = self.table.margin(kept)
+            shown = [level for level in levels if level is not None]
+            cells = self.table.margin(shown)
             part = np.asarray(read(cells))
             where = [
                 [at for at, entry in enumerate(entries) if entry.level == level]
@@ -421,7 +421,7 @@ def _entries(table: ConsistentTable, axis: TableDimension) -> tuple[LayoutEntry,
         listed = []
         for place, label in enumerate(first.axis.labels):
             listed.append(LayoutEntry(first.name, place, str(label), "group"))
-            listed += [replace(one, kind="member") for one in categories if codes[one.place] == place]
+            listed += [replace(category, kind="member") for category in categories if codes[category.place] == place]
     for further in mine[1:]:
         listed = [
             *listed,

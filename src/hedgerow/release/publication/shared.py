@@ -67,7 +67,9 @@ def hidden_cells(estimates: Iterable[Estimate]) -> list[str]:
     >>> hidden_cells([])
     []
     """
-    cells = list(dict.fromkeys(one.cell_in_words() for one in estimates if one.cell and not one.reliable))
+    cells = list(
+        dict.fromkeys(estimate.cell_in_words() for estimate in estimates if estimate.cell and not estimate.reliable)
+    )
     if not cells:
         return []
     named = "; ".join(cells[:3]) + f"; and {len(cells) - 3:,} more" * (len(cells) > 3)

@@ -203,7 +203,7 @@ def text_table(release: Result, *, level: float = 0.95, truths: Sequence[float] 
     >>> print(text_table(survey.count(epsilon=1.0)).splitlines()[0])
     statistic  cell  estimate  s.e.  sampling  privacy   95 % interval
     """
-    lines = _rows([(_named(one), one) for one in release], level, truths)
+    lines = _rows([(_named(estimate), estimate) for estimate in release], level, truths)
     answers: Mapping[str, Estimate] = getattr(release, "answers", {})
     if answers:
         lines += ["", *_rows([(for_terminal(text), answer) for text, answer in answers.items()], level, asked=True)]
@@ -220,12 +220,12 @@ def _rows(
     named: Sequence[tuple[str, Estimate]], level: float, truths: Sequence[float] | None = None, *, asked: bool = False
 ) -> list[str]:
     """Return aligned lines, the head first; of answers the expression stands in place of statistic and cell."""
-    estimates = [one for _, one in named]
+    estimates = [estimate for _, estimate in named]
     rows = []
-    for place, (name, one) in enumerate(named):
-        head = {"asked": name} if asked else {"statistic": name, "cell": _cell(one)}
+    for place, (name, estimate) in enumerate(named):
+        head = {"asked": name} if asked else {"statistic": name, "cell": _cell(estimate)}
         numbers = _numbers_of(
-            one,
+            estimate,
             level,
             None if truths is None else truths[place],
             bootstrapped=any(other.n_resamples for other in estimates),

@@ -22,12 +22,12 @@ def kept_apart(path: str | Path) -> None:
     ParameterError
         HG317: it is data that were opened, facts, a ledger or its secret.
     """
-    found = why_kept(path)
-    if found is not None:
+    reason = why_kept(path)
+    if reason is not None:
         raise ParameterError(
             "HG317",
             rule="No output replaces data that were opened, facts, a ledger or its secret.",
-            finding=f"{str(path)!r} is {found}.",
+            finding=f"{str(path)!r} is {reason}.",
             remedy="Name another file. Nothing was written, and nothing is lost.",
         )
 

@@ -56,8 +56,8 @@ def formats(kind: Kind) -> dict[str, ModuleType]:
     (['.csv', '.json', '.png', '.svg'], ['.csv', '.json', '.html', '.xlsx'])
     """
     modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
-    found = {suffix: module for module in modules if kind in module.KINDS for suffix in module.SUFFIXES}
-    return dict(sorted(found.items(), key=lambda item: (item[0] not in _FIRST, item[0])))
+    by_suffix = {suffix: module for module in modules if kind in module.KINDS for suffix in module.SUFFIXES}
+    return dict(sorted(by_suffix.items(), key=lambda item: (item[0] not in _FIRST, item[0])))
 
 
 def suffixes(kind: Kind) -> list[str]:

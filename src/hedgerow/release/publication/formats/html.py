@@ -346,7 +346,7 @@ def _cells(publication: Publication, layout: Layout, name: str) -> Iterator[tupl
 def _fields(publication: Publication, cells: TableCells) -> NDArray[Any]:
     """Return the path on record of each number of the cells, or of the totals."""
     totals = list(publication.table.margins.values())
-    margin = next((at for at, one in enumerate(totals) if one is cells), None)
+    margin = next((at for at, total in enumerate(totals) if total is cells), None)
     place = "estimates" if margin is None else f"table.margins.{margin}.estimates"
     return np.array([f"{place}.{at}" for at in range(cells.shape.size)], dtype=object)
 
