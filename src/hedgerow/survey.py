@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, overload
 
 from hedgerow.engines.source import ColumnSource, count_units, inferred_of, open_source
 from hedgerow.errors import FactsError, HedgerowWarning
-from hedgerow.facts.budget import warn_about_delta
+from hedgerow.facts.budget import warn_about_budget
 from hedgerow.facts.columns import Scalar
 from hedgerow.facts.declared import Allowance, Facts, Protection, naming_facts_nearby, protection_of
 from hedgerow.facts.relation import Relation, Target, UnitLimit
@@ -351,7 +351,7 @@ class Survey(AsksRegressions):
             return bootstrap_release(statistics, self._opened(), request_id=request_id, **further)
         plan = self.plan(statistics, **options)
         expressions = (*check_expressions(ask, plan), *check_expressions(stratified(totals, plan), plan))
-        warn_about_delta(plan.request.budget.delta, self.n, frames=3)
+        warn_about_budget(plan.request.budget.epsilon, plan.request.budget.delta, self.n, frames=3)
         opened = self._opened()
         return answered(
             spend(StatisticsProduct(plan, opened, certificate_of(plan)), opened.account(request_id)), expressions
@@ -545,7 +545,7 @@ class Survey(AsksRegressions):
         if guarantee == "dp":
             delta = as_float(usual_delta(self.facts) if options.get("delta") is None else options["delta"])
             if delta is not None:
-                warn_about_delta(delta, self.n, frames=4)
+                warn_about_budget(as_float(options.get("epsilon")), delta, self.n, frames=4)
         with naming_facts_nearby(self.facts, self.identity.partition("::")[0]):
             return release_table(asked, opened, guarantee=guarantee, **options)
 

@@ -32,9 +32,10 @@ def test_a_dark_picture_differs_in_colours_only() -> None:
     assert specified is not None and specified.loader is not None
     pictures = importlib.util.module_from_spec(specified)
     specified.loader.exec_module(pictures)
-    light = pictures.LIGHT.read_text(encoding="utf-8")
-    assert pictures.on_dark(light) == pictures.DARK.read_text(encoding="utf-8")
-    assert not set(pictures.ON_DARK) & set(re.findall("#[0-9a-f]{6}", pictures.on_dark(light)))
+    for name in ("demo", "epsilon"):
+        light, dark = (pictures.file_of(name, page).read_text(encoding="utf-8") for page in ("light", "dark"))
+        assert pictures.on_dark(light) == dark
+        assert not set(pictures.ON_DARK) & set(re.findall("#[0-9a-f]{6}", dark))
 
 
 def test_every_line_for_the_shell_runs(tmp_path: Path) -> None:

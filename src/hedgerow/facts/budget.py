@@ -18,6 +18,7 @@ from hedgerow.facts.validation import as_float, format_argument
 
 DEFAULT_DELTA = 1e-6
 MOST_DELTA = 1e-3
+MOST_EPSILON = 10.0
 _EPSILON_RANGE = (1e-3, 1e2)
 
 
@@ -34,8 +35,10 @@ def positive_number(name: str, value: object, *, code: str = "HG101") -> float:
     )
 
 
-def warn_about_delta(delta: float, n: int | None, *, frames: int = 2) -> None:
-    """Warn if δ is so large that a mechanism with this guarantee may publish some record unchanged.
+def warn_about_budget(epsilon: float | None, delta: float, n: int | None, *, frames: int = 2) -> None:
+    """Warn if ε or δ is so large that the guarantee says next to nothing about one record.
+
+    At ε = 10 an attacker who knows all other records may guess right with probability 1/(1 + e^−10) > .9999.
 
     The mechanism that publishes each record with probability δ keeps (0, δ), so of n records it publishes nδ on
     average: δ must lie below 1/n. Under add-remove n is private, and a warning must not depend on it. There, and
@@ -43,6 +46,8 @@ def warn_about_delta(delta: float, n: int | None, *, frames: int = 2) -> None:
 
     Parameters
     ----------
+    epsilon : float or None
+        None where it is not known yet.
     delta : float
     n : int or None
         The PUBLIC number of units; None under add-remove.
@@ -51,8 +56,15 @@ def warn_about_delta(delta: float, n: int | None, *, frames: int = 2) -> None:
 
     Examples
     --------
-    >>> warn_about_delta(1e-6, 20_000)
+    >>> warn_about_budget(1.0, 1e-6, 20_000)
     """
+    if epsilon is not None and epsilon > MOST_EPSILON:
+        warnings.warn(
+            f"epsilon={epsilon:.3g} exceeds {MOST_EPSILON:g}: the guarantee then lets an attacker who knows all other "
+            "records guess right in more than 99.99 % of cases. See hedgerow explain epsilon.",
+            HedgerowWarning,
+            stacklevel=frames + 1,
+        )
     most = MOST_DELTA if not n else min(MOST_DELTA, 1.0 / n)
     if delta > most:
         exceeded = "1/n" if n and delta * n > 1.0 else f"{MOST_DELTA:g}"

@@ -62,12 +62,12 @@ def percent(share: float, *, space: str = _SPACE) -> str:
 
 
 def at_most_percent(share: float) -> str:
-    """Return a share as a percentage, rounded up: whole ones, and tenths just under 100, where they matter.
+    """Return a share as a percentage, rounded up: whole ones, and more digits just under 100, where they matter.
 
-    >>> at_most_percent(0.7011), at_most_percent(0.9949), at_most_percent(0.0001)
-    ('71\N{NO-BREAK SPACE}%', '99.5\N{NO-BREAK SPACE}%', '1\N{NO-BREAK SPACE}%')
+    >>> at_most_percent(0.7011), at_most_percent(0.9949), at_most_percent(0.99995), at_most_percent(0.0001)
+    ('71\N{NO-BREAK SPACE}%', '99.5\N{NO-BREAK SPACE}%', '99.995\N{NO-BREAK SPACE}%', '1\N{NO-BREAK SPACE}%')
     """
-    parts = 10 if 0.99 < share < 1.0 else 1
+    parts = 1000 if 0.999 < share < 1.0 else 10 if 0.99 < share < 1.0 else 1
     # A last digit that only the multiplication made does not raise the figure.
     return f"{math.ceil(100.0 * share * parts - 1e-9) / parts:g}{_SPACE}%"
 

@@ -23,7 +23,7 @@ from hedgerow.clock import today
 from hedgerow.engines.query import ColumnQuery, Query
 from hedgerow.engines.source import ColumnSource
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.facts.budget import Budget, warn_about_delta
+from hedgerow.facts.budget import Budget, warn_about_budget
 from hedgerow.facts.columns import Scalar, Selection, checked_column
 from hedgerow.facts.declared import Facts
 from hedgerow.facts.expression import DerivedColumn
@@ -361,7 +361,7 @@ def release_found(opened: OpenedSource, make: Callable[[Relation], Search], *, r
     if opened.facts is not None:
         opened.facts.allow([f"find_{search.found.kind}"])
     search.check(opened.source)
-    warn_about_delta(search.delta, opened.n, frames=4)
+    warn_about_budget(search.budget.epsilon, search.delta, opened.n, frames=4)
     facts = PublicFacts(protection.relation, unit, protection.target, opened.n)
     certificate = certificate_of_search(search, facts, protection.notes)
     return spend(_SearchProduct(search, facts, certificate, opened.source), opened.account(request_id))

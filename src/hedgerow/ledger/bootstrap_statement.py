@@ -170,6 +170,10 @@ class BootstrapStatement:
             "versions": dict(self.versions),
         }
 
+    def attack(self) -> str:
+        """Return nothing: bootstrap-dp does not bound what an attacker gains who may think of rows outside the data."""
+        return ""
+
     def to_json(self) -> str:
         """Return JSON text."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"

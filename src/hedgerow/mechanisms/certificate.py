@@ -16,8 +16,9 @@ from typing import Any, ClassVar
 
 from hedgerow.accounting.compose import least_mu, profile_of, why_no_mu
 from hedgerow.accounting.lower_bounds import GAP, LowerBoundPairs
-from hedgerow.accounting.profile import Profile
+from hedgerow.accounting.profile import Profile, attack_success_upper
 from hedgerow.errors import VerificationError
+from hedgerow.facts.printed import at_most_percent
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import Mechanism, as_record, from_record, parts_of
 from hedgerow.version import __version__
@@ -151,6 +152,10 @@ class Certificate:
         """Return the price in a line: ε, δ, relation and unit."""
         return f"ε ≤ {self.epsilon:.6g} at δ = {self.delta:.3g}, {self.relation}, unit {self.unit}"
 
+    def attack(self) -> str:
+        """Return in a sentence how often an attacker with even odds guesses right, at most; see `attack_in_words`."""
+        return attack_in_words(self.reprice(), self.relation, self.unit)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain JSON data."""
         return {
@@ -191,6 +196,31 @@ class Certificate:
         if isinstance(record, dict) and "certificate" in record:
             record = record["certificate"]
         return cls.from_dict(record)
+
+
+def attack_in_words(curve: Profile, relation: Relation, unit: str) -> str:
+    """Return in a sentence how often an attacker with even odds guesses right, at most: (1 + δ(0))/2 of the curve.
+
+    Parameters
+    ----------
+    curve : Profile
+        The privacy curve of all that the attacker reads. If (ε, δ) alone is known, δ(0) ≤ (e^ε − 1 + 2δ)/(e^ε + 1).
+    relation : Relation
+    unit : str
+        ``"row"``, or how a unit of several rows is declared.
+
+    Examples
+    --------
+    >>> from hedgerow.accounting.profile import PureProfile
+    >>> print(attack_in_words(PureProfile(1.0), Relation.ADD_REMOVE, "row")[:80])
+    Someone who knows every other record and wonders whether one row is in the data,
+    """
+    one = "one row" if unit == "row" else "one unit"
+    asked = f"which of two things {one} says" if relation is Relation.REPLACE_ONE else f"whether {one} is in the data"
+    return (
+        f"Someone who knows every other record and wonders {asked}, both equally likely (50\N{NO-BREAK SPACE}%), "
+        f"guesses right at most {at_most_percent(attack_success_upper(curve))} of the time after reading the release."
+    )
 
 
 def certify(

@@ -21,7 +21,7 @@ import numpy as np
 from hedgerow.engines.query import Query, ValueOnGrid
 from hedgerow.engines.source import ColumnSource, Source
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.facts.budget import Budget, warn_about_delta
+from hedgerow.facts.budget import Budget, warn_about_budget
 from hedgerow.facts.columns import Category, Grid, Scalar
 from hedgerow.facts.declared import Facts, Protection, protection_of
 from hedgerow.facts.relation import Relation, parse_relation
@@ -206,7 +206,7 @@ def fit_model(
             )
         with reading as source:
             return FitResult(run_unpriced(account, lambda: _fitted(fit, described, None, read(source), SecureNoise())))
-    warn_about_delta(fit.budget.delta, setting.n, frames=3)
+    warn_about_budget(fit.budget.epsilon, fit.budget.delta, setting.n, frames=3)
     name = account.request_id
     numbered = None if account.ledger is None else next_fit(account.ledger, n_fits, name)
     # Without a random word two fits at the same moment, which take the same number, would be the same request.

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Unpack
 
-from hedgerow.facts.budget import warn_about_delta
+from hedgerow.facts.budget import warn_about_budget
 from hedgerow.facts.declared import Facts, naming_facts_nearby
 from hedgerow.keywords import takes
 from hedgerow.progress import working
@@ -91,7 +91,7 @@ class AsksRegressions:
         request_id = options.pop("request_id", None)
         with self._asking() as opened:
             plan = planned_regression(formula, regressors, opened, **options)
-            warn_about_delta(plan.delta, opened.n, frames=4)
+            warn_about_budget(plan.epsilon, plan.delta, opened.n, frames=4)
             return spend(plan, opened.account(request_id))
 
     @takes(RegressionOptions, noise="auto", intercept=True, robust=False)
@@ -157,7 +157,7 @@ class AsksRegressions:
         request_id = options.pop("request_id", None)
         with self._asking() as opened:
             plan = planned_logit(formula, regressors, opened, **options)
-            warn_about_delta(plan.budget.delta, opened.n, frames=4)
+            warn_about_budget(plan.budget.epsilon, plan.budget.delta, opened.n, frames=4)
             return spend(plan, opened.account(request_id))
 
     @takes(LogitOptions, value=1, steps=5, intercept=True)

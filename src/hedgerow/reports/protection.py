@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass
 
 from hedgerow.accounting.profile import Profile, attack_hits_upper, attack_success_upper
-from hedgerow.facts.printed import at_most_percent
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.certificate import Certificate, bounds_in_words
+from hedgerow.mechanisms.certificate import Certificate, attack_in_words, bounds_in_words
 from hedgerow.mechanisms.mechanism import parts_of
 
 EXACT_NOISE = (
@@ -89,21 +88,16 @@ def protection_of(certificate: Certificate, curve: Profile) -> ProtectionText:
         if replaced
         else f"differ by {unit_words}, there in the one and not in the other"
     )
-    asked = (
-        f"wonders which of two things {unit_words} says" if replaced else f"wonders whether {unit_words} is in the data"
-    )
-    success = attack_success_upper(curve)
     return ProtectionText(
         who=f"{unit}: " + ("what it says." if replaced else "what it says, and whether it is there at all."),
         against=_OPPONENT[0].upper() + _OPPONENT[1:] + ".",
         promise=_promise(certificate, differ),
         price=price_in_words(certificate),
         bounds=bounds_in_words(certificate.further()),
-        attack=f"Someone who knows every other record and {asked}, both equally likely (50\N{NO-BREAK SPACE}%), "
-        f"guesses right at most {at_most_percent(success)} of the time after reading the release.",
+        attack=attack_in_words(curve, certificate.relation, certificate.unit),
         assumptions=(*certificate.assumptions, _OUTSIDE, _DRAWN, *((_ONE_ROW,) if single else ())),
         not_covered=(*_public(certificate), *_NOT_COVERED),
-        success_upper=success,
+        success_upper=attack_success_upper(curve),
         hits_upper=tuple((alarms, attack_hits_upper(curve, alarms)) for alarms in FALSE_ALARMS),
     )
 

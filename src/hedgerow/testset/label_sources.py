@@ -21,7 +21,7 @@ from typing import Any, Required, Self, TypedDict, Unpack
 from hedgerow.engines.reading import unreadable
 from hedgerow.engines.source import InOrder, OrderedSource, open_in_order
 from hedgerow.errors import DataError, HedgerowError, LedgerError, ParameterError
-from hedgerow.facts.budget import DEFAULT_DELTA, Budget, warn_about_delta
+from hedgerow.facts.budget import DEFAULT_DELTA, Budget, warn_about_budget
 from hedgerow.facts.columns import Scalar
 from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.testset.entries import Entries, digest_of, digest_of_file, entries_of
@@ -244,7 +244,7 @@ class FileSource(LabelSource):
             check_distinct(columns.read_keys(opened), whose="labels")
         budget = Budget(terms["epsilon"], terms.get("delta", DEFAULT_DELTA))
         conditions = Conditions(relation, budget, terms["n_looks"], n, columns.metric.grid)
-        warn_about_delta(conditions.budget.delta, n)
+        warn_about_budget(conditions.budget.epsilon, conditions.budget.delta, n)
         options, keyed = terms.get("options") or Options(), columns.key is not None
         declared = TestSetTerms(conditions=conditions, metric=columns.metric, options=options, keyed=keyed)
         settings, secret = declared.chosen(terms.get("mechanism", "auto"))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import BudgetExceeded, HedgerowWarning
-from hedgerow.facts.budget import DEFAULT_DELTA, Budget, warn_about_delta
+from hedgerow.facts.budget import DEFAULT_DELTA, Budget, warn_about_budget
 from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.keywords import takes
 from hedgerow.ledger.ledger_entry import checked_text
@@ -185,7 +185,7 @@ class TestSet:
             labels=declared,
             name=None if given["name"] is None else checked_text("name", given["name"]),
         )
-        warn_about_delta(terms.conditions.budget.delta, n, frames=3)
+        warn_about_budget(terms.conditions.budget.epsilon, terms.conditions.budget.delta, n, frames=3)
         looks: Looks
         if given["ledger"] is None:
             settings, secret = terms.chosen(given["mechanism"])

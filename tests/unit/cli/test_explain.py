@@ -67,6 +67,13 @@ def test_explain_alone_lists_all_codes() -> None:
     assert [line[:5] for line in run().stdout.splitlines()] == list(REGISTRY)
 
 
+@pytest.mark.parametrize("word", ["epsilon", "Epsilon", "ε"])
+def test_explain_says_what_epsilon_is(word: str) -> None:
+    shown = run(word)
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    assert "ε = 1     at most 74 %" in shown.stdout and "ε = 10    at most 99.996 %" in shown.stdout
+
+
 @pytest.mark.parametrize("code", ["HG999", "nonsense", ""])
 def test_an_unknown_code_is_refused(code: str) -> None:
     result = run(code)

@@ -228,6 +228,16 @@ def test_a_delta_above_one_over_n_warns() -> None:
         opened().mean("age", bounds=(0, 100), epsilon=1.0)
 
 
+def test_an_epsilon_above_ten_warns_before_data_are_read() -> None:
+    with pytest.warns(hg.HedgerowWarning, match="epsilon=11 exceeds 10"):
+        opened().mean("age", bounds=(0, 100), epsilon=11)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        opened().mean("age", bounds=(0, 100), epsilon=10)
+        with pytest.raises(hg.HedgerowWarning, match="exceeds 10"):
+            opened().contingency_table(by={"sex": [0, 1]}, epsilon=11)
+
+
 @pytest.mark.parametrize(
     ("options", "code"),
     [

@@ -1,5 +1,7 @@
 """`hedgerow explain CODE`: the page of an error code, from the registry that ships with the package.
 
+`hedgerow explain epsilon`: what ε is, and how often an attacker guesses right at each ε.
+
 `hedgerow demo`: the main job on an embedded population whose true values are known.
 
 `hedgerow schema`: the JSON Schema of a facts file.
@@ -21,16 +23,59 @@ _PARTS = (
     ("mend", "How to mend it"),
 )
 _WIDTH = 88
+_EPSILON = ("epsilon", "ε")
+_EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
+_ABOUT_EPSILON = (
+    (
+        "What it is",
+        "ε is the privacy loss that a release may cost, for each person. Take two data sets that differ in one person. "
+        "Whatever set of results one looks at, its probability under the one is at most e^ε times its probability "
+        "under the other, plus δ. A smaller ε protects better, and needs more noise.",
+    ),
+    (
+        "What an attacker gains",
+        "Think of an attacker who knows every other record, and who finds two possibilities for one person equally "
+        "likely before the release. After the release the attacker guesses right with a probability of at most "
+        "(e^ε + δ)/(1 + e^ε). At δ = 0:",
+    ),
+    (
+        "How to choose it",
+        "Decide which of these probabilities you can answer for, for all releases from these data together: their "
+        "prices add up. Then let `hedgerow plan` print the errors at that ε, or find the least ε for a wanted error "
+        "with --target-se. Above 10 hedgerow warns: the guarantee says next to nothing about one person.",
+    ),
+)
+
+
+def epsilon_page() -> str:
+    """Return what ε is, the largest share of right guesses at several ε, and how to choose one.
+
+    >>> print(epsilon_page().splitlines()[0])
+    ε (epsilon): what it is and how to choose it
+    """
+    from hedgerow.accounting.profile import PureProfile, attack_success_upper
+    from hedgerow.facts.printed import at_most_percent
+
+    shares = [at_most_percent(attack_success_upper(PureProfile(epsilon))) for epsilon in _EPSILONS]
+    table = [f"  ε = {epsilon:<5g} at most {share}" for epsilon, share in zip(_EPSILONS, shares, strict=True)]
+    lines = ["ε (epsilon): what it is and how to choose it"]
+    for place, (heading, text) in enumerate(_ABOUT_EPSILON):
+        lines += ["", heading, textwrap.indent(textwrap.fill(text, _WIDTH), "  ")]
+        lines += ["", *table] if place == 1 else []
+    return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def explain(
     code: Annotated[
-        str | None, typer.Argument(metavar="CODE", help="A code such as HG104; without it, all are listed.")
+        str | None,
+        typer.Argument(metavar="CODE", help="A code such as HG104, or epsilon; without it, all codes are listed."),
     ] = None,
 ) -> None:
-    """Print what an error code means, why the rule exists and how to mend it."""
+    """Print what an error code means, why the rule exists and how to mend it; or what ε (epsilon) is."""
     registry = load_registry()
-    if code is None:
+    if code is not None and code.strip().lower() in _EPSILON:
+        write_stdout(epsilon_page())
+    elif code is None:
         write_stdout("\n".join(f"{known}  {entry['title']}" for known, entry in registry.items()))
     else:
         write_stdout(page(code, registry))

@@ -479,12 +479,16 @@ def forecast_table(plan: Plan, forecast: Forecast) -> str:
 
 
 def _price(plan: Plan) -> str:
-    from hedgerow.mechanisms.certificate import round_up
+    from hedgerow.mechanisms.certificate import attack_in_words, round_up
 
     facts = plan.facts
     mu = "" if plan.mu is None else f"μ ≤ {plan.mu:.6g}, that is "
     price = f"{mu}ε ≤ {round_up(plan.epsilon):.6g} at δ = {plan.delta:.3g}, {facts.relation}, unit {facts.unit}"
-    return f"Price: {price}. Nothing was read or spent."
+    lines = [f"Price: {price}. Nothing was read or spent."]
+    if plan.calibrated is not None:
+        attack = attack_in_words(plan.calibrated.profile, facts.relation, str(facts.unit))
+        lines.append(_wrapped(attack.replace("\N{NO-BREAK SPACE}", " ")))
+    return "\n".join(lines)
 
 
 def _row(line: Expected) -> list[str]:
@@ -522,7 +526,11 @@ def _remarks(plan: Plan, forecast: Forecast) -> list[str]:
         if line.wasteful:
             remarks.append(f"WASTE: {line.label} {_WASTED}. Ask for fewer cells, narrower bounds or a larger ε.")
     remarks += [f"The certificate will say: {text}." for text in plan.assumptions()]
-    return [textwrap.fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False) for text in remarks]
+    return [_wrapped(text) for text in remarks]
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _number(value: float | None) -> str:

@@ -95,6 +95,10 @@ class PriceRecord(Protocol):
         """Return JSON text."""
         ...
 
+    def attack(self) -> str:
+        """Return in a sentence how often an attacker guesses right, at most; empty where no bound is known."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
 class Result(Receivable, Sequence[Estimate]):

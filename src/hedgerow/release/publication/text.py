@@ -207,7 +207,9 @@ def text_table(release: Result, *, level: float = 0.95, truths: Sequence[float] 
     answers: Mapping[str, Estimate] = getattr(release, "answers", {})
     if answers:
         lines += ["", *_rows([(for_terminal(text), answer) for text, answer in answers.items()], level, asked=True)]
-    return "\n".join([*lines, "", *_remarks([*release, *answers.values()], level), f"Price: {release.price()}."])
+    attack = "" if release.certificate is None else release.certificate.attack()
+    price = [f"Price: {release.price()}.", *([_paragraph(attack)] if attack else [])]
+    return "\n".join([*lines, "", *_remarks([*release, *answers.values()], level), *price])
 
 
 def answer_text(expression: str, answer: Estimate, *, level: float = 0.95) -> str:
