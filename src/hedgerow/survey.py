@@ -222,6 +222,11 @@ class Survey(AsksRegressions):
             ``.epsilon`` at ``.delta`` is the price, an upper bound; ``.forecast(guess)`` the errors to be expected;
             ``.query()`` the SQL that would be sent.
 
+        Raises
+        ------
+        HedgerowError
+            With a code, as `release` before it reads data; nothing is spent.
+
         Examples
         --------
         >>> import pyarrow
@@ -330,6 +335,11 @@ class Survey(AsksRegressions):
         request_id : str, optional
             With a ledger: the same request under the same id is answered from its record, at no further price.
 
+        Returns
+        -------
+        Release
+            A sequence of estimates, statistic by statistic and cell by cell; under bootstrap-dp a `BootstrapRelease`.
+
         Raises
         ------
         HedgerowError
@@ -405,6 +415,17 @@ class Survey(AsksRegressions):
             `tables.dp.choice_by_cell`), ``"public-membership"`` (the cell of every record is public: by naming it you
             declare it); ``margins``: add totals, at no further price.
 
+        Returns
+        -------
+        ProtectedTable
+            A sequence of estimates, cell by cell, that writes itself as CSV, JSON, HTML and XLSX.
+
+        Raises
+        ------
+        HedgerowError
+            As `release`: HG111 for categories, HG104 to HG107 for bounds, HG401 to HG403 where no certified noise
+            meets the budget. Nothing is spent before the data are read.
+
         Examples
         --------
         >>> import pyarrow
@@ -418,7 +439,22 @@ class Survey(AsksRegressions):
 
     @takes(TableOptions, current=current_table, sensitivity="auto", noise="auto", margins=False)
     def contingency_table(self, *, by: By, guarantee: str = "dp", **options: Unpack[TableOptions]) -> ProtectedTable:
-        """Release counts by cells: a contingency table; arguments and guarantee as in `magnitude_table`.
+        """Release counts by cells: a contingency table, with errors, one certificate and, if asked, margins.
+
+        Parameters
+        ----------
+        by, guarantee, **options
+            As in `magnitude_table`; no bounds are needed.
+
+        Returns
+        -------
+        ProtectedTable
+            A sequence of estimates, cell by cell, that writes itself as CSV, JSON, HTML and XLSX.
+
+        Raises
+        ------
+        HedgerowError
+            As `magnitude_table`, without bounds.
 
         Examples
         --------
@@ -459,6 +495,11 @@ class Survey(AsksRegressions):
             A public number near which values may lie: bounds are friendly numbers of steps away from it.
         where, request_id : str, optional
             As in `release`.
+
+        Returns
+        -------
+        Bounds
+            ``.bounds`` is a pair to pass to a statistic; ``.certificate`` states the price.
 
         Raises
         ------
@@ -508,6 +549,11 @@ class Survey(AsksRegressions):
             The price; δ defaults to that of the facts' budget, else 1e-6, and must be positive.
         where, request_id : str, optional
             As in `release`.
+
+        Returns
+        -------
+        Categories
+            ``.values`` to pass in `by`; ``.certificate`` states the price.
 
         Raises
         ------

@@ -1,7 +1,6 @@
 """What is declared about the values of a column, and never read from the data.
 
-Bounds and step make a `Grid`; declared values or bands make a `Category`, a condition on records a `Selection`;
-`Missing` says what a value that is not a number counts as.
+Bounds and step make a `Grid`, declared values or bands a `Category`, a condition on records a `Selection`.
 
 Notation (private_bootstrap.md §1): a value x is clamped to [L, U], t = floor((x − L)/step + ½) ∈ {0..m} with m = (U −
 L)/step, q = 2t − m in units of h = step/2 about c = (L + U)/2: exact, symmetric, |q| ≤ m.
@@ -197,6 +196,11 @@ def column(expression: str, *, bounds: tuple[float, float] | None = None, step: 
     bounds, step : optional
         As in `hedgerow.mean`, for every statistic that gives none of its own.
 
+    Returns
+    -------
+    DerivedColumn
+        What to give to a statistic in place of a column's name.
+
     Raises
     ------
     ParameterError
@@ -242,6 +246,10 @@ def bands(*cuts: float, labels: Sequence[str] | None = None) -> Bands:
         Two or more, in rising order. Values outside, and missing ones, are left out or fall under ``other``.
     labels : list of str, optional
         What to show beside the bands in every output, one a band.
+
+    Returns
+    -------
+    Bands
 
     Raises
     ------

@@ -254,8 +254,26 @@ class Facts:
 
     @classmethod
     def from_dict(cls, record: object, *, folder: Path | None = None) -> Facts:
-        """Make facts of plain data, as a facts file holds them (HG702).
+        """Make facts of plain data, as a facts file holds them.
 
+        Parameters
+        ----------
+        record : mapping
+            The content of a facts file: relation, unit, columns, budget and others; `hedgerow schema` describes it.
+        folder : Path, optional
+            Where relative paths in the record start.
+
+        Returns
+        -------
+        Facts
+
+        Raises
+        ------
+        FactsError
+            HG702: a field is unknown, or its value does not fit.
+
+        Examples
+        --------
         >>> Facts.from_dict({"relation": "add-remove", "columns": {"sex": {"categories": [0, 1]}}}).relation
         <Relation.ADD_REMOVE: 'add-remove'>
         """
@@ -274,8 +292,27 @@ class Facts:
         return self.columns.get(name, ColumnFacts())
 
     def with_column(self, name: str, **facts: Any) -> Facts:
-        """Return these facts with some about a column added, or put in the place of others.
+        """Return these facts with those about one column added, or replaced.
 
+        Parameters
+        ----------
+        name : str
+            The column.
+        **facts
+            Fields of `ColumnFacts`: ``bounds``, ``step``, ``categories``, ``missing``, ``source`` and others.
+
+        Returns
+        -------
+        Facts
+            New facts; these stay as they are.
+
+        Raises
+        ------
+        ParameterError or FactsError
+            HG105 to HG107, HG111: the facts about the column do not fit together.
+
+        Examples
+        --------
         >>> Facts().with_column("age", bounds=(0, 100), source="codebook").column("age").bounds
         (0, 100)
         """

@@ -122,11 +122,24 @@ class Estimate(Operators):
             Brawner and Honaker's α′, from 0 to below 1, of the method ``"conservative"``: how often the spread of the
             noise alone is less than what is subtracted for it; .05 by default, 0 subtracts nothing.
 
+        Returns
+        -------
+        Interval
+            ``.low`` and ``.high``.
+
         Raises
         ------
         ParameterError
             HG110 for the level, HG108 for a method that this release does not offer, HG139 for α′, HG159 where the
             width of the noise is confidential.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
+        >>> age = survey.mean("age", bounds=(0, 100), step=1, epsilon=1.0)[0]
+        >>> age.confidence_interval(0.99).low < age.confidence_interval(0.9).low < age.estimate
+        True
         """
         level = parse_level(level)
         chosen = self.region.methods[0] if method is None else method
@@ -155,6 +168,18 @@ class Estimate(Operators):
 
         It rejects at α exactly where ``confidence_interval(1 - α, method)`` excludes the value, so that its level is
         that of the intervals. Two cells differ: ``(a - b).test()``.
+
+        Parameters
+        ----------
+        value : float
+            What the target is under the null hypothesis.
+        method : str, optional
+            As in `confidence_interval`.
+
+        Returns
+        -------
+        HypothesisTest
+            ``.statistic`` and ``.pvalue``.
 
         Raises
         ------
@@ -361,7 +386,32 @@ class Estimate(Operators):
         return ErrorBar(self.cell_in_words() or "all", self.estimate, *ends, self.privacy_error, self.reliable, panel)
 
     def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
-        """Draw it with its interval and the part of it that noise alone would leave; return the axes."""
+        """Draw the estimate with its interval and the part of the interval that noise alone would leave.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; without it, in a new figure.
+        level : float
+            Of the intervals.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ParameterError
+            HG110: the level is not between 0 and 1.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
+        >>> age = survey.mean("age", bounds=(0, 100), step=1, epsilon=1.0)[0]
+        >>> age.plot().get_title(loc="left")
+        'mean of age'
+        """
         from hedgerow.plots.bars import draw_error_bars
         from hedgerow.plots.figure import shown_in_notebook
 

@@ -202,6 +202,11 @@ class Ledger:
         timeout : float
             Seconds to wait for another writer.
 
+        Returns
+        -------
+        Ledger
+            Open, with nothing spent.
+
         Raises
         ------
         LedgerError

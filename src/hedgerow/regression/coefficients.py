@@ -206,11 +206,27 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         Parameters
         ----------
         weights : {name: weight} or sequence of one weight a coefficient
+        level : float
+            Of the interval.
+
+        Returns
+        -------
+        Contrast
+            ``.estimate``, its errors and its interval.
 
         Raises
         ------
         ParameterError
             HG194: a name that is none of the coefficients'; HG110 for the level.
+
+        Examples
+        --------
+        >>> import hedgerow as hg, pyarrow
+        >>> data = pyarrow.table({"x": [0.0, 1.0, 2.0, 3.0] * 500, "y": [1.0, 2.0, 2.0, 4.0] * 500, "z": [0, 1] * 1000})
+        >>> survey = hg.open(data, relation="replace-one")
+        >>> fit = survey.ols("y", ["x"], bounds={"x": (0, 3), "y": (0, 5)}, epsilon=1.0)
+        >>> fit.contrast({"Intercept": 1, "x": 2}).standard_error > 0
+        True
         """
         (asked,), level = hypotheses(weights, self.names), parse_level(level)
         row = asked.weights
@@ -228,6 +244,11 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         contrasts : str, {name: weight}, sequence or array
             ``"age"``, ``"10 * age - educ = 5"``, several between commas or in a list; weights by name; an array of one
             weight a coefficient, or of such rows.
+
+        Returns
+        -------
+        ContrastTests
+            A sequence of tests, each with ``.pvalue``.
 
         Raises
         ------
@@ -272,10 +293,30 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
     def predict(self, records: Sequence[Mapping[str, Any]], level: float = 0.95) -> list[Contrast]:
         """Return the expected response of records with these columns, each with its interval; of a logit the chance.
 
+        Parameters
+        ----------
+        records : list of {column: value}
+        level : float
+            Of the intervals.
+
+        Returns
+        -------
+        list of Contrast
+            One for each record.
+
         Raises
         ------
         ParameterError
             HG194: a record without one of the columns, or with a value that was not declared.
+
+        Examples
+        --------
+        >>> import hedgerow as hg, pyarrow
+        >>> data = pyarrow.table({"x": [0.0, 1.0, 2.0, 3.0] * 500, "y": [1.0, 2.0, 2.0, 4.0] * 500, "z": [0, 1] * 1000})
+        >>> survey = hg.open(data, relation="replace-one")
+        >>> fit = survey.ols("y", ["x"], bounds={"x": (0, 3), "y": (0, 5)}, epsilon=1.0)
+        >>> len(fit.predict([{"x": 1.0}, {"x": 2.0}]))
+        2
         """
         return [self.contrast(self._regressors_of(record).tolist(), level) for record in records]
 
@@ -358,6 +399,32 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         """Draw each coefficient with its interval and the part of it that the noise alone would leave.
 
         Without `ax` each coefficient has a panel of its own, since their units differ.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; without it, in a new figure.
+        level : float
+            Of the intervals.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            That of the first panel.
+
+        Raises
+        ------
+        ParameterError
+            HG110: the level is not between 0 and 1.
+
+        Examples
+        --------
+        >>> import hedgerow as hg, pyarrow
+        >>> data = pyarrow.table({"x": [0.0, 1.0, 2.0, 3.0] * 500, "y": [1.0, 2.0, 2.0, 4.0] * 500, "z": [0, 1] * 1000})
+        >>> survey = hg.open(data, relation="replace-one")
+        >>> fit = survey.ols("y", ["x"], bounds={"x": (0, 3), "y": (0, 5)}, epsilon=1.0)
+        >>> fit.plot().get_title(loc="left")
+        'Intercept'
         """
         from hedgerow.plots.bars import draw_error_bars
         from hedgerow.plots.figure import shown_in_notebook

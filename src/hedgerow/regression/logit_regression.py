@@ -342,7 +342,34 @@ class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
         return (*sentences, *self.about.remarks)
 
     def submodel(self, formula: object, regressors: object = None, *, intercept: bool = True) -> LogitRegression:
-        """Refuse: what Newton steps release tells the model they were taken for, and no other (HG193)."""
+        """Refuse: the released Newton steps determine the coefficients of their own model, and of no other.
+
+        Parameters
+        ----------
+        formula, regressors, intercept
+            As in `Regression.submodel`.
+
+        Returns
+        -------
+        LogitRegression
+            Never: it always raises.
+
+        Raises
+        ------
+        ParameterError
+            HG193: always.
+
+        Examples
+        --------
+        >>> import hedgerow as hg, pyarrow
+        >>> data = pyarrow.table({"x": [0.0, 1.0, 2.0, 3.0] * 500, "y": [1.0, 2.0, 2.0, 4.0] * 500, "z": [0, 1] * 1000})
+        >>> survey = hg.open(data, relation="replace-one")
+        >>> fit = survey.logit("z", ["x"], bounds={"x": (0, 3)}, epsilon=1.0)
+        >>> fit.submodel("z", [])
+        Traceback (most recent call last):
+            ...
+        hedgerow.errors.ParameterError: HG193...
+        """
         raise ParameterError(
             "HG193",
             rule="A logistic regression is released with the steps of its own model.",
@@ -353,10 +380,30 @@ class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
     def predict(self, records: Sequence[Mapping[str, Any]], level: float = 0.95) -> list[Contrast]:
         """Return the chance of the outcome for records with these columns, each with its interval.
 
+        Parameters
+        ----------
+        records : list of {column: value}
+        level : float
+            Of the intervals.
+
+        Returns
+        -------
+        list of Contrast
+            One for each record.
+
         Raises
         ------
         ParameterError
             HG194: a record without one of the columns, or with a value that was not declared.
+
+        Examples
+        --------
+        >>> import hedgerow as hg, pyarrow
+        >>> data = pyarrow.table({"x": [0.0, 1.0, 2.0, 3.0] * 500, "y": [1.0, 2.0, 2.0, 4.0] * 500, "z": [0, 1] * 1000})
+        >>> survey = hg.open(data, relation="replace-one")
+        >>> fit = survey.logit("z", ["x"], bounds={"x": (0, 3)}, epsilon=1.0)
+        >>> 0.0 <= fit.predict([{"x": 1.0}])[0].estimate <= 1.0
+        True
         """
         chances = []
         for odds in super().predict(records, level):

@@ -196,10 +196,23 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
         formula, regressors, intercept
             As in `Survey.ols`, of terms whose columns and products were all in the released model.
 
+        Returns
+        -------
+        Regression
+
         Raises
         ------
         ParameterError
             HG193: the released numbers do not tell it.
+
+        Examples
+        --------
+        >>> import hedgerow as hg, pyarrow
+        >>> data = pyarrow.table({"x": [0.0, 1.0, 2.0, 3.0] * 500, "y": [1.0, 2.0, 2.0, 4.0] * 500, "z": [0, 1] * 1000})
+        >>> survey = hg.open(data, relation="replace-one")
+        >>> fit = survey.ols("y", ["x"], bounds={"x": (0, 3), "y": (0, 5)}, epsilon=1.0)
+        >>> list(fit.submodel("y", []).params)
+        ['Intercept']
         """
         model = self.about.model
         terms = FormulaTerms.parsed(formula, regressors, intercept=intercept)
@@ -270,7 +283,34 @@ class RegressionByCell(Sequence[Regression]):
         return self.summary()
 
     def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
-        """Draw the coefficients of all cells, those of one name in one panel; see `Regression.plot`."""
+        """Draw the coefficients of all cells, those of one name in one panel; see `Regression.plot`.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; without it, in a new figure.
+        level : float
+            Of the intervals.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            That of the first panel.
+
+        Raises
+        ------
+        ParameterError
+            HG110: the level is not between 0 and 1.
+
+        Examples
+        --------
+        >>> import hedgerow as hg, pyarrow
+        >>> data = pyarrow.table({"x": [0.0, 1.0, 2.0, 3.0] * 500, "y": [1.0, 2.0, 2.0, 4.0] * 500, "z": [0, 1] * 1000})
+        >>> survey = hg.open(data, relation="replace-one")
+        >>> fits = survey.ols("y", ["x"], bounds={"x": (0, 3), "y": (0, 5)}, by={"z": [0, 1]}, epsilon=1.0)
+        >>> fits.plot().get_title(loc="left")
+        'Intercept'
+        """
         from hedgerow.plots.bars import draw_error_bars
         from hedgerow.plots.figure import shown_in_notebook
 

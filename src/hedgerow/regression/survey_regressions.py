@@ -99,7 +99,32 @@ class AsksRegressions:
     def plan_ols(
         self, formula: str, regressors: Sequence[str] | None = None, **options: Unpack[RegressionOptions]
     ) -> PlannedRegression:
-        """Return the plan and the price of `ols` with the same arguments, without reading any value."""
+        """Return the plan and the price of `ols` with the same arguments, without reading any value.
+
+        Parameters
+        ----------
+        formula, regressors, **options
+            As in `ols`.
+
+        Returns
+        -------
+        PlannedRegression
+            ``.epsilon`` at ``.delta`` is the price; ``.expected(guess)`` the errors to be expected.
+
+        Raises
+        ------
+        HedgerowError
+            As `ols` before it reads data; nothing is spent.
+
+        Examples
+        --------
+        >>> import hedgerow as hg, pyarrow
+        >>> data = pyarrow.table({"x": [0.0, 1.0, 2.0, 3.0] * 500, "y": [1.0, 2.0, 2.0, 4.0] * 500, "z": [0, 1] * 1000})
+        >>> survey = hg.open(data, relation="replace-one")
+        >>> plan = survey.plan_ols("y", ["x"], bounds={"x": (0, 3), "y": (0, 5)}, epsilon=1.0)
+        >>> plan.epsilon <= 1.0
+        True
+        """
         from hedgerow.regression.release_regression import planned_regression
 
         options.pop("request_id", None)
@@ -165,7 +190,32 @@ class AsksRegressions:
     def plan_logit(
         self, formula: str, regressors: Sequence[str] | None = None, **options: Unpack[LogitOptions]
     ) -> PlannedLogit:
-        """Return the plan and the price of `logit` with the same arguments, without reading any value."""
+        """Return the plan and the price of `logit` with the same arguments, without reading any value.
+
+        Parameters
+        ----------
+        formula, regressors, **options
+            As in `logit`.
+
+        Returns
+        -------
+        PlannedLogit
+            ``.price`` is its certificate; ``.expected(guess)`` the errors to be expected.
+
+        Raises
+        ------
+        HedgerowError
+            As `logit` before it reads data; nothing is spent.
+
+        Examples
+        --------
+        >>> import hedgerow as hg, pyarrow
+        >>> data = pyarrow.table({"x": [0.0, 1.0, 2.0, 3.0] * 500, "y": [1.0, 2.0, 2.0, 4.0] * 500, "z": [0, 1] * 1000})
+        >>> survey = hg.open(data, relation="replace-one")
+        >>> plan = survey.plan_logit("z", ["x"], bounds={"x": (0, 3)}, epsilon=1.0)
+        >>> plan.price.epsilon <= 1.0
+        True
+        """
         from hedgerow.regression.release_logit import planned_logit
 
         options.pop("request_id", None)

@@ -133,10 +133,23 @@ class Plan:
         level : float
             Of the intervals.
 
+        Returns
+        -------
+        Forecast
+            The expected errors of each estimate, in their order.
+
         Raises
         ------
         ParameterError
             HG707: a guess that cannot be; HG110 for the level.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
+        >>> plan = survey.plan(hg.mean("age", bounds=(0, 100), step=1), epsilon=1.0)
+        >>> plan.forecast({"age": {"mean": 40, "sd": 10}})[0].standard_error < plan.forecast()[0].standard_error
+        True
         """
         from hedgerow.release.forecast import forecast
 

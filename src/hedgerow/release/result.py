@@ -204,6 +204,10 @@ class Release(Result):
         **cell
             The category of each column of its cell.
 
+        Returns
+        -------
+        Estimate
+
         Raises
         ------
         ParameterError
@@ -261,6 +265,17 @@ class Release(Result):
 
     def distribution(self, column: str, **cell: object) -> ColumnDistribution:
         """Return the distribution of a column in a cell: every quantile, and a band, at no further price.
+
+        Parameters
+        ----------
+        column : str
+        **cell
+            The category of each column of its cell.
+
+        Returns
+        -------
+        ColumnDistribution
+            ``.quantile(p)``, ``.cdf(x)`` and others, each an estimate; ``.plot(kind=…)``.
 
         Raises
         ------

@@ -66,6 +66,25 @@ def covariance(
 ) -> Covariance | NeedsBounds:
     """Ask for the covariance (divisor N − 1) of two clamped columns, with bounds as in `ratio`.
 
+    Parameters
+    ----------
+    first, second : str
+        Numeric columns.
+    bounds : {name: (low, high) or (low, high, step)}, optional
+        The declared bounds of both columns; left out, those of the facts.
+
+    Returns
+    -------
+    Covariance or NeedsBounds
+        What to pass to `Survey.release` or `Survey.plan`; `NeedsBounds` where the bounds come from the facts.
+
+    Raises
+    ------
+    ParameterError
+        HG105 to HG107, see `hedgerow explain`; HG104 when planned without bounds from anywhere.
+
+    Examples
+    --------
     >>> covariance("age", "income", bounds={"age": (0, 100), "income": (0, 10)}).column
     'age, income'
     """
@@ -179,6 +198,25 @@ def correlation(
 ) -> Correlation | NeedsBounds:
     """Ask for the correlation of two clamped columns, with bounds as in `ratio`.
 
+    Parameters
+    ----------
+    first, second : str
+        Numeric columns.
+    bounds : {name: (low, high) or (low, high, step)}, optional
+        The declared bounds of both columns; left out, those of the facts.
+
+    Returns
+    -------
+    Correlation or NeedsBounds
+        What to pass to `Survey.release` or `Survey.plan`; `NeedsBounds` where the bounds come from the facts.
+
+    Raises
+    ------
+    ParameterError
+        HG105 to HG107, see `hedgerow explain`; HG104 when planned without bounds from anywhere.
+
+    Examples
+    --------
     >>> correlation("age", "income", bounds={"age": (0, 100), "income": (0, 10)}).high
     1.0
     """

@@ -51,6 +51,11 @@ def mean(column: str, *, bounds: tuple[float, float] | None = None, step: float 
         Grid step; must divide high − low exactly. Bounds and step go together: with `bounds` and without a step the
         range is cut into 1,024 steps; without either both are those of the facts.
 
+    Returns
+    -------
+    Mean or NeedsBounds
+        What to pass to `Survey.release` or `Survey.plan`; `NeedsBounds` where the bounds come from the facts.
+
     Raises
     ------
     ParameterError
@@ -148,6 +153,25 @@ def sum(column: str, *, bounds: tuple[float, float], step: float | None = None) 
 def sum(column: str, *, bounds: tuple[float, float] | None = None, step: float | None = None) -> Sum | NeedsBounds:
     """Ask for the sum of `column`, its values clamped to `bounds`; a missing value adds nothing. See `mean`.
 
+    Parameters
+    ----------
+    column : str
+        A numeric column.
+    bounds, step : optional
+        As in `hedgerow.mean`.
+
+    Returns
+    -------
+    Sum or NeedsBounds
+        What to pass to `Survey.release` or `Survey.plan`; `NeedsBounds` where the bounds come from the facts.
+
+    Raises
+    ------
+    ParameterError
+        HG105 to HG107, see `hedgerow explain`; HG104 when planned without bounds from anywhere.
+
+    Examples
+    --------
     >>> sum("turnover", bounds=(0, 1_000), step=10).column
     'turnover'
     """

@@ -93,6 +93,11 @@ def bootstrap(
     limits : (low, high)
         What is possible for the statistic; intervals are cut there.
 
+    Returns
+    -------
+    Statistic
+        What to pass to `Survey.release` or `Survey.plan`.
+
     Raises
     ------
     ParameterError
@@ -228,6 +233,11 @@ def function(
         What to call it; the function's own name otherwise.
     limits : (low, high)
         What is possible for the statistic; intervals are cut there.
+
+    Returns
+    -------
+    FunctionOfMeans
+        What to pass to `Survey.release` or `Survey.plan`.
 
     Raises
     ------

@@ -77,6 +77,25 @@ class Proportion(Statistic):
 def proportion(column: str, *, value: Scalar) -> Proportion:
     """Ask for the share of records whose `column` equals `value`, compared as the column's type.
 
+    Parameters
+    ----------
+    column : str
+        Any column.
+    value : str, int, float or bool
+        The declared value whose share is asked for.
+
+    Returns
+    -------
+    Proportion
+        What to pass to `Survey.release` or `Survey.plan`.
+
+    Raises
+    ------
+    ParameterError
+        HG111: the value is no text, finite number or boolean.
+
+    Examples
+    --------
     >>> proportion("employed", value=1)
     Proportion(column='employed', value=1)
     """

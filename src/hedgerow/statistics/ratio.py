@@ -49,6 +49,25 @@ def ratio(
 ) -> Ratio | NeedsBounds:
     """Ask for Σ numerator / Σ denominator, each column with its declared bounds, or with those of the facts.
 
+    Parameters
+    ----------
+    numerator, denominator : str
+        Numeric columns.
+    bounds : {name: (low, high) or (low, high, step)}, optional
+        The declared bounds of both columns; left out, those of the facts.
+
+    Returns
+    -------
+    Ratio or NeedsBounds
+        What to pass to `Survey.release` or `Survey.plan`; `NeedsBounds` where the bounds come from the facts.
+
+    Raises
+    ------
+    ParameterError
+        HG105 to HG107, see `hedgerow explain`; HG104 when planned without bounds from anywhere.
+
+    Examples
+    --------
     >>> ratio("tax", "income", bounds={"tax": (0, 50), "income": (0, 100)}).name
     'ratio'
     """

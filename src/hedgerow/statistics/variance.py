@@ -51,6 +51,25 @@ def variance(
 ) -> Variance | NeedsBounds:
     """Ask for the variance (divisor N − 1) of a clamped column; bounds and step as in `mean`.
 
+    Parameters
+    ----------
+    column : str
+        A numeric column.
+    bounds, step : optional
+        As in `hedgerow.mean`.
+
+    Returns
+    -------
+    Variance or NeedsBounds
+        What to pass to `Survey.release` or `Survey.plan`; `NeedsBounds` where the bounds come from the facts.
+
+    Raises
+    ------
+    ParameterError
+        HG105 to HG107, see `hedgerow explain`; HG104 when planned without bounds from anywhere.
+
+    Examples
+    --------
     >>> [feature.name for feature in variance("age", bounds=(0, 100)).features]
     ['value', 'square']
     """
@@ -139,6 +158,25 @@ def standard_deviation(
 ) -> StandardDeviation | NeedsBounds:
     """Ask for the standard deviation (divisor N − 1) of a clamped column; bounds and step as in `mean`.
 
+    Parameters
+    ----------
+    column : str
+        A numeric column.
+    bounds, step : optional
+        As in `hedgerow.mean`.
+
+    Returns
+    -------
+    StandardDeviation or NeedsBounds
+        What to pass to `Survey.release` or `Survey.plan`; `NeedsBounds` where the bounds come from the facts.
+
+    Raises
+    ------
+    ParameterError
+        HG105 to HG107, see `hedgerow explain`; HG104 when planned without bounds from anywhere.
+
+    Examples
+    --------
     >>> standard_deviation("age", bounds=(0, 100)).high
     50.5
     """

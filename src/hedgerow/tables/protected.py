@@ -354,8 +354,27 @@ class ProtectedTable(Result):
         ----------
         title : str, optional
             The caption; by default what the cells are, in words.
+        level : float
+            Of the intervals.
         **options
             As `Publication`: ``unit``, ``across``, ``errors``, ``letters``, ``bands``, ``notes``.
+
+        Returns
+        -------
+        Publication
+
+        Raises
+        ------
+        ParameterError
+            HG110 for the level; HG126 for an option that is unknown.
+
+        Examples
+        --------
+        >>> import pyarrow, tempfile, hedgerow as hg
+        >>> survey = hg.open(pyarrow.table({"sex": [0, 1] * 500}), relation="replace-one")
+        >>> table = survey.contingency_table(by={"sex": [0, 1]}, epsilon=1.0)
+        >>> table.publication("Men and women").title
+        'Men and women'
         """
         verb = "estimates" if self.guarantee == "dp" else "is"
         covers = (f"Each number {verb} {self.covers}.",) if self.covers else ()
@@ -371,9 +390,34 @@ class ProtectedTable(Result):
         return {**self._head(level), "estimates": [*self.cells.entries(parse_level(level))], **self.determining()}
 
     def to_json(self, path: str | Path | None = None, *, level: float = 0.95) -> str:
-        """Return the JSON text, and write it to `path` where one is given (HG118 where it cannot be written).
+        """Return the JSON text, and write it to `path` where one is given.
 
         A large table is better given a path: it is then written cell by cell, and the text returned is empty.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to write the text.
+        level : float
+            Of the intervals.
+
+        Returns
+        -------
+        str
+            Empty where a large table was written to a path.
+
+        Raises
+        ------
+        ParameterError
+            HG118: the file cannot be written; HG110 for the level.
+
+        Examples
+        --------
+        >>> import pyarrow, tempfile, hedgerow as hg
+        >>> survey = hg.open(pyarrow.table({"sex": [0, 1] * 500}), relation="replace-one")
+        >>> table = survey.contingency_table(by={"sex": [0, 1]}, epsilon=1.0)
+        >>> table.to_json()[0]
+        '{'
         """
         if path is None:
             return "".join(self.json_parts(level))
@@ -381,7 +425,32 @@ class ProtectedTable(Result):
         return ""
 
     def json_parts(self, level: float = 0.95, **more: Any) -> Iterator[str]:
-        """Yield the JSON text in parts, with more fields at its end."""
+        """Yield the JSON text in parts, with more fields at its end.
+
+        Parameters
+        ----------
+        level : float
+            Of the intervals.
+        **more
+            Further fields, for the end of the text.
+
+        Returns
+        -------
+        iterator of str
+
+        Raises
+        ------
+        ParameterError
+            HG110: the level is not between 0 and 1.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> survey = hg.open(pyarrow.table({"sex": [0, 1] * 500}), relation="replace-one")
+        >>> table = survey.contingency_table(by={"sex": [0, 1]}, epsilon=1.0)
+        >>> "".join(table.json_parts()) == table.to_json()
+        True
+        """
         entries = self.cells.entries(parse_level(level))
         return parts_of(self._head(level), entries, len(self), {**self.determining(), **more})
 
@@ -420,20 +489,96 @@ class ProtectedTable(Result):
         return columns | {"guarantee": [named_guarantee(self)] * size}
 
     def to_xlsx(self, path: str | Path, *, level: float = 0.95, title: str | None = None) -> None:
-        """Write the table as a workbook with its standard errors (HG163 without openpyxl, HG118 if not writable)."""
+        """Write the table as a workbook with its standard errors.
+
+        Parameters
+        ----------
+        path : str or Path
+        level : float
+            Of the intervals.
+        title : str, optional
+            The caption.
+
+        Raises
+        ------
+        ParameterError
+            HG163: openpyxl is not installed; HG118: the file cannot be written.
+
+        Examples
+        --------
+        >>> import pyarrow, tempfile, hedgerow as hg
+        >>> survey = hg.open(pyarrow.table({"sex": [0, 1] * 500}), relation="replace-one")
+        >>> table = survey.contingency_table(by={"sex": [0, 1]}, epsilon=1.0)
+        >>> table.to_xlsx(tempfile.mkdtemp() + "/table.xlsx")
+        """
         from hedgerow.release.publication.formats import xlsx
 
         xlsx.write(self.publication(title, level=level), path)
 
     def to_html(self, path: str | Path | None = None, *, level: float = 0.95, title: str | None = None) -> str:
-        """Return the table as a page, and write it to `path` where one is given (HG118)."""
+        """Return the table as a page, and write it to `path` where one is given.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to write the page.
+        level : float
+            Of the intervals.
+        title : str, optional
+            The caption.
+
+        Returns
+        -------
+        str
+            The page.
+
+        Raises
+        ------
+        ParameterError
+            HG118: the file cannot be written; HG110 for the level.
+
+        Examples
+        --------
+        >>> import pyarrow, tempfile, hedgerow as hg
+        >>> survey = hg.open(pyarrow.table({"sex": [0, 1] * 500}), relation="replace-one")
+        >>> table = survey.contingency_table(by={"sex": [0, 1]}, epsilon=1.0)
+        >>> "<table" in table.to_html()
+        True
+        """
         from hedgerow.release.publication.formats import html
 
         publication = self.publication(title, level=level)
         return html.html_page(publication) if path is None else html.write(publication, path)
 
     def plot(self, ax: Axes | None = None, *, kind: Literal["heat", "bar"] = "heat", title: str | None = None) -> Axes:
-        """Draw a heat map, or grouped bars with error bars; return the axes (HG164 for another kind, or too many)."""
+        """Draw the cells of the table, without totals.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; without it, in a new figure.
+        kind : {"heat", "bar"}
+            A heat map, or grouped bars with error bars.
+        title : str, optional
+            The caption.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ParameterError
+            HG164: another kind, or more cells than the picture can show.
+
+        Examples
+        --------
+        >>> import pyarrow, tempfile, hedgerow as hg
+        >>> survey = hg.open(pyarrow.table({"sex": [0, 1] * 500}), relation="replace-one")
+        >>> table = survey.contingency_table(by={"sex": [0, 1]}, epsilon=1.0)
+        >>> len(table.plot(kind="bar").patches)
+        2
+        """
         from hedgerow.plots.figure import shown_in_notebook
         from hedgerow.release.publication.formats.pictures import draw_publication
 

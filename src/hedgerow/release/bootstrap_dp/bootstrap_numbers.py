@@ -132,6 +132,25 @@ def _number(function: Function, rows: NDArray[np.float64], *, otherwise: float) 
 def minimum(column: str, *, step: float | None = None) -> OfRows:
     """Ask for the least value of a column, under bootstrap-dp alone; `step` is the distance of neighbouring values.
 
+    Parameters
+    ----------
+    column : str
+        A numeric column.
+    step : float, optional
+        The distance of neighbouring values of the column.
+
+    Returns
+    -------
+    OfRows
+        What to pass to `Survey.release` with ``guarantee="bootstrap-dp"``.
+
+    Raises
+    ------
+    ParameterError
+        HG105 to HG107: the step is no positive number.
+
+    Examples
+    --------
     >>> minimum("income", step=1).kind
     'minimum'
     """
@@ -142,6 +161,25 @@ def minimum(column: str, *, step: float | None = None) -> OfRows:
 def maximum(column: str, *, step: float | None = None) -> OfRows:
     """Ask for the greatest value of a column, under bootstrap-dp alone; see `minimum`.
 
+    Parameters
+    ----------
+    column : str
+        A numeric column.
+    step : float, optional
+        The distance of neighbouring values of the column.
+
+    Returns
+    -------
+    OfRows
+        What to pass to `Survey.release` with ``guarantee="bootstrap-dp"``.
+
+    Raises
+    ------
+    ParameterError
+        HG105 to HG107: the step is no positive number.
+
+    Examples
+    --------
     >>> maximum("income", step=1).column
     'income'
     """
@@ -183,6 +221,11 @@ def own_function(
         Takes all n values and returns the sensitivity of `function` over Dⁿ. The guarantee then rests on it.
     name : str
         What the number is called.
+
+    Returns
+    -------
+    OfRows
+        What to pass to `Survey.release` with ``guarantee="bootstrap-dp"``.
 
     Raises
     ------

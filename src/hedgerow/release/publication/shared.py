@@ -177,16 +177,59 @@ class Result(Receivable, Sequence[Estimate]):
         return build_frame(self.to_columns(), backend or self.backend)
 
     def to_csv(self, path: str | Path, *, level: float = 0.95) -> None:
-        """Write a line a number (HG118 where it cannot be written).
+        """Write a line for each number.
 
         Texts that a spreadsheet would run as a formula get an apostrophe in front.
+
+        Parameters
+        ----------
+        path : str or Path
+        level : float
+            Of the intervals.
+
+        Raises
+        ------
+        ParameterError
+            HG118: the file cannot be written; HG110 for the level.
+
+        Examples
+        --------
+        >>> import pathlib, pyarrow, tempfile, hedgerow as hg
+        >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
+        >>> release = survey.mean("age", bounds=(0, 100), step=1, epsilon=1.0)
+        >>> path = tempfile.mkdtemp() + "/means.csv"
+        >>> release.to_csv(path)
+        >>> pathlib.Path(path).read_text().startswith("statistic")
+        True
         """
         from hedgerow.release.publication.formats import csv
 
         csv.write(self.publication(level=level), path)
 
     def write(self, path: str | Path, *, level: float = 0.95, title: str | None = None) -> None:
-        """Write the result in the format that the path ends with (HG118): CSV, JSON and others."""
+        """Write the result in the format that the path ends with.
+
+        Parameters
+        ----------
+        path : str or Path
+            Its ending names the format: ``.csv``, ``.json`` and others.
+        level : float
+            Of the intervals.
+        title : str, optional
+            The caption, where the format has one.
+
+        Raises
+        ------
+        ParameterError
+            HG118: the ending names no format, or the file cannot be written.
+
+        Examples
+        --------
+        >>> import pyarrow, tempfile, hedgerow as hg
+        >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
+        >>> release = survey.mean("age", bounds=(0, 100), step=1, epsilon=1.0)
+        >>> release.write(tempfile.mkdtemp() + "/means.json")
+        """
         write(self.publication(title, level=level), path)
 
     def _facts(self, notes: Sequence[str], methods: dict[str, str]) -> dict[str, Any]:

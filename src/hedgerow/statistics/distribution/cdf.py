@@ -65,6 +65,19 @@ def cdf(
     All of one column is read from one table of counts. Where no step is declared, values are taken to have no atom at
     `at`, and the interval allows for one.
 
+    Parameters
+    ----------
+    column : str
+    at : number or sequence of numbers
+        Values of the column.
+    bounds, step : optional
+        As in `hedgerow.quantile`; all of one column is read from one table of counts.
+
+    Returns
+    -------
+    Statistic or NeedsBounds, or a list of them
+        What to pass to `Survey.release` or `Survey.plan`: a list where several values are given.
+
     Raises
     ------
     ParameterError

@@ -61,6 +61,18 @@ def gini(
 ) -> Statistic | NeedsBounds:
     """Ask for the Gini coefficient of a clamped column, read from the table of counts that tells its quantiles too.
 
+    Parameters
+    ----------
+    column : str
+        Nowhere negative.
+    bounds, step : optional
+        As in `hedgerow.quantile`; all of one column is read from one table of counts.
+
+    Returns
+    -------
+    Statistic or NeedsBounds
+        What to pass to `Survey.release` or `Survey.plan`.
+
     Raises
     ------
     ParameterError

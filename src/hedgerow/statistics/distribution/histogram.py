@@ -68,6 +68,11 @@ def histogram(
     bounds, step : optional
         As in `hedgerow.quantile`. Values are clamped to the bounds first.
 
+    Returns
+    -------
+    list of Statistic or NeedsBounds
+        What to pass to `Survey.release` or `Survey.plan`: one for each bin.
+
     Raises
     ------
     ParameterError

@@ -75,6 +75,11 @@ def lorenz(
     bounds, step : optional
         As in `hedgerow.quantile`; all of one column is read from one table of counts.
 
+    Returns
+    -------
+    Statistic or NeedsBounds, or a list of them
+        What to pass to `Survey.release` or `Survey.plan`: a list where several shares are given.
+
     Raises
     ------
     ParameterError

@@ -100,6 +100,11 @@ def quantile(
         The distance of neighbouring values, where they lie on a grid from the lower bound on: points are then such
         values.
 
+    Returns
+    -------
+    Quantile or NeedsBounds, or a list of them
+        What to pass to `Survey.release` or `Survey.plan`: a list where several probabilities are given.
+
     Raises
     ------
     ParameterError

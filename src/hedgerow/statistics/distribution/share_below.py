@@ -67,6 +67,11 @@ def share_below(
     bounds, step : optional
         As in `hedgerow.quantile`; all of one column is read from one table of counts.
 
+    Returns
+    -------
+    Statistic or NeedsBounds
+        What to pass to `Survey.release` or `Survey.plan`.
+
     Raises
     ------
     ParameterError

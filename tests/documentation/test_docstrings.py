@@ -1,0 +1,119 @@
+"""Docstrings of the interface: whoever takes two or more arguments says all that a reader must know to call it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+# Pages that the test does not hold yet: their functions are for those who write a metric, a server or a study.
+LATER = ("ledger.md", "multicalibration.md", "simulated.md", "testset.md")
+# Methods that the test does not hold yet: shorthands that say `release`, and what is shown and is to become internal.
+UNHELD = {
+    "hedgerow.Estimate.combined",
+    "hedgerow.Release.of",
+    "hedgerow.Release.plot",
+    "hedgerow.Release.publication",
+    "hedgerow.Release.read",
+    "hedgerow.Release.to_json",
+    "hedgerow.Survey.mean",
+    "hedgerow.Survey.proportion",
+    "hedgerow.Survey.sum",
+}
+SECTIONS = ("Parameters", "Returns", "Raises", "Examples")
+
+
+def documented(without: Sequence[str] = ()) -> Iterator[str]:
+    """Yield the names of all classes and functions that the pages of the reference show."""
+    for page in sorted(REFERENCE.glob("*.md")):
+        if page.name in without:
+            continue
+        yield from re.findall(r"auto(?:class|function):: (\S+)", page.read_text(encoding="utf-8"))
+
+
+def named(path: str) -> Any:
+    """Return what a dotted name stands for."""
+    module, _, name = path.rpartition(".")
+    return getattr(import_module(module), name)
+
+
+def methods_of(path: str) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Yield the function that a name stands for, or the public methods that its class defines, without properties."""
+    shown = named(path)
+    if not inspect.isclass(shown):
+        yield path, shown
+        return
+    for base in shown.__mro__:
+        if base.__module__.startswith("hedgerow"):
+            for name, member in vars(base).items():
+                plain = inspect.unwrap(getattr(member, "__func__", member))
+                if not name.startswith("_") and inspect.isfunction(plain):
+                    yield f"{path}.{name}", plain
+
+
+def members_of(path: str) -> Iterator[str]:
+    """Yield the names of the public methods of a class; of a function none."""
+    yield from (name.rpartition(".")[2] for name, _ in methods_of(path) if name != path)
+
+
+def arguments(function: Callable[..., Any]) -> list[str]:
+    """Return the names of what a caller gives, options by keyword as one."""
+    return [name for name in inspect.signature(function).parameters if name not in ("self", "cls")]
+
+
+def interface() -> dict[str, Callable[..., Any]]:
+    """Return all functions and methods of the reference with two arguments or more, each once."""
+    found: dict[Callable[..., Any], str] = {}
+    for path in documented(without=LATER):
+        for name, function in methods_of(path):
+            if len(arguments(function)) >= 2:
+                found.setdefault(function, name)
+    return {name: function for function, name in found.items()}
+
+
+def missing_sections(function: Callable[..., Any]) -> list[str]:
+    """Return which sections of numpydoc a docstring lacks; of a function that returns None, no Returns is owed."""
+    text = inspect.cleandoc(function.__doc__ or "")
+    headings = re.findall(r"^(\w+)\n-+$", text, re.MULTILINE)
+    nothing = inspect.signature(function).return_annotation in (None, "None")
+    owed = [section for section in SECTIONS if not (section == "Returns" and nothing)]
+    summary = text.split("\n")[0]
+    return [*(["summary"] if not summary.endswith(".") else []), *(one for one in owed if one not in headings)]
+
+
+INTERFACE = interface()
+
+
+@pytest.mark.parametrize("name", sorted(set(INTERFACE) - UNHELD))
+def test_a_docstring_says_all_that_a_caller_must_know(name: str) -> None:
+    assert missing_sections(INTERFACE[name]) == []
+
+
+@pytest.mark.parametrize("name", sorted(UNHELD & set(INTERFACE)))
+def test_what_is_not_held_is_still_not_whole(name: str) -> None:
+    assert missing_sections(INTERFACE[name]), "strike the name off UNHELD"
+
+
+def test_most_of_the_interface_is_seen() -> None:
+    seen = {name.rpartition(".")[2] for name in INTERFACE}
+    assert {"open", "release", "plan", "ols", "contingency_table", "mean", "share_below", "forecast"} <= seen
+
+
+def test_a_section_that_is_left_out_is_found() -> None:
+    def halve(value: float, times: int) -> float:
+        """Return a value, halved.
+
+        Parameters
+        ----------
+        value : float
+        times : int
+        """
+        return value / 2**times
+
+    assert missing_sections(halve) == ["Returns", "Raises", "Examples"]
