@@ -11,7 +11,7 @@ A statistic says in its own file how it is written (`hedgerow.statistics.entry`)
 ``COL:MAX``            weights, up to the largest
 ``COL=v1:N,v2:N``      the sizes of cells
 ``1,2``                shares, one per statistic
-``COL:sd=18,mean=45``  a guess: mean, sd, share, missing, and correlation.COL with another column
+``COL:sd=18,mean=45``  a guess: mean, sd, law, share, missing, quantile.0.5, and correlation.COL with another column
 ``COL:0.5``            a target, split from the right
 =====================  ======================================================================================
 
@@ -164,12 +164,17 @@ def parse_guess(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
 
     >>> parse_guess(["age:sd=18,mean=45,correlation.income=.3", "time:utc:share=.5"])
     {'age': {'sd': 18, 'mean': 45, 'correlation': {'income': 0.3}}, 'time:utc': {'share': 0.5}}
+    >>> parse_guess(["income:quantile.0.5=22000,quantile.0.9=60000", "age:law=gamma"])
+    {'income': {'quantiles': {0.5: 22000, 0.9: 60000}}, 'age': {'law': 'gamma'}}
     """
     guesses: dict[str, dict[str, Any]] = {}
     for text in texts:
         column, colon, listed = text.rpartition(":")
         pairs = [part.partition("=") for part in listed.split(",")]
-        numbers = {name.strip(): parse_number(value.strip()) for name, _, value in pairs}
+        numbers = {
+            name.strip(): value.strip() if name.strip() == "law" else parse_number(value.strip())
+            for name, _, value in pairs
+        }
         if not column or not colon or None in numbers.values() or "" in numbers:
             raise ParameterError(
                 "HG116",
@@ -182,6 +187,8 @@ def parse_guess(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
             kind, dot, other = name.partition(".")
             if kind == "correlation" and dot:
                 known.setdefault(kind, {})[other] = number
+            elif kind == "quantile" and dot:
+                known.setdefault("quantiles", {})[parse_number(other)] = number
             else:
                 known[name] = number
     return guesses

@@ -48,6 +48,9 @@ class Expected:
         What the numbers rest on, in words.
     value : float or None
         The value of the statistic by the guess; None for a function of one's own.
+    settled : bool
+        Whether the guess settles the standard error: of what is read from a distribution, whether the laws of the
+        values that it leaves open agree within 25 %.
     """
 
     statistic: str
@@ -66,6 +69,7 @@ class Expected:
     wasteful: bool
     guess: str
     value: float | None = None
+    settled: bool = True
 
     @property
     def standard_error(self) -> float | None:
@@ -213,6 +217,7 @@ def _expected(
         wasteful=wasteful,
         guess=worst.guess,
         value=worst.value,
+        settled=worst.settled,
     )
 
 
@@ -251,6 +256,19 @@ class ErrorTarget:
                 "{'where': {'share': 0.3}}. Where errors are not forecast, give epsilon.",
                 shell="Add --n 10000, a guess of how many there are; with --where also --guess where:share=0.3. Where "
                 "errors are not forecast, give --epsilon.",
+            )
+        if not expected.settled:
+            raise ParameterError(
+                "HG707",
+                rule="An error of a quantile or a share is planned for a guess that settles it to a quarter.",
+                finding=f"For {expected.label} the guess leaves the law of the values open about the places asked: "
+                f"{expected.guess} is one of them.",
+                remedy="Guess quantiles about those asked, "
+                f'{{"{self.column}": {{"quantiles": {{0.1: 8_000, 0.5: 22_000, 0.9: 60_000}}}}}}, or the kind of law '
+                'beside its mean and sd: "law": "lognormal", "gamma" or "beta". Or give epsilon.',
+                shell=f"Guess quantiles about those asked, --guess {self.column}:quantile.0.1=8000,quantile.0.5=22000,"
+                "quantile.0.9=60000, or the kind of law beside mean and sd, law=lognormal, law=gamma or law=beta. Or "
+                "give --epsilon.",
             )
         if expected.standard_error is None:
             return math.inf

@@ -125,9 +125,11 @@ class Plan:
         Parameters
         ----------
         guess : {column: {"mean": …, "sd": …, "share": …, "missing": …, "correlation": {other: …}}}, optional
-            What is not guessed is taken at its worst, and columns are taken to be independent. With `where`,
-            ``{"where": {"share": …}}`` guesses the share of the records that are selected; without it no error is
-            forecast but that of the noise.
+            What is not guessed is taken at its worst, and columns are taken to be independent. For quantiles and
+            shares of a skewed column also ``"quantiles": {0.1: …, 0.5: …, 0.9: …}``, or ``"law": "lognormal"``,
+            "gamma" or "beta" beside mean and sd: without either the widest interval of the three is forecast. With
+            `where`, ``{"where": {"share": …}}`` guesses the share of the records that are selected; without it no error
+            is forecast but that of the noise.
         n : int, optional
             A guess of the number of records, under add-remove, where it is private.
         level : float

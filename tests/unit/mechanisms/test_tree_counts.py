@@ -146,6 +146,22 @@ def test_what_is_no_tree_is_refused(branching, widths, leaves):
         TreeCounts("gaussian", leaves, branching, widths, 1)
 
 
+@pytest.mark.parametrize("law", ["gaussian", "laplace"])
+@pytest.mark.parametrize("relation", [NEAR, FAR])
+def test_weighted_levels_cost_what_alike_ones_do_and_a_level_priced_too_low_is_found(relation, law):
+    for leaves, branching, rooted in SHAPES:
+        for weights in ((1.0, 1.0, 1.0, 1.0), (1.0, 0.5, 0.7, 0.5), (1.0, 2.0, 2.8, 2.0)):
+            given = weights[: len(branching) + rooted]
+            tree = tree_counts(law, leaves, branching, given, precision=0.5, cells=2, relation=relation)
+            reached = farthest(tree, relation, may_miss=True)
+            assert reached == pytest.approx(0.5**tree.noise_law.power, rel=1e-12)
+            for level in range(len(given)):
+                narrow = replace(
+                    tree, widths=(*tree.widths[:level], 0.95 * tree.widths[level], *tree.widths[level + 1 :])
+                )
+                assert farthest(narrow, relation, may_miss=True) > 1.001 * 0.5**tree.noise_law.power
+
+
 @dataclass(frozen=True, slots=True)
 class _OneLevelUnpriced(TreeCounts):
     def terms(self, relation: Relation) -> tuple[DominatingPair, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from hedgerow.engines.query import Query, ValueOnGrid
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.histograms import TreeCounts
 from hedgerow.mechanisms.mechanism import parts_of
-from hedgerow.release.designs.column_distribution import DistributionStatistic
+from hedgerow.release.designs.column_distribution import DistributionStatistic, _AskedOfColumn
+from hedgerow.release.forecast import ErrorTarget, epsilon_needed
 from hedgerow.release.publication.text import text_table
 from hedgerow.release.result import release_from_record
 from hedgerow.reports.release_page import release_document
@@ -336,11 +338,65 @@ def test_a_plan_forecasts_the_error_and_says_what_it_chose() -> None:
     asked = hg.quantile("income", DECILES[1:], **GRID)  # the first lies in a heap, which no beta law has
     plan = opened().plan(asked, epsilon=1.0)
     assert "one table of counts" in plan.reasons()["distribution"] and "leaves" in plan.reasons()["distribution"]
-    expected = list(plan.forecast({"income": {"mean": 25_000, "sd": 20_000}}))
-    released = [opened().release(asked, epsilon=1.0) for _ in range(3)]
-    for place, one in enumerate(expected):
-        found = np.mean([each[place].standard_error for each in released])
-        assert one.standard_error is not None and 0.2 < one.standard_error / found < 5.0
+    rng = np.random.default_rng(3)
+    study = simulated.Study.of(opened(), asked, epsilon=1.0)
+    drawn = [study.draw(simulated.SimulatedNoise(rng)) for _ in range(30)]
+    errors = np.mean([[one.standard_error for one in each] for each in drawn], axis=0)
+    shares = [0.1, float(np.mean(INCOME == 0.0)), 0.2, 0.3, 0.5, 0.7, 0.9, 0.97]  # the heap is an atom of the guess
+    quantiles = dict(zip(shares, np.quantile(INCOME, shares, method="inverted_cdf").tolist(), strict=True))
+    for one, error in zip(plan.forecast({"income": {"quantiles": quantiles}}), errors, strict=True):
+        assert one.settled and one.standard_error is not None and 0.75 < one.standard_error / error < 1.25
+
+
+LAWS = {
+    "lognormal": (lambda q: np.exp(10.0 + 0.7 * stats.norm.ppf(q)), ("lognormal", "beta"), (0, 200_000)),
+    "exponential": (lambda q: -8.0 * np.log1p(-np.asarray(q)), ("gamma", "lognormal"), (0, 100)),
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_a_guess_of_a_skewed_column_is_within_a_quarter_and_another_law_is_not(name: str) -> None:
+    """Mean and sd alone leave quantiles open, and no ε is named for a wanted error then."""
+    inverse, (law, wrong), bounds = LAWS[name]
+    values = np.clip(inverse((np.arange(3000) + 0.5) / 3000), *bounds)
+    survey = hg.open(pa.table({"x": values}), relation="replace-one")
+    asked, shares = hg.quantile("x", [0.1, 0.25, 0.5, 0.9], bounds=bounds), [0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95]
+    study, rng = simulated.Study.of(survey, asked, epsilon=1.0), np.random.default_rng(9)
+    drawn = [study.draw(simulated.SimulatedNoise(rng)) for _ in range(40)]
+    errors = np.mean([[one.standard_error for one in each] for each in drawn], axis=0)
+    moments = {"mean": values.mean(), "sd": values.std()}
+
+    def off(guess: dict[str, Any]) -> float:
+        forecast = study.plan.forecast({"x": guess})
+        return float(np.abs(np.log([one.standard_error / e for one, e in zip(forecast, errors, strict=True)])).max())
+
+    good = [{**moments, "law": law}, {"quantiles": dict(zip(shares, inverse(shares).tolist(), strict=True))}]
+    assert max(map(off, good)) < np.log(1.25)
+    assert off({**moments, "law": wrong}) > np.log(1.25)
+    wanted = [ErrorTarget("x", 2.0 * errors[2])]
+    for guess in ({}, {"x": moments}, {"x": {"quantiles": {0.3: inverse(0.3), 0.6: inverse(0.6)}}}):
+        with pytest.raises(hg.ParameterError, match=r"HG707.*law of the values open.*quantiles"):
+            epsilon_needed(lambda e, guess=guess: survey.plan(asked[:3], epsilon=e).forecast(guess), wanted)
+    needed = epsilon_needed(lambda e: survey.plan(asked[2], epsilon=e).forecast({"x": good[0]}), wanted)
+    assert 0.05 < needed < 1.0
+
+
+@pytest.mark.parametrize(
+    "guess",
+    [
+        {"law": "cauchy", "mean": 1.0, "sd": 1.0},
+        {"law": "gamma", "mean": 1.0},
+        {"quantiles": {0.5: 3.0}},
+        {"quantiles": {0.5: 3.0, 0.9: 2.0}},
+        {"quantiles": {0.5: 3.0, 1.5: 4.0}},
+        {"quantiles": {0.5: 3.0, 0.9: 900.0}},
+        {"quantiles": [0.5]},
+    ],
+)
+def test_a_guess_that_is_no_law_is_refused(guess: dict[str, Any]) -> None:
+    plan = opened().plan(hg.quantile("age", 0.5, bounds=(0, 100), step=1), epsilon=1.0)
+    with pytest.raises(hg.ParameterError, match="HG707"):
+        plan.forecast({"age": guess})
 
 
 def test_replicates_are_asked_for_by_name() -> None:
@@ -392,6 +448,42 @@ def test_the_plan_chooses_among_branchings_and_unlike_levels_what_is_narrower() 
     tree = chosen.mechanism(1.0)
     assert tree.branching[0] > tree.branching[-1] or len(set(tree.widths)) > 1
     assert tree.leaves < 4097, "coarser leaves than there are values are enough"
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+def test_levels_are_weighted_for_what_is_asked_and_the_record_holds_their_noise(relation: str) -> None:
+    """Weights turned upside down, or alike, are expected to be wider at the same price; the record keeps the widths."""
+    asked = hg.quantile("income", [0.1, 0.5, 0.9], bounds=(0, 100_000))
+    design = opened(relation).plan(asked, epsilon=1.0, noise="gaussian").items[0].design
+    assert isinstance(design, DistributionStatistic)
+    release, shape = design.release, design.release.shape
+    assert len(shape.branching) > 3 and max(shape.weights) > 1.3 * min(shape.weights)
+    about = _AskedOfColumn(1, release.facts.relation, release.public, float(N), (0.1, 0.5, 0.9))
+    turned = replace(shape, weights=shape.weights[: shape.rooted] + shape.weights[shape.rooted :][::-1])
+    alike = replace(shape, weights=())
+    part = release.leaves.group / release.leaves.grid.steps
+    chosen, *others = (about.width(each, release.leaves.count, 0.2, part) for each in (shape, turned, alike))
+    assert chosen < min(others) - 1e-3
+    drawn = opened(relation).release(asked, epsilon=1.0, noise="gaussian")
+    record = json.loads(drawn.to_json())
+    widths = record["certificate"]["mechanism"]["widths"]
+    assert len(set(widths)) > 1 and Certificate.from_json(drawn.to_json()).verify() is None
+    record["certificate"]["mechanism"]["widths"][1] *= 0.9  # a level less noisy than priced
+    with pytest.raises(hg.HedgerowError, match="HG"):
+        Certificate.from_json(json.dumps(record)).verify()
+
+
+def test_points_of_records_from_before_are_read_as_they_were() -> None:
+    release = opened().release(hg.quantile("income", [0.5, 0.99], **GRID), epsilon=0.5)
+    record = json.loads(release.to_json())
+    assert release.certificate is not None and record["distributions"][0].pop("averaged") is True
+    before = release_from_record(json.dumps(record)).distribution("income")
+    assert before.quantile(0.99).estimate == float(before.counts.quantile_point(0.99))
+    again = release_from_record(release.to_json()).distribution("income")
+    assert again.quantile(0.99).estimate == release[1].estimate
+    # Averaged numbers do not pass for those of a record from before.
+    record["estimates"][1]["estimate"] = before.quantile(0.99).estimate + 100.0
+    assert consistency(record, release.certificate).contradictions
 
 
 def test_fewer_leaves_are_taken_where_they_are_enough() -> None:

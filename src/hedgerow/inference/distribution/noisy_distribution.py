@@ -11,8 +11,10 @@ The leaf that holds Q passes both tests with the chance wanted, wherever Q lies 
 bound. The first leaf passes the second test and the last leaf the first one, so the interval is never empty. Leaves and
 not points are kept: what is covered is the quantile of the clamped variable itself.
 
-Points come from the least-squares counts made monotone, so they agree with one another: shares add up, and a quantile
-is where the curve of shares reaches its probability.
+Points come from the least-squares counts made monotone, so they agree with one another: shares add up. Noise moves the
+place where the curve reaches a probability far where values are few, so the point of a quantile is the mean of the
+places where it reaches q + Z, Z normal with the mean variance of the noise of all edges. It rises with q. Where noise
+is small the point is the place where the curve reaches q.
 
 Curves as they might have been released, and the bands that hold all of a distribution function at once.
 
@@ -37,6 +39,7 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 _HALVINGS = 60
 _ROUNDING = 1e-9
+_PLACES = 15  # of the noise, over which a point is averaged
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,8 @@ class Distribution:
         Whether these records are all there is to know, so that sampling error is 0.
     step : float or None
         The distance of the values from L on, if it was declared: points are then such values. None: they need not be.
+    averaged : bool
+        Whether the point of a quantile is a mean over the noise; else it is where the curve reaches the probability.
     """
 
     edges: Floats
@@ -93,6 +98,7 @@ class Distribution:
     largest: float
     census: bool
     step: float | None = None
+    averaged: bool = True
 
     @cached_property
     def curve(self) -> Floats:
@@ -165,13 +171,22 @@ class Distribution:
         last = np.flatnonzero(moved - above <= 0.0)
         low = self.edges[first[0]] if len(first) else self.edges[len(moved)]
         high = self.edges[last[-1] + 2] if len(last) else self.edges[1]
-        value = float(np.clip(self.quantile_point(q), low, high))
+        point = self._averaged_point(q) if self.averaged else float(self.quantile_point(q))
+        value = min(max(point, float(low)), float(high))
         near = int(np.clip(np.searchsorted(self.curve, q), 1, len(self.edges) - 2))
         total = float(law.spread(variance[near])) / max(self.records, 1.0)
         alone = np.sqrt(law.sampling) / max(self.records, 1.0)
         # Values on a declared grid are told apart no further than by its step.
         error = max(self._slope(q, total), (self.step or 0.0) / np.sqrt(12.0))
         return Read(value, float(low), float(high), float(error), min(self._slope(q, alone), float(error)))
+
+    def _averaged_point(self, q: float) -> float:
+        """Return the mean of the places where the curve reaches q + Z; on a declared grid the value nearest to it."""
+        sd = float(np.sqrt(self.tree.prefix_variance(0.5).mean())) / max(self.records, 1.0)
+        mean = float(self.quantile_point(np.clip(q + sd * _normal_places(), 0.0, 1.0)).mean())
+        if self.step is None:
+            return mean
+        return float(self.edges[0] + self.step * np.rint((mean - self.edges[0]) / self.step))
 
     def _slope(self, q: float, error: float) -> float:
         """Return half the distance of the quantiles at q ± error: what an error of the share moves the quantile by."""
@@ -255,6 +270,15 @@ def _edge(excluded: Callable[[float], bool], end: float, start: float) -> float:
         middle = (outside + inside) / 2
         outside, inside = (middle, inside) if excluded(middle) else (outside, middle)
     return outside
+
+
+@lru_cache(maxsize=1)
+def _normal_places() -> Floats:
+    """Return equally likely places of a normal number, scaled to variance 1."""
+    from hedgerow.special import ndtri
+
+    places = ndtri((np.arange(_PLACES) + 0.5) / _PLACES)
+    return np.asarray(places / np.sqrt(np.mean(places**2)))
 
 
 def first_reached(curve: Floats, edges: Floats, q: Floats) -> Floats:

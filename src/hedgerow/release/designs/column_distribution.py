@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from itertools import product
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -40,7 +41,8 @@ from hedgerow.release.designs.design import (
     apply_policy,
     covers,
 )
-from hedgerow.release.designs.guess import ExpectedReading, GuessedReading, SupposedCell, law_on_grid
+from hedgerow.release.designs.guess import ExpectedReading, GuessedReading, SupposedCell
+from hedgerow.release.designs.value_law import ValueLaw, value_laws
 from hedgerow.resampling.counted_values import Histogram
 from hedgerow.statistics.statistic import Statistic
 
@@ -49,13 +51,17 @@ Integers = NDArray[np.int64]
 FINE_STEPS, FINER_STEPS = 2**12, 2**16  # of a column whose step is not declared; of more than a million records
 _LEAST_LEAVES, _FLAT, _MANY = 32, 2**12, 2**16
 _BRANCHINGS, _TOPS = (2, 4, 8, 16, 32), (16, 64)
-_RATIOS = (0.7, 1.4)  # of the precision of a level to that of the one above it, where they are not alike
-_REFINED = 3  # so many of the best shapes are tried with unlike levels
+_REFINED = 5  # so many of the best shapes have their levels weighted for what is asked
+_FACTORS = (2.0**0.5, 2.0**0.25)  # by which the weight of a level is moved, and by less and less
+_GAIN = 1e-3  # of the logarithm of a width: a search of weights that gains less stops
+_UNLIKE = 8.0  # at most so many times as precise as another level: what needs less is another tree
 _ENOUGH = 1.002  # coarser leaves whose intervals are no wider than so many times the narrowest are enough
 _CLOSER = 3.0  # how many times as dense values are about what is asked as if they were spread over the bounds
-_NEAR = 0.7 + 0.6 * (np.arange(1, 14) * 0.618034 % 1.0)  # times a place: about it, and rarely at ends of large nodes
+_NEAR = 0.7 + 0.6 * (np.arange(1, 34) * 0.618034 % 1.0)  # times a place: about it, and rarely at ends of large nodes
 _RECORDS = 10_000  # of all cells, where their number is private
 _USUAL = (0.25, 0.5, 0.75)
+SETTLED = 1.25  # a guess settles an error if the laws that it leaves open agree on it up to this factor
+_SIMULATED, _SIMULATED_COUNTS, _SEED = 48, 2**18, 20_261_124  # tables of a forecast, and counts in all of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,20 +97,24 @@ class Shape:
     branching : tuple of int
     rooted : bool
         Whether the count of the cell is released too.
-    ratio : float
-        How precise a level is in units of the one above it.
+    weights : tuple of float
+        The relative precision of each released level from the top, the root included; empty where all are alike.
     """
 
     law: Literal["gaussian", "laplace"]
     branching: tuple[int, ...]
     rooted: bool
-    ratio: float = 1.0
+    weights: tuple[float, ...] = ()
+
+    @property
+    def level_weights(self) -> tuple[float, ...]:
+        """The relative precision of each released level, from the top."""
+        return self.weights or (1.0,) * (len(self.branching) + self.rooted)
 
     def mechanism(self, leaves: int, cells: int, precision: float, relation: Relation) -> TreeCounts:
         """Return the mechanism at μ, or ε, of `precision`."""
-        weights = tuple(self.ratio**level for level in range(len(self.branching) + self.rooted))
         return tree_counts(
-            self.law, leaves, self.branching, weights, precision=precision, cells=cells, relation=relation
+            self.law, leaves, self.branching, self.level_weights, precision=precision, cells=cells, relation=relation
         )
 
     def in_words(self, leaves: int) -> str:
@@ -112,7 +122,9 @@ class Shape:
         noise = "Gaussian" if self.law == "gaussian" else "Laplace"
         if len(self.branching) == 1:
             return f"a histogram of {leaves:,} leaves with {noise} noise"
-        unlike = "" if self.ratio == 1.0 else f", each level {self.ratio:g} times as precise as the one above it,"
+        below = self.level_weights[self.rooted :]
+        most = max(below) / min(below)
+        unlike = f", some {most:.2g} times as precise as others," if most > 1.0 else ""
         return f"a tree of {len(self.branching)} levels{unlike} over {leaves:,} leaves with {noise} noise"
 
 
@@ -142,6 +154,8 @@ class TableReading:
         The number of records of the one cell, where it is public and all of them are in it.
     census : bool
         Whether these records are all there is to know.
+    averaged : bool
+        Whether the point of a quantile is the mean over the noise of its count; not so in records from before.
     """
 
     leaves: Leaves
@@ -149,6 +163,7 @@ class TableReading:
     levels: list[Integers]
     n: int | None
     census: bool
+    averaged: bool = True
 
     @cached_property
     def cells(self) -> tuple[Distribution, ...]:
@@ -161,7 +176,7 @@ class TableReading:
         largest = float(self.mechanism.noise_sds().max() ** 2) if self.mechanism.law == "laplace" else 0.0
         step = float(self.leaves.grid.step) if self.leaves.grid.declared else None
         return tuple(
-            Distribution(edges, each, float(count), tree, largest, self.census, step)
+            Distribution(edges, each, float(count), tree, largest, self.census, step, self.averaged)
             for each, count in zip(left, records, strict=True)
         )
 
@@ -258,22 +273,35 @@ class DistributionStatistic(Design[TreeCounts, DistributionTable]):
         return self.release.mechanism(mu)
 
     def expected(self, mechanism: TreeCounts, supposed: SupposedCell) -> Sequence[GuessedReading]:
-        """Return the errors where the counts are those expected: the column beta with its (mean, sd)."""
-        leaves = self.release.leaves
-        pairs, words = supposed.laws(self.statistic.grids)
-        (moments,) = pairs.values()
-        index, chance = law_on_grid(leaves.grid, *moments, most=leaves.grid.steps + 1)
-        counts = np.bincount(index // leaves.group, weights=chance, minlength=leaves.count) * supposed.records
-        # Rounded so that all counts left of an edge are as expected to half a record.
-        left = np.rint(np.cumsum(counts)).astype(np.int64)
-        levels = mechanism.level_counts(np.tile(np.diff(left, prepend=0), (mechanism.cells, 1)))
-        known = round(supposed.records) if self.release.public else None
-        reading = TableReading(leaves, mechanism, levels, known, self.release.facts.census)
-        read = self.statistic.read(reading.cells[0], supposed.level)
-        width = read.high - read.low
-        if not is_clear(reading.cells[0]):
-            return [GuessedReading(ExpectedReading.hidden(width), words)]
-        return [GuessedReading(ExpectedReading(read.sampling_error, 0.0, read.privacy_error, width, True), words)]
+        """Return the errors for each law of the values that the guess leaves open.
+
+        Those of a quantile are means over simulated tables: noise moves it to where the density is another. Those of
+        shares and of what sums over all values are read from expected counts.
+        """
+        column, grid = self.release.leaves.column, self.release.leaves.grid
+        guess, release = supposed.of(column), self.release
+        laws = list(value_laws(guess, column, grid))
+        readings = []
+        for law in laws:
+            facts = (round(supposed.records), release.public, release.facts.census)
+            tables = _supposed_tables(release.leaves, mechanism, law, facts, self.statistic.family == "function")
+            readings.append(self._mean_reading(tables, supposed.level))
+        errors = [math.hypot(read.sampling_error or 0.0, read.privacy_error or 0.0) for read in readings]
+        settled = laws[0].settles(_shares_of(self.statistic)) and (bool(guess.quantiles) or guess.settled_moments)
+        settled = settled and max(errors) <= SETTLED * min(errors)
+        return [
+            GuessedReading(reading, law.words, settled=settled) for law, reading in zip(laws, readings, strict=True)
+        ]
+
+    def _mean_reading(self, tables: TableReading, level: float) -> ExpectedReading:
+        """Return what is read of tables on average."""
+        reads = [(self.statistic.read(cell, level), is_clear(cell)) for cell in tables.cells]
+        width = float(np.mean([read.high - read.low for read, _ in reads]))
+        clear = np.array([(read.standard_error, read.sampling_error) for read, clear in reads if clear])
+        if 2 * len(clear) < len(reads):
+            return ExpectedReading.hidden(width)
+        total, sampling = clear.mean(axis=0).tolist()
+        return ExpectedReading(sampling, 0.0, math.sqrt(max(total**2 - sampling**2, 0.0)), width, True)
 
     def added_up(self, mechanism: TreeCounts) -> tuple[str, ...]:
         """Return what is added up in each cell."""
@@ -282,8 +310,8 @@ class DistributionStatistic(Design[TreeCounts, DistributionTable]):
     def part_of_record(self, first: Estimate) -> PartOfRecord:
         """Return the leaves of the table and its noisy counts by cell.
 
-        ``public`` says that the release's n is the number of its records; ``counts`` are those of each level, from the
-        top.
+        ``public`` says that the release's n is the number of its records; ``averaged`` that points of quantiles are
+        means over the noise; ``counts`` are those of each level, from the top.
         """
         reading, grid = reading_behind(first), self.release.leaves.grid
         assert reading is not None  # as `estimates` makes it
@@ -294,6 +322,7 @@ class DistributionStatistic(Design[TreeCounts, DistributionTable]):
             "declared": grid.declared,
             "group": self.release.leaves.group,
             "public": reading.n is not None,
+            **({"averaged": True} if reading.averaged else {}),
             "cells": [
                 {"cell": dict(cell), "counts": [level[place].tolist() for level in reading.levels]}
                 for place, cell in enumerate(self.query.labels)
@@ -350,7 +379,8 @@ def reading_of(record: Mapping[str, Any], mechanism: TreeCounts, *, n: int | Non
         raise ValueError("the table has another shape than its mechanism")
     if record["public"] and n is None:
         raise ValueError("its number of records is not public")
-    return TableReading(leaves, mechanism, levels, n if record["public"] else None, census)
+    averaged = bool(record.get("averaged", False))
+    return TableReading(leaves, mechanism, levels, n if record["public"] else None, census, averaged)
 
 
 def leaves_of(record: Mapping[str, Any]) -> Leaves:
@@ -431,11 +461,11 @@ def distribution_release(
                     shape = Shape(law, branching, rooted)
                     best.append((asked.width(shape, leaves.count, precision, part), leaves, shape, precision))
     best.sort(key=lambda choice: choice[0])
-    for _, leaves, shape, precision in best[:_REFINED] if len(best[0][2].branching) > 1 else []:
-        for ratio in _RATIOS:
-            unlike = replace(shape, ratio=ratio)
-            width = asked.width(unlike, leaves.count, precision, leaves.group / grid.steps)
-            best.append((width, leaves, unlike, precision))
+    for width, leaves, shape, precision in best[:_REFINED]:
+        if len(shape.level_weights) > 1:
+            part = leaves.group / grid.steps
+            width, shape = asked.weighted(shape, leaves.count, precision, part, width)
+            best.append((width, leaves, shape, precision))
     best.sort(key=lambda choice: choice[0])
     enough = best[0][0] + math.log(_ENOUGH)
     leaves, shape = min(
@@ -447,6 +477,32 @@ def distribution_release(
     beside = "" if other is None else f" (next best: {other[2].in_words(other[1].count)})"
     reason = f"one table of counts tells the whole distribution: {shape.in_words(leaves.count)}{beside}"
     return DistributionRelease(leaves, shape, by, facts, missing), reason
+
+
+@lru_cache(maxsize=16)
+def _supposed_tables(
+    leaves: Leaves, mechanism: TreeCounts, law: ValueLaw, facts: tuple[int, bool, bool], drawn: bool
+) -> TableReading:
+    """Return tables of a law as the cells of one table, for (records, whether public, census).
+
+    `drawn`: samples of the law, each released anew, with a fixed seed. Else one table, of the expected counts.
+    """
+    records, public, census = facts
+    chances = np.add.reduceat(law.chances(leaves.grid), np.arange(0, leaves.grid.steps + 1, leaves.group))
+    # Rounded so that all counts left of an edge are as expected to half a record.
+    counts = np.diff(np.rint(np.cumsum(chances) * records), prepend=0.0).astype(np.int64)[None, :]
+    rng, law_of_noise, sds = np.random.default_rng(_SEED), mechanism.law, mechanism.noise_sds()
+    if drawn:
+        runs = max(4, min(_SIMULATED, _SIMULATED_COUNTS // leaves.count))
+        counts = np.tile(counts, (runs, 1)) if census else rng.multinomial(records, chances / chances.sum(), size=runs)
+    levels = mechanism.level_counts(counts)
+    if drawn:
+        draw, scales = (rng.laplace, sds / math.sqrt(2.0)) if law_of_noise == "laplace" else (rng.normal, sds)
+        levels = [
+            level + np.rint(draw(0.0, scale, level.shape)).astype(np.int64)
+            for level, scale in zip(levels, scales, strict=True)
+        ]
+    return TableReading(leaves, mechanism, levels, records if public else None, census)
 
 
 def _shares_of(statistic: Statistic) -> tuple[float, ...]:
@@ -490,6 +546,27 @@ class _AskedOfColumn:
     def width(self, shape: Shape, leaves: int, precision: float, part: float) -> float:
         """Return the mean log of the expected widths of what is asked, in units of the bounds' distance."""
         return _width(self, shape, leaves, precision, part)
+
+    def weighted(self, shape: Shape, leaves: int, precision: float, part: float, width: float) -> tuple[float, Shape]:
+        """Return the expected width, and the shape with the level weights that make it least: a search by coordinates.
+
+        The price of all weights is the same: widths of noise are scaled to `precision` after they were weighted.
+        """
+        for factor in _FACTORS:
+            before = math.inf
+            while width < before - _GAIN:
+                before = width
+                for level, times in product(range(len(shape.level_weights)), (factor, 1.0 / factor)):
+                    weights = list(shape.level_weights)
+                    weights[level] *= times
+                    if max(weights) <= _UNLIKE * min(weights):
+                        moved = replace(shape, weights=tuple(weights))
+                        width, shape = min(
+                            (width, shape),
+                            (self.width(moved, leaves, precision, part), moved),
+                            key=lambda choice: choice[0],
+                        )
+        return width, shape
 
 
 @lru_cache(maxsize=8192)

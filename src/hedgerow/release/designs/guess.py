@@ -29,6 +29,8 @@ from hedgerow.inference.interval import quantiles_of
 from hedgerow.noise.lattice import AdditiveTable
 
 _EXAMPLE = 'For example {"age": {"mean": 45, "sd": 18, "correlation": {"income": 0.3}}, "employed": {"share": 0.6}}.'
+LAWS = ("beta", "gamma", "lognormal")
+_LEAST = 1e-6  # probability of a guessed quantile
 _RECORDS = 4096
 _MOST = 0.99999
 _UNIFORM = 1.0 / math.sqrt(12.0)  # the sd of a uniform law, over its range
@@ -49,6 +51,10 @@ class Guess:
         The share of its values that are missing.
     correlation : {column: number}
         With other columns; 0 with those that are not named.
+    law : "beta", "gamma", "lognormal" or None
+        Of values with this mean and sd, for quantiles and shares; None where it is not guessed.
+    quantiles : tuple of (probability, value)
+        Of the values, in order; they take the place of mean, sd and law in forecasts of quantiles and shares.
     """
 
     mean: float | None = None
@@ -56,6 +62,8 @@ class Guess:
     share: float | None = None
     missing: float = 0.0
     correlation: Mapping[str, float] = field(default_factory=dict)
+    law: str | None = None
+    quantiles: tuple[tuple[float, float], ...] = ()
 
     def moments(self, column: str, grid: Grid) -> list[tuple[float, float]]:
         """Return [(mean, sd)]; if one is not guessed, several pairs, one of which gives the worst forecast.
@@ -112,8 +120,13 @@ class Guess:
 
     @property
     def of_values(self) -> bool:
-        """Whether anything is guessed about the values."""
+        """Whether a mean or a standard deviation of the values is guessed."""
         return self.mean is not None or self.sd is not None
+
+    @property
+    def settled_moments(self) -> bool:
+        """Whether both are."""
+        return self.mean is not None and self.sd is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +181,7 @@ def parse_guesses(guess: object) -> dict[str, Guess]:
     Examples
     --------
     >>> parse_guesses({"age": {"mean": 45, "sd": 18}})
-    {'age': Guess(mean=45.0, sd=18.0, share=None, missing=0.0, correlation={})}
+    {'age': Guess(mean=45.0, sd=18.0, share=None, missing=0.0, correlation={}, law=None, quantiles=())}
     """
     if guess is None:
         return {}
@@ -187,14 +200,34 @@ def _parsed(column: str, given: object) -> Guess:
         raise _impossible(f"That of column {column!r} has something else than {', '.join(known)}.")
     numbers: dict[str, float] = {}
     for name, value in given.items():
-        if name != "correlation":
+        if name not in ("correlation", "law", "quantiles"):
             low, high = -math.inf if name == "mean" else 0.0, 1.0 if name in ("share", "missing") else math.inf
             numbers[name] = _number(column, name, value, (low, high))
     listed = given.get("correlation", {})
     if not isinstance(listed, Mapping):
         raise _impossible(f"That of column {column!r} names no columns for its correlation.")
     stated = {str(other): _number(column, "correlation", value, (-1.0, 1.0)) for other, value in listed.items()}
-    return Guess(**numbers, correlation=stated)
+    law = given.get("law")
+    if law is not None and (law not in LAWS or not {"mean", "sd"} <= set(numbers)):
+        raise _impossible(f"The law of column {column!r} is one of {', '.join(LAWS)}, beside its mean and sd.")
+    return Guess(**numbers, correlation=stated, law=law, quantiles=_quantiles(column, given.get("quantiles", {})))
+
+
+def _quantiles(column: str, given: object) -> tuple[tuple[float, float], ...]:
+    """Return the guessed quantiles in order of their probabilities."""
+    listed = given.items() if isinstance(given, Mapping) else [(None, None)]
+    pairs = [
+        (
+            _number(column, "quantiles", share, (_LEAST, 1.0 - _LEAST)),
+            _number(column, "quantiles", value, (-math.inf, math.inf)),
+        )
+        for share, value in listed
+    ]
+    pairs.sort(key=lambda pair: pair[0])
+    values = [value for _, value in pairs]
+    if len(values) == 1 or values != sorted(values):
+        raise _impossible(f"Those of column {column!r} are two or more quantiles, which rise with their probabilities.")
+    return tuple(pairs)
 
 
 def _number(column: str, name: str, value: object, limits: tuple[float, float]) -> float:
@@ -340,10 +373,11 @@ def law_on_grid(grid: Grid, mean: float, sd: float, *, most: int) -> tuple[NDArr
 def _impossible(finding: str) -> ParameterError:
     return ParameterError(
         "HG707",
-        rule="A guess gives each column numbers that are possible: mean, sd, share, missing, and correlations.",
+        rule="A guess gives each column what is possible: mean, sd, law, quantiles, share, missing, correlations.",
         finding=finding,
         remedy=_EXAMPLE,
-        shell="For example --guess age:mean=45,sd=18, or --guess employed:share=0.6.",
+        shell="For example --guess age:mean=45,sd=18, --guess income:quantile.0.5=22000,quantile.0.9=60000, or --guess "
+        "employed:share=0.6.",
     )
 
 
@@ -380,11 +414,14 @@ class GuessedReading:
         The guess in words.
     value : float or None
         The value of the statistic by the guess; None for a function of one's own.
+    settled : bool
+        Whether the guess settles the law of the values, where the standard error depends on all of it.
     """
 
     reading: ExpectedReading
     guess: str
     value: float | None = None
+    settled: bool = True
 
 
 def average_reading(

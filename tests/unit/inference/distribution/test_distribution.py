@@ -185,6 +185,40 @@ def test_points_agree_with_one_another():
         assert bins[0].value == pytest.approx(found.share_below(5000.0).value)
 
 
+def test_a_point_is_averaged_over_the_noise_and_so_nearer_where_values_are_few():
+    """In the tail of a skewed column noise moves the place where the curve reaches q far: .95 of 300 records."""
+    population, rng = POPULATIONS["skewed"], np.random.default_rng(12)
+    tree, truth = NOISE["flat, Laplace"](len(population.edges) - 1, FAR), math.exp(10.0 + 0.8 * stats.norm.ppf(0.95))
+    squares = []
+    for _ in range(200):
+        found = read(tree, population.draw(rng, 300), population.edges, SimulatedNoise(rng))
+        interval = found.quantile(0.95)
+        assert interval.low <= interval.value <= interval.high
+        squares.append([(place - truth) ** 2 for place in (interval.value, float(found.quantile_point(0.95)))])
+        values = [found.quantile(q).value for q in np.linspace(0.05, 0.95, 19)]
+        assert np.all(np.diff(values) >= 0.0)
+    averaged, reached = np.sqrt(np.mean(squares, axis=0))
+    assert averaged < 0.9 * reached, (averaged, reached)
+    # Without noise there is nothing to average over.
+    tree = NoisyTree(3, (3,), (np.full(3, 1e-12),), 0.0)
+    still = Distribution(np.arange(4.0), np.array([0.0, 10.0, 90.0, 100.0]), 100.0, tree, 0.0, True)
+    for q in (0.05, 0.5, 0.95):
+        assert still.quantile(q).value == pytest.approx(float(still.quantile_point(q)), abs=1e-6)
+
+
+def test_a_narrower_interval_is_found_out():
+    """The interval of level .6 passes for one of .95 in no population: at an atom both cover nearly always."""
+    population, rng = POPULATIONS["skewed"], np.random.default_rng(15)
+    tree = tree_counts("gaussian", 101, (11, 10), (1.0, 1.4), precision=0.237, cells=1, relation=FAR)
+    hits = np.zeros(2, dtype=int)
+    for _ in range(2 * RUNS):
+        found = read(tree, population.draw(rng, 20_000), population.edges, SimulatedNoise(rng))
+        for q, truth in SMOOTH.items():
+            reads = [found.quantile(q, level) for level in (0.95, 0.3)]
+            hits += [interval.low <= truth <= interval.high for interval in reads]
+    assert stats.binom.cdf(hits[0], 6 * RUNS, 0.95) > 1e-6 and stats.binom.cdf(hits[1], 6 * RUNS, 0.95) < 1e-12
+
+
 def test_values_on_a_declared_grid_are_read_as_such():
     # Leaves of 0 … 4 and 5 … 9, and of 10 alone: their edges lie half a step beside the values.
     ends = np.array([0.0, 4.5, 9.5, 10.0])
