@@ -285,10 +285,15 @@ class JointMoments(Additive):
         units = JointLayout((JointFeature(100), JointFeature(1)), "private", 3, 4)
         block = JointLayout((JointFeature(10), JointFeature(100, missing=True)), "private", 2)
         plain, means = JointLayout(two, "public", 1), JointWeights(2, {}, sums)
+        with_zero, one_sum = (
+            JointLayout((JointFeature(93),), "public", 1),
+            JointWeights(1, {}, {(0,): 1.0, (0, 0): 0.5}),
+        )
         blocks = JointWeights(2, {(): 0.2}, {}, {((0, 1), (2, 1)): 1.0})
         chosen = (
             ("two means and their products", GAUSSIAN, plain, means, far, 1e-3),
             ("two means, pure", LAPLACE, plain, means, far, 1e-3),
+            ("sum, a missing value adds 0, pure", LAPLACE, with_zero, one_sum, far, 0.0),
             ("two means of their own records", GAUSSIAN, JointLayout(apart, "public", 1), own, far, 1e-3),
             ("two means of their own records, pure", LAPLACE, JointLayout(apart, "private", 1), shared, near, 0.0),
             ("regression, heavy products", GAUSSIAN, both, fit, far, 1e-3),

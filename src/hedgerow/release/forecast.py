@@ -96,9 +96,10 @@ class Expected:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Forecast(Sequence[Expected]):
-    """The expected errors of each statistic of a plan."""
+    """The expected errors of each statistic of a plan, and what a declaration would gain (`Plan.advice`)."""
 
     expected: tuple[Expected, ...] = field(default=())
+    advice: tuple[str, ...] = field(default=(), kw_only=True)
 
     @overload
     def __getitem__(self, index: int) -> Expected: ...

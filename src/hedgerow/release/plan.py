@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Unpack
 
 from hedgerow.accounting.calibrate import Calibrated, least_noise, surely_over
@@ -156,6 +157,52 @@ class Plan:
         from hedgerow.release.forecast import forecast
 
         return forecast(self.items, self.facts, cells=self.cells, guess=guess, n=n, level=level)
+
+    def advice(self, guess: Mapping[str, Mapping[str, Any]] | None = None, *, n: int | None = None) -> tuple[str, ...]:
+        """Return which statistics would have less noise if their columns were declared complete, and by how much.
+
+        Where values may be missing and are dropped, how many there are is private, and noise on that number is noise
+        on a mean far from the midpoint of its bounds. The gain is that of the forecasts with and without, at the
+        guess; a column that is not guessed has a mean near its lower bound. Gains of less than 5 % of a standard error
+        are not told. No data are read: whether a column has missing values is for the caller to know.
+
+        Parameters
+        ----------
+        guess, n
+            As in `forecast`.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> survey = hg.open(pyarrow.table({"pay": [30.0, 50.0] * 500}), relation="replace-one")
+        >>> plan = survey.plan([hg.mean("pay", bounds=(0, 1000))], epsilon=1.0)
+        >>> print(plan.advice()[0].partition(", and")[0])
+        If every record has a value of pay, declare that: mean of pay has 1.6 times less noise
+        >>> survey.plan([hg.mean("pay", bounds=(0, 1000))], epsilon=1.0, missing="error-if-declared-complete").advice()
+        ()
+        """
+        pairs = list(zip(self.request.statistics, self.request.policies, strict=True))
+        dropped = [policy is Missing.DROP and bool(statistic.columns) for statistic, policy in pairs]
+        if not any(dropped):
+            return ()
+        policies = (
+            Missing.DECLARED_COMPLETE if drop else policy for drop, (_, policy) in zip(dropped, pairs, strict=True)
+        )
+        complete = make_plan(replace(self.request, policies=tuple(policies)), self.facts)
+        near = {} if guess is None else dict(guess)
+        for column, grid in (each for statistic, _ in pairs for each in statistic.grids):
+            known = near.get(column, {})
+            if "mean" not in known and "sd" not in known:
+                near[column] = {**known, "mean": float(grid.lower + (grid.upper - grid.lower) * _NEAR)}
+        sentences = []
+        forecasts = zip(self.forecast(near, n=n), complete.forecast(near, n=n), self.request.statistics, strict=True)
+        for before, after, statistic in forecasts:
+            gain = (before.privacy_error or 0.0) / (after.privacy_error or math.inf)
+            in_all = (before.standard_error or 0.0) / (after.standard_error or math.inf)
+            if in_all >= _WORTH_SAYING:
+                columns = " and ".join(statistic.columns)
+                sentences.append(_COMPLETE.format(columns, before.label, gain, in_all, before.guess))
+        return tuple(sentences)
 
     def query(self) -> tuple[str, ...]:
         """Return the SQL that `Survey.release` sends for this plan, statement by statement, without sending it.
@@ -348,6 +395,13 @@ def make_plan(request: Request, facts: PublicFacts) -> Plan:
     return whole if _expected_error(whole) <= _expected_error(apart) + room else apart
 
 
+_NEAR = Fraction(1, 50)  # of the range: where a mean is taken to be that nobody guessed
+_WORTH_SAYING = 1.05
+_COMPLETE = (
+    "If every record has a value of {0}, declare that: {1} has {2:.1f} times less noise, and an s.e. {3:.2f} times "
+    'smaller ({4}), since how many values there are is public then. Say missing="error-if-declared-complete" in the '
+    "call or in the facts; a false declaration costs the price and returns nothing"
+)
 _TYPICAL = 1000  # records of a cell, where their number is private
 _OF_COVARIANCES = 0.05  # larger errors are worth it to have the covariances of all statistics of a call
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -267,3 +268,46 @@ def test_a_plan_and_a_forecast_print_each_statistic() -> None:
     assert len(printed) == 3
     private = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="add-remove")
     assert "no error is known beforehand" in str(private.plan([AGE], epsilon=1.0).forecast())
+
+
+NEAR = pyarrow.table({"pay": np.clip(np.random.default_rng(2).normal(20.0, 5.0, 1000), 0, 1000), "sex": [0, 1] * 500})
+
+
+def _noise_of_a_mean(missing: str) -> float:
+    """The spread of the estimates themselves, of seeded noise."""
+    plan = hg.open(NEAR, relation="replace-one").plan(hg.mean("pay", bounds=(0, 1000)), epsilon=1.0, missing=missing)
+    answers = read_histograms(plan, hg.open(NEAR, relation="replace-one").source)
+    drawn = [draw_estimates(plan, answers, SimulatedNoise(seed))[0].estimate for seed in range(400)]
+    return float(np.std(drawn))
+
+
+def test_advice_to_declare_a_column_complete_tells_the_gain_that_there_is() -> None:
+    plan = hg.open(NEAR, relation="replace-one").plan(hg.mean("pay", bounds=(0, 1000)), epsilon=1.0)
+    (sentence,) = plan.advice({"pay": {"mean": 20, "sd": 5}})
+    stated = float(re.search(r"has ([0-9.]+) times less noise", sentence)[1])  # type: ignore[index]  # it is there
+    gained = _noise_of_a_mean("drop") / _noise_of_a_mean("error-if-declared-complete")
+    assert stated == pytest.approx(gained, rel=0.15) and stated > 1.4
+
+
+@pytest.mark.parametrize(
+    ("asked", "options", "guess"),
+    [
+        (hg.mean("pay", bounds=(0, 1000)), {}, {"pay": {"mean": 500, "sd": 5}}),
+        (hg.mean("pay", bounds=(0, 1000)), {"missing": "error-if-declared-complete"}, None),
+        (hg.sum("pay", bounds=(0, 1000)), {}, None),
+        (hg.count(), {}, None),
+    ],
+    ids=["in the middle", "declared", "a sum, where a missing value adds 0", "a count"],
+)
+def test_no_advice_is_given_where_nothing_is_gained(asked: Any, options: dict[str, Any], guess: Any) -> None:
+    assert hg.open(NEAR, relation="replace-one").plan(asked, epsilon=1.0, **options).advice(guess) == ()
+
+
+def test_advice_knows_no_data() -> None:
+    complete, missing = NEAR, NEAR.set_column(0, "pay", pyarrow.array([None, 3.0] * 500))
+    plans = (
+        hg.open(table, relation="replace-one").plan(hg.mean("pay", bounds=(0, 1000)), epsilon=1.0)
+        for table in (complete, missing)
+    )
+    first, second = (plan.advice() for plan in plans)
+    assert first == second != ()

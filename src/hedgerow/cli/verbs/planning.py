@@ -212,7 +212,9 @@ def plan(
             if targets:
                 given["epsilon"] = _needed(planner, request, given, targets, guesses, n)
             release = planner(request.statistics, **given)
-            made.append((replace(request, options=given), release, release.forecast(guesses, n=n, level=call.level)))
+            expected = release.forecast(guesses, n=n, level=call.level)
+            expected = replace(expected, advice=release.advice(guesses, n=n))
+            made.append((replace(request, options=given), release, expected))
     if as_python or as_shell:
         _show(call, made, asked, aimed=bool(targets), python=as_python, shell=as_shell)
         return
@@ -526,6 +528,7 @@ def _remarks(plan: Plan, forecast: Forecast) -> list[str]:
     for line in forecast:
         if line.wasteful:
             remarks.append(f"WASTE: {line.label} {_WASTED}. Ask for fewer cells, narrower bounds or a larger ε.")
+    remarks += [f"{advice}." for advice in forecast.advice]
     remarks += [f"The certificate will say: {text}." for text in plan.assumptions()]
     return [_wrapped(text) for text in remarks]
 

@@ -3,6 +3,13 @@
 Statistics are smooth functions of the means of features: columns u scaled to [−1, 1], and products of their powers,
 such as u² for a variance and u·v for a covariance. Their moments are sums over the records in which all these columns
 have a value, so that covariances between the means are known too.
+
+A sum alone needs no number of records: a missing value adds 0. Where n is public, in one cell, under replace-one, 0 is
+put on the grid of the column, and every record is present. A record moves the sum by at most max(U, 0) − min(L, 0):
+each of two records adds a number between min(L, 0) and max(U, 0), whether it has a value or not, and both ends are
+reached where a value may be missing or 0 lies within the bounds. So the release is one of features in [−1, 1] that no
+record misses, and its price is exact for it (`hedgerow.mechanisms.joint_sensitivity`, same cell). Noise that also hid
+whether a record has a value would be half as much again.
 """
 
 from __future__ import annotations
@@ -21,11 +28,18 @@ from hedgerow.errors import UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Category, CellLabels, Grid, Missing
 from hedgerow.facts.relation import Relation, Weights
-from hedgerow.inference.joint.functions import FunctionOfTotals, SumOfTotals, gradient
+from hedgerow.inference.joint.functions import FunctionOfTotals, ScaledMean, SumOfTotals, gradient
 from hedgerow.inference.joint.totals import JointTotals, SideBySide, units_behind
 from hedgerow.mechanisms.interface import Floats
 from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
-from hedgerow.mechanisms.joint_numbers import MOST_IN_BLOCK, STEPS, JointFeature, JointLayout
+from hedgerow.mechanisms.joint_numbers import (
+    MOST_IN_BLOCK,
+    MOST_STEPS,
+    STEPS,
+    JointFeature,
+    JointLayout,
+    Polynomial,
+)
 from hedgerow.mechanisms.laws import Law
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
 from hedgerow.release.designs.chooser import JointChoice, choose
@@ -35,7 +49,7 @@ from hedgerow.release.designs.design import (
     indicator_name,
 )
 from hedgerow.release.designs.joint_choice import ABSENT, JointQuestion
-from hedgerow.resampling.counted_values import GridSums
+from hedgerow.resampling.counted_values import GridSums, Monomial
 from hedgerow.statistics.statistic import Powers, Statistic
 
 Value = ValueOnGrid | Indicator | Weighted
@@ -84,6 +98,8 @@ class JointDesign:
         What part of the noise precision each column gets, relative to one another; by default the same.
     read_by : tuple of tuples of int
         Which of the values each function reads.
+    zeros : bool
+        Whether a missing value counts as 0, and every record is present: of sums alone.
     """
 
     values: tuple[Value, ...]
@@ -95,6 +111,7 @@ class JointDesign:
     apart: bool = False
     shares: tuple[float, ...] = ()
     read_by: tuple[tuple[int, ...], ...] = ()
+    zeros: bool = False
 
     @property
     def layout(self) -> JointLayout:
@@ -106,6 +123,8 @@ class JointDesign:
             columns = tuple(JointFeature(value.size - 1) for value in self.values)
             cells = len(CellLabels(self.by))
             return JointLayout((*columns, JointFeature(1)), "private", cells, self.facts.limit.max_rows)
+        if self.zeros:
+            return JointLayout(tuple(JointFeature(grid.steps) for grid in self._with_zero()), "public", 1)
         here = self.apart or self.missing is not Missing.DROP
         known = self.facts.relation is Relation.REPLACE_ONE and not self.by and here
         # A weight is never missing: where there is none it is 0.
@@ -114,6 +133,9 @@ class JointDesign:
             JointFeature(value.size - 1, missing) for value, missing in zip(self.values, absent, strict=True)
         )
         return JointLayout(features, "public" if known else "private", len(CellLabels(self.by)))
+
+    def _with_zero(self) -> list[GridWithZero]:
+        return [GridWithZero.of(value.grid) for value in self.values if isinstance(value, ValueOnGrid)]
 
     @property
     def read(self) -> tuple[ValueOnGrid | Indicator, ...]:
@@ -128,6 +150,9 @@ class JointDesign:
 
     def scaled(self, indices: NDArray[np.int64]) -> Floats:
         """Return the values of records, scaled to [−1, 1], from the grid indices of what is `read`."""
+        if self.zeros:
+            grids = zip(self._with_zero(), indices.T, strict=True)
+            return np.stack([2.0 * (grid.start + grid.stride * t) / grid.steps - 1.0 for grid, t in grids], axis=1)
         scaled = dict(zip(self.read, indices.T, strict=True))
         each = [
             value.index(scaled[value.weight], scaled[value.value]) if isinstance(value, Weighted) else scaled[value]
@@ -170,8 +195,20 @@ class JointDesign:
 
     def query(self, mechanism: JointMoments) -> SumsQuery:
         """Return the one question to the engine."""
-        needed = frozenset(() if self.apart else range(len(self.values)))
-        return SumsQuery(self.values, mechanism.monomials(), self.by, needed, self.facts.limit, self.missing)
+        needed = frozenset(() if self.apart or self.zeros else range(len(self.values)))
+        monomials = mechanism.monomials()
+        if self.zeros:
+            monomials = tuple(sorted({(), *(each for monomial in monomials for each in self._filled(monomial))}))
+        return SumsQuery(self.values, monomials, self.by, needed, self.facts.limit, self.missing)
+
+    def _filled(self, monomial: Monomial) -> Polynomial:
+        """Return a monomial of columns with 0 where a value is missing, in monomials of values that are present."""
+        grids, whole = self._with_zero(), Polynomial({(): 1})
+        for place, degree in monomial:
+            factor = grids[place].power(place, degree)
+            # The places of a monomial rise, so its factors are in order.
+            whole = {(*one, *more): c * d for one, c in whole.items() for more, d in factor.items()}
+        return whole
 
     def table(self, sums: GridSums, mechanism: JointMoments, source: NoiseSource) -> AdditiveTable:
         """Return the exact sums with noise: what becomes public.
@@ -182,7 +219,14 @@ class JointDesign:
             HG602: a value is missing in a column that was declared complete.
         """
         complete(sums, self.missing)
+        sums = self.with_zeros(sums, mechanism) if self.zeros else sums
         return mechanism.noisy(mechanism.exact(sums), source, cells=CellLabels(self.by))
+
+    def with_zeros(self, sums: GridSums, mechanism: JointMoments) -> GridSums:
+        """Return the sums of a mechanism's monomials with 0 where a value is missing, from those of present values."""
+        terms = {monomial: self._filled(monomial).items() for monomial in mechanism.monomials()}
+        added = {monomial: sum(c * sums.sums[each] for each, c in of) for monomial, of in terms.items()}
+        return replace(sums, sums=added)
 
     def totals(self, table: AdditiveTable, mechanism: JointMoments) -> JointTotals:
         """Return the released moments as totals and products of the features, with the noise on them."""
@@ -247,6 +291,9 @@ class JointRelease:
 
     def names(self) -> list[str]:
         """Return each feature in the columns' own units."""
+        if self.design.zeros:
+            axes = [(value.column, _axis_with_zero(0, grid_of(value))) for value in self.design.values]
+            return [f"((value_or_0({column}) - {axis.centre:.15g}) / {axis.half:.15g})" for column, axis in axes]
         scaled = [_scaled(value) for value in self.design.values]
         columns = [value.column for value in self.design.values]
         if self.design.facts.limit is not None:
@@ -260,6 +307,40 @@ class JointRelease:
             ]
             names.append(" * ".join(parts))
         return names
+
+
+@dataclass(frozen=True, slots=True)
+class GridWithZero:
+    """A grid that 0 was put on: place t of the grid is at start + stride·t of {0..steps}, and 0 at `zero`.
+
+    >>> from hedgerow.facts.columns import Grid
+    >>> GridWithZero.of(Grid.from_bounds("age", (18, 93), 1)), GridWithZero.of(Grid.from_bounds("x", (-3, 1), 2))
+    (GridWithZero(start=18, stride=1, zero=0, steps=93), GridWithZero(start=0, stride=2, zero=3, steps=4))
+    """
+
+    start: int
+    stride: int
+    zero: int
+    steps: int
+
+    @classmethod
+    def of(cls, grid: Grid) -> GridWithZero:
+        """Return the coarsest grid from min(L, 0) to max(U, 0) that holds all places of a grid, and 0."""
+        start, stride, _ = grid.about_zero()
+        if start % stride == 0:
+            start, stride = start // stride, 1
+        low, high = min(start, 0), max(start + stride * grid.steps, 0)
+        return cls(start - low, stride, -low, high - low)
+
+    def power(self, place: int, degree: int) -> Polynomial:
+        """Return a power of the value, `zero` where it is missing: p(start + stride·t)^e + (1 − p)·zero^e.
+
+        Here p is 1 where the value is present, which is the monomial of the column to the power 0.
+        """
+        missing = self.zero**degree
+        present = [math.comb(degree, k) * self.start ** (degree - k) * self.stride**k for k in range(degree + 1)]
+        powers: Polynomial = {((place, k),): factor - (missing if k == 0 else 0) for k, factor in enumerate(present)}
+        return {monomial: factor for monomial, factor in ({(): missing} | powers).items() if factor}
 
 
 def _scaled(value: Value) -> str:
@@ -377,14 +458,18 @@ def joint_design(
     missing: Missing,
     *,
     coarser: int = 0,
+    zeros: bool = True,
 ) -> JointDesign:
     """Return the joint release of smooth statistics: each feature once, however many of them need it.
 
-    Columns are on grids of so many bits less than usual, `coarser`.
+    Columns are on grids of so many bits less than usual, `coarser`. A missing value counts as 0 where it can; before it
+    did, `zeros`, the number of values of a sum was released too.
     """
     if missing is Missing.MIDPOINT:
         statistics = [statistic.with_midpoint() for statistic in statistics]
     of_each = _values(statistics, coarser)
+    if zeros and _adds_zeros(statistics, of_each, by, facts, missing):
+        return _sums_with_zero([own[0] for own in of_each], facts, missing)
     places = {value: place for place, value in enumerate(dict.fromkeys(value for own in of_each for value in own))}
     values = _weighted(list(places), facts.weights, coarser)
     read_by = tuple(tuple(places[value] for value in own) for own in of_each)
@@ -425,6 +510,45 @@ def joint_design(
         for function in functions
     )
     return replace(design, functions=tuple(limited))
+
+
+def _adds_zeros(
+    statistics: Sequence[Statistic],
+    of_each: Sequence[Sequence[ValueOnGrid | Indicator]],
+    by: tuple[Category, ...],
+    facts: PublicFacts,
+    missing: Missing,
+) -> bool:
+    """Whether a missing value counts as 0, and every record is present: of sums alone, in one cell, where n is public.
+
+    Bounds and a step that share no unit but a very fine one would need more steps than a feature has.
+    """
+    one_cell = facts.relation is Relation.REPLACE_ONE and not by and facts.limit is None and facts.weights is None
+    sums = all(statistic.is_total and not statistic.is_count for statistic in statistics)
+    if missing is not Missing.DROP or not (one_cell and sums):
+        return False
+    grids = [value.grid for own in of_each for value in own if isinstance(value, ValueOnGrid)]
+    return all(GridWithZero.of(grid).steps <= MOST_STEPS for grid in grids)
+
+
+def _sums_with_zero(columns: Sequence[ValueOnGrid | Indicator], facts: PublicFacts, missing: Missing) -> JointDesign:
+    """Return the release of the sums of these columns, where a missing value counts as 0."""
+    values = tuple(dict.fromkeys(value for value in columns if isinstance(value, ValueOnGrid)))
+    read_by = [values.index(value) for value in columns if isinstance(value, ValueOnGrid)]
+    design = JointDesign(values, (), (), facts, missing, read_by=tuple((place,) for place in read_by), zeros=True)
+    sums = (SumOfTotals(_axis_with_zero(place + 1, values[place].grid)) for place in read_by)
+    return replace(design, functions=tuple(function.of_records(*design.records) for function in sums))
+
+
+def _axis_with_zero(place: int, grid: Grid) -> ScaledMean:
+    """Return how a mean is read from the total at a place, on the grid that 0 was put on."""
+    low, high = min(grid.lower, Fraction(0)), max(grid.upper, Fraction(0))
+    return ScaledMean(place, float((low + high) / 2), float((high - low) / 2))
+
+
+def grid_of(value: Value) -> Grid:
+    """Return the grid of a column, or of 0 and 1."""
+    return value.grid if isinstance(value, ValueOnGrid) else Grid.from_bounds(value.column, (0, 1), 1)
 
 
 _WEIGHT = (ABSENT,)  # stands for the weight among the powers of a statistic's columns

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.engines.query import Indicator, SumsQuery, ValueOnGrid, WeightOnGrid
+from hedgerow.engines.query import Indicator, SumsQuery, WeightOnGrid
 from hedgerow.facts.columns import CellLabels, Grid, Missing
 from hedgerow.inference.estimates_of_cells import Cells, Subject
 from hedgerow.inference.joint.estimates import estimate
@@ -31,7 +32,7 @@ from hedgerow.release.designs.guess import (
     correlations,
     typical_records,
 )
-from hedgerow.release.designs.joint_release import COARSER, JointRelease, JointTable, joint_design
+from hedgerow.release.designs.joint_release import COARSER, JointRelease, JointTable, grid_of, joint_design
 from hedgerow.resampling.counted_values import GridSums
 from hedgerow.statistics.statistic import OnGrid, Statistic
 
@@ -64,8 +65,10 @@ class JointStatistic(Design[JointMoments, JointTable]):
     @classmethod
     def recorded(cls, about: Recorded, part: JointMoments) -> Sequence[Self]:
         """Return the designs of the statistics that one vector of joint moments tells."""
-        for coarser in COARSER:
-            design = joint_design(about.statistics, about.by, about.facts, about.missing, coarser=coarser)
+        # Before a missing value of a sum counted as 0 its presence was private.
+        for zeros, coarser in product((True, False), COARSER):
+            of_asked = about.statistics, about.by, about.facts, about.missing
+            design = joint_design(*of_asked, coarser=coarser, zeros=zeros)
             if design.layout == part.layout:
                 release = JointRelease(design, JointChoice(part))
                 return tuple(cls(statistic, release, place, "") for place, statistic in enumerate(about.statistics))
@@ -249,7 +252,9 @@ class JointStatistic(Design[JointMoments, JointTable]):
         if design.facts.weights is not None:
             return self._weighted_noise_sd(mechanism)
         at, grid = design.read_by[self.place][0], self.statistic.grids[0][1]
-        about = np.array([function.x.centre if isinstance(function, SumOfTotals) else 0.0, grid.half_range])
+        about = np.array([0.0, grid.half_range])
+        if isinstance(function, SumOfTotals):
+            about = np.array([function.x.centre, function.x.half])
         known = design.facts.n if mechanism.layout.presence == "public" else None
         rows = mechanism.layout.rows is not None
         base = ((mechanism.layout.last, 1),) if rows else ((at, 0),) if design.apart else ()
@@ -299,8 +304,3 @@ def _typical_units(
             total += np.where(own[:, None], rows, rows[rng.permutation(len(rows))])
         units.append(np.hstack([total, np.full((len(rows), 1), float(size))]))
     return np.vstack(units)
-
-
-def grid_of(value: ValueOnGrid | Indicator) -> Grid:
-    """Return the grid of a column, or of 0 and 1."""
-    return value.grid if isinstance(value, ValueOnGrid) else Grid.from_bounds(value.column, (0, 1), 1)
