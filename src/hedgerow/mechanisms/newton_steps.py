@@ -44,14 +44,26 @@ each maximum at one of four corners, as what is in brackets is convex; signs of 
 fixed the sum is convex in (e, e'), so their four ends suffice. Several ν are tried and the least bound is taken. What
 the curvature moves is bounded entry by entry. The largest sum over all pairs of pieces bounds the cost; no search over
 records is needed, whatever their number of features.
+
+Gradient and curvature together
+-------------------------------
+Records whose gradients are farthest apart, x' = −x, have equal products x_i x_j. With t = Σ x_k x'_k the sum over i ≤ j
+of (h x_i x_j − h'x'_i x'_j)² is ½[h²|x|⁴ + h'²|x'|⁴ − 2hh't² + Σ_k (h x_k² − h'x'_k²)²]. With S = Σ X_k², |x|⁴ ≤ S|x|²,
+and −t² ≤ τ² − 2τt **for every τ**. So for every ν ≥ 0 and τ both movements together are at most
+
+    ν(b + b') + ω²hh'τ² + ½ω² Σ_k max (h x_k² − h'x'_k²)² + Σ_k max over x_k, x'_k of
+    [(e² + ½ω²h²S) x_k² + (e'² + ½ω²h'²S) x'_k² − 2(ee' + ω²hh'τ) x_k x'_k − ν β_k (x_k + x'_k)],
+
+again at corners. For x, x' fixed the movement is convex in (e, e', h, h'): the sixteen corners of their ranges suffice.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -61,7 +73,7 @@ from hedgerow.accounting.dominating_pairs import ROUND_UP
 from hedgerow.accounting.lower_bounds import LowerBoundPairs
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.interface import AuditRecord, Neighbours, Specimen
+from hedgerow.mechanisms.interface import LATER, AuditRecord, Neighbours, Specimen
 from hedgerow.mechanisms.laws import GAUSSIAN, Additive
 from hedgerow.noise.lattice import LatticeNoise, NoiseSource, lattice_noise, on_lattice, require_positive
 from hedgerow.resampling.counted_values import Histogram
@@ -92,14 +104,20 @@ def logistic(eta: Floats) -> tuple[Floats, Floats]:
 
 
 Range = tuple[float, float]
-_PIECES = 32
+_PIECES, _PIECES_TOGETHER = 32, 24
 _SATURATED = 8.0  # beyond it the logistic function is 0 or 1 up to 3e-4: one piece each side
 _MULTIPLIERS = np.concatenate([[0.0], np.geomspace(0.02, 40.0, 24)])
+_PARTS = (1.0, 0.6, 0.3, 0.0)
 _MARGIN = 1.0 + 1e-9  # of computing with doubles
 
 
+Bound = Literal["entries", "joint"]
+
+
 @lru_cache(maxsize=256)
-def step_cost(beta: tuple[float, ...], ranges: tuple[Range, ...], curvature: float, relation: Relation) -> float:
+def step_cost(
+    beta: tuple[float, ...], ranges: tuple[Range, ...], curvature: float, relation: Relation, bound: Bound = "entries"
+) -> float:
     """Return an upper bound on |gradient moved|² + ω²·|curvature moved|² over all pairs of neighbours.
 
     Parameters
@@ -111,6 +129,8 @@ def step_cost(beta: tuple[float, ...], ranges: tuple[Range, ...], curvature: flo
     curvature : float
         ω².
     relation : Relation
+    bound : "entries" or "joint"
+        Whether each entry of the curvature is bounded by itself, or both movements together.
 
     Examples
     --------
@@ -118,11 +138,16 @@ def step_cost(beta: tuple[float, ...], ranges: tuple[Range, ...], curvature: flo
 
     >>> step_cost((0.0, 0.0), ((1.0, 1.0), (-1.0, 1.0)), 1.0, Relation.ADD_REMOVE) / (2 / 4 + 3 / 16)
     1.000000001
+
+    Of a constant and four features, the price of a curvature of half the noise is 9 for a pair of records:
+
+    >>> features = ((1.0, 1.0), *[(-1.0, 1.0)] * 4)
+    >>> [round(step_cost((0.0,) * 5, features, 4.0, Relation.REPLACE_ONE, way), 2) for way in ("entries", "joint")]
+    [16.0, 9.5]
     """
     at, low, high = np.array(beta), *np.array(ranges, dtype=np.float64).reshape(-1, 2).T
-    if relation is Relation.ADD_REMOVE:
-        return float(_entered(at, low, high, curvature) * _MARGIN)
-    return float(_replaced(at, low, high, curvature) * _MARGIN)
+    entered, replaced = (_entered, _replaced) if bound == "entries" else (_entered_together, _replaced_together)
+    return float((entered if relation is Relation.ADD_REMOVE else replaced)(at, low, high, curvature) * _MARGIN)
 
 
 def _reach(beta: Floats, low: Floats, high: Floats) -> tuple[float, float]:
@@ -139,8 +164,18 @@ def _entered(beta: Floats, low: Floats, high: Floats, curvature: float) -> float
     return float(first * r**2 + second * slope**2)
 
 
+def _entered_together(beta: Floats, low: Floats, high: Floats, curvature: float) -> float:
+    """Return the largest A r² + W r²(1 − r)² over r in [0, r̄]: at r̄, or where the derivative is 0."""
+    least, most = _reach(beta, low, high)
+    largest = float(max(logistic(np.array([most]))[0][0], logistic(np.array([least]))[1][0]))
+    squares = np.maximum(np.abs(low), np.abs(high)) ** 2
+    first, second = squares.sum(), curvature * np.outer(squares, squares)[np.triu_indices(len(squares))].sum()
+    turn = (3.0 - math.sqrt(1.0 - 8.0 * first / second)) / 4.0 if second > 8.0 * first else largest
+    return float(max(r**2 * (first + second * (1.0 - r) ** 2) for r in (largest, min(turn, largest))))
+
+
 def _replaced(beta: Floats, low: Floats, high: Floats, curvature: float) -> float:
-    states = _States.over(*_reach(beta, low, high))
+    states = _States.over(*_reach(beta, low, high), _PIECES)
     first, second = np.triu_indices(len(states.below))
     moved = np.zeros(len(first))
     for former in states.residuals:
@@ -176,6 +211,84 @@ def _dual(beta: Floats, low: Floats, high: Floats, ends: tuple[Floats, Floats], 
     return best
 
 
+def _replaced_together(beta: Floats, low: Floats, high: Floats, curvature: float) -> float:
+    pairs = _Pairs.over(beta, low, high, curvature)
+    bounds = pairs.bound(0.0, 1.0)
+    attained = _attained(beta, low, high, curvature)
+    # A pair of states below what two records reach cannot be the worst one: its first bound is good enough.
+    left = np.flatnonzero(bounds > attained)
+    some = pairs.chosen(left)
+    for nu, part in product(_MULTIPLIERS, _PARTS):
+        bounds[left] = np.minimum(bounds[left], some.bound(nu, part))
+    return max(attained, float(bounds.max()))
+
+
+def _attained(beta: Floats, low: Floats, high: Floats, curvature: float) -> float:
+    """Return how far two of some records are apart: those at the ends of η, and with one end after another changed."""
+    up, order = beta >= 0.0, np.argsort(-np.abs(beta))
+    changed = np.arange(len(beta)) < np.arange(len(beta) + 1)[:, None]
+    swapped = np.empty_like(changed)
+    swapped[:, order] = changed
+    ends = np.unique(np.where(np.concatenate([swapped, ~swapped]) == up, low, high), axis=0)
+    (mu, less), (i, j) = logistic(ends @ beta), np.triu_indices(len(beta))
+    products = math.sqrt(curvature) * ends[:, i] * ends[:, j] * (mu * less)[:, None]
+    moved = np.concatenate([np.hstack([e[:, None] * ends, products]) for e in (less, -mu)])
+    squares = (moved**2).sum(axis=1)
+    return float((squares[:, None] + squares - 2.0 * moved @ moved.T).max())
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Two states and a corner of what residuals and slopes they can have: e, e', h, h', and which sides of η bind."""
+
+    box: tuple[Floats, Floats, Floats]
+    ends: Floats
+    sign: Floats
+    limit: Floats
+    curvature: float
+
+    @classmethod
+    def over(cls, beta: Floats, low: Floats, high: Floats, curvature: float) -> _Pairs:
+        """Return every pair of states, in one order, with each of its sixteen corners."""
+        states = _States.over(*_reach(beta, low, high), _PIECES_TOGETHER)
+        first, second = np.triu_indices(len(states.below))
+        binding = _Binding.of(states, first, second)
+        corners = list(product(states.residuals, (states.least, states.most)))
+        ends = [np.stack([e[first], f[second], h[first], g[second]]) for (e, h), (f, g) in product(corners, corners)]
+        sign, limit = np.tile(np.stack(binding.sign), len(ends)), np.tile(binding.limit, len(ends))
+        return cls((beta, low, high), np.concatenate(ends, axis=1), sign, limit, curvature)
+
+    def chosen(self, some: NDArray[np.intp]) -> _Pairs:
+        """Return some of them."""
+        return replace(self, ends=self.ends[:, some], sign=self.sign[:, some], limit=self.limit[some])
+
+    def bound(self, nu: float, part: float) -> Floats:
+        """Return the bound for a multiplier ν, and for τ this part of the t that would be worst without limits."""
+        (beta, low, high), (e, f, h, g) = self.box, self.ends
+        weight = self.curvature
+        largest, smallest = np.maximum(low**2, high**2), np.where((low < 0.0) & (high > 0.0), 0.0, low**2)
+        smallest = np.minimum(smallest, np.where((low < 0.0) & (high > 0.0), 0.0, high**2))
+        size, least = largest.sum(), np.minimum(low * high, smallest).sum()
+        both = weight * h * g
+        worst = np.clip(-e * f / np.maximum(both, 1e-300), least, size)
+        tau = part * worst
+        total = nu * self.limit + both * tau**2
+        own, other, cross = (
+            e**2 + 0.5 * weight * h**2 * size,
+            f**2 + 0.5 * weight * g**2 * size,
+            2.0 * (e * f + both * tau),
+        )
+        for b, *corners, lower, upper in zip(beta, low, high, smallest, largest, strict=True):
+            total = total + 0.5 * weight * np.maximum(h * upper - g * lower, g * upper - h * lower) ** 2
+            pairs = product(sorted(set(corners)), repeat=2)
+            moved = [
+                own * x**2 + other * z**2 - cross * x * z - nu * b * (self.sign[0] * x + self.sign[1] * z)
+                for x, z in pairs
+            ]
+            total = total + np.max(moved, axis=0)
+        return np.asarray(total)
+
+
 class _States:
     """An outcome and a piece of the range of η each: what residual and slope a record there can have."""
 
@@ -189,8 +302,8 @@ class _States:
         self.most = np.where((below <= 0.0) & (above >= 0.0), 0.25, np.maximum(*ends))
 
     @classmethod
-    def over(cls, least: float, most: float) -> _States:
-        inner = np.linspace(max(least, -_SATURATED), min(most, _SATURATED), _PIECES + 1)
+    def over(cls, least: float, most: float, pieces: int) -> _States:
+        inner = np.linspace(max(least, -_SATURATED), min(most, _SATURATED), pieces + 1)
         edges = np.unique(np.concatenate([[least], inner[(inner > least) & (inner < most)], [most]]))
         below, above = (edges[:-1], edges[1:]) if len(edges) > 1 else (edges, edges)
         outcome = np.repeat([-1.0, 1.0], len(below))
@@ -264,6 +377,8 @@ class NewtonSteps(Additive):
         ω²: how much more precise than the gradient the curvature is, as a ratio of variances.
     relation : "replace-one" or "add-remove"
         For which the noise is chosen; no other is certified.
+    bound : "entries" or "joint"
+        How the cost of a step is bounded; what was released by earlier versions has "entries".
 
     Examples
     --------
@@ -278,6 +393,7 @@ class NewtonSteps(Additive):
     precisions: tuple[float, ...]
     curvature: float
     relation: Literal["replace-one", "add-remove"]
+    bound: Bound = field(default="entries", metadata=LATER)
     type: Literal["newton-steps"] = "newton-steps"
 
     def __post_init__(self) -> None:
@@ -292,9 +408,18 @@ class NewtonSteps(Additive):
 
     @classmethod
     def specimens(cls) -> tuple[Specimen, ...]:
-        """Return one step of a constant and two features, at μ = 1."""
-        step = cls(((1.0, 1.0), (-1.0, 1.0), (0.0, 1.0)), (1.0,), 1.0, "add-remove")
-        return (Specimen("Newton step", step, Relation.ADD_REMOVE, 1e-3, released=False),)
+        """Return one step of a constant and two features, at μ = 1; and one whose movements are bounded together."""
+        box = ((1.0, 1.0), (-1.0, 1.0), (0.0, 1.0))
+        return (
+            Specimen("Newton step", cls(box, (1.0,), 1.0, "add-remove"), Relation.ADD_REMOVE, 1e-3, released=False),
+            Specimen(
+                "Newton step, bounded together",
+                cls(box, (1.0,), 8.0, "replace-one", "joint"),
+                Relation.REPLACE_ONE,
+                1e-3,
+                released=False,
+            ),
+        )
 
     @property
     def widest(self) -> float:
@@ -303,6 +428,12 @@ class NewtonSteps(Additive):
         size = len(self.ranges)
         most = 4.0 * size + 0.25 * self.curvature * size * (size + 1) / 2.0
         return 2.1 * math.sqrt(most) / UNIT / min(self.precisions) / min(1.0, math.sqrt(self.curvature))
+
+    @property
+    def piloted(self) -> bool:
+        """Whether the first step is a pilot that tells the moments of the features beside a constant."""
+        constant = self.ranges[0] == (1.0, 1.0) and len(self.ranges) > 1
+        return self.bound == "joint" and constant and len(self.precisions) > 1
 
     def mu(self, relation: Relation) -> float:
         """Return √(Σ μ_t²).
@@ -330,7 +461,7 @@ class NewtonSteps(Additive):
         """
         at = tuple(float(b) for b in beta)
         numbers = len(self.ranges) + self.curvature * len(self.ranges) * (len(self.ranges) + 1) / 2.0
-        cost = step_cost(at, self.ranges, self.curvature, Relation(self.relation))
+        cost = step_cost(at, self.ranges, self.curvature, Relation(self.relation), self.bound)
         width = (math.sqrt(cost) / UNIT + math.sqrt(numbers) * _ROUNDED) / self.precisions[step] * ROUND_UP
         return StepNoise(lattice_noise(width), lattice_noise(width / math.sqrt(self.curvature) * ROUND_UP))
 

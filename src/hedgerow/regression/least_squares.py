@@ -29,7 +29,7 @@ with the response, the response's own square. At guessed truths the error of eac
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -57,6 +57,47 @@ Floats = NDArray[np.float64]
 REMARK, UNRELIABLE = 0.25, 1.0
 """From which relative noise of the moment matrix on a remark is made, and from which on a fit is marked unreliable."""
 _MOST_DRAWS = 64
+
+
+def score_interval(
+    asked: tuple[Floats, float],
+    algebra: tuple[Floats, Floats, Floats],
+    spread: Callable[[Floats, float], tuple[float, float]],
+) -> tuple[float, float]:
+    """Return the values of w'β whose score lies within its quantile: (−∞, ∞) where the noise hides w'β.
+
+    Parameters
+    ----------
+    asked : (float array, float)
+        w, and the estimate of w'β.
+    algebra : three float arrays
+        A⁻¹; the noise of the score of the estimate by part, (z, k); what each part of the noise adds to A, (z, k, k).
+    spread : callable
+        From the noise of the score along A⁻¹w, by part, and 1/(w'A⁻¹w): the squared quantile, and the sampling variance
+        of that score.
+    """
+    (w, estimate), (inverse, scores, noise) = asked, algebra
+    size = float(w @ inverse @ w)
+    direction = inverse @ w / size
+    information = 1.0 / size
+    own = np.asarray(scores @ direction)
+    across = np.einsum("i,zij->zj", direction, noise)
+    slope = across @ direction
+    # What noise in the matrix of the other regressors moves the score by; that of this one is in its slope.
+    others = across @ (inverse - np.outer(direction, direction) / information)
+    both = others.T @ scores
+    centre = estimate + float(np.trace(both)) / information
+    second = float(np.sum((others.T @ others) * (scores.T @ scores)) + np.sum(both * both.T))
+    z2, sampling = spread(own, information)
+    # All δ with d²δ² ≤ z²[Σ(a_z − δb_z)² + C + σ²d/N].
+    bend = information**2 - z2 * float(slope @ slope)
+    turn = z2 * float(own @ slope)
+    rest = z2 * (float(own @ own) + second + sampling)
+    if bend <= 0.0:
+        return -math.inf, math.inf
+    middle = centre - turn / bend
+    reach = math.sqrt(max(0.0, (turn / bend) ** 2 + rest / bend))
+    return middle - reach, middle + reach
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,29 +334,14 @@ class LeastSquaresFit:
             return -math.inf, math.inf
         q, _ = self._basis
         w = self._back.T @ weights
-        size = float(w @ self.inverse @ w)
-        direction = self.inverse @ w / size
-        information = 1.0 / size
-        through = direction @ q
-        own = np.asarray(self._scores @ direction)
-        across = np.einsum("i,zij->zj", through, self.moments.noise) @ q.T
-        slope = across @ direction
-        # What noise in the matrix of the other regressors moves the score by; that of this one is in its slope.
-        others = across @ (self.inverse - np.outer(direction, direction) / information)
-        both = others.T @ self._scores
-        centre = float(w @ self._plain) + float(np.trace(both)) / information
-        second = float(np.sum((others.T @ others) * (self._scores.T @ self._scores)) + np.sum(both * both.T))
-        sampling, unsure = (part * information**2 for part in self._sampling(w))
-        z2 = (self._quantile(own, sampling, level) * self._longer(own, sampling, unsure, level)) ** 2
-        # All δ with d²δ² ≤ z²[Σ(a_z − δb_z)² + C + σ²d/N].
-        bend = information**2 - z2 * float(slope @ slope)
-        turn = z2 * float(own @ slope)
-        rest = z2 * (float(own @ own) + second + sampling)
-        if bend <= 0.0:
-            return -math.inf, math.inf
-        middle = centre - turn / bend
-        reach = math.sqrt(max(0.0, (turn / bend) ** 2 + rest / bend))
-        return middle - reach, middle + reach
+
+        def spread(own: Floats, information: float) -> tuple[float, float]:
+            sampling, unsure = (part * information**2 for part in self._sampling(w))
+            longer = self._longer(own, sampling, unsure, level)
+            return (self._quantile(own, sampling, level) * longer) ** 2, sampling
+
+        algebra = self.inverse, self._scores, q @ self.moments.noise @ q.T
+        return score_interval((w, float(w @ self._plain)), algebra, spread)
 
     @staticmethod
     def _longer(noise: Floats, sampling: float, unsure: float, level: float) -> float:

@@ -1,19 +1,31 @@
 r"""`LogitRegression`: coefficients of a logistic regression with errors that count sampling and privacy noise.
 
-Noisy Newton steps: from what each step released to the next coefficients, and to the errors of the last.
-
 Everything here is computed from released numbers alone, so it costs nothing and anybody can repeat it. With g and H the
-noisy gradient and curvature at β, of noise σ and s a number, the next coefficients are β + d, d = H⁻¹g, from β = 0 on.
-Where noise could make H singular, its eigenvalues are raised to s·√P; a step that would move some record's linear
-predictor by more than 4 is shortened. Neither happens at a last step that is relied on.
+noisy gradient and curvature at β, of noise σ and s a number, the next coefficients are β + d, d = H⁻¹g.
+
+**Of a model with a constant** the first step is a pilot at β = 0. It tells the moments of the regressors, and normal
+regressors with these moments (`normal_regressors`) tell three things:
+
+===========  =========================================================================================================
+start        where the second step is taken
+curvature    H = (1 − λ)·released + λ·(their curvature): two noisy numbers for one, λ by the noise of both and by a
+             tenth that normal regressors may be wrong
+remainder    what a Newton step leaves behind: d solves Hd + R(d) = g, R their response less its slope. Where R/3 would
+             move the coefficients by more than 0.4 of a standard error, the steps have not converged
+===========  =========================================================================================================
+
+Intervals are all values whose score is not rejected, as those of `least_squares`: they have ends unless noise hides
+whether the outcome varies with a regressor, given the others.
+
+**Of a model without one, and of earlier versions,** all steps are Newton's, from β = 0 on. Where noise could make H
+singular, its eigenvalues are raised to s·√P; a step that would move some record's linear predictor by more than 4 is
+shortened. Neither happens at a last step that is relied on. A Newton step leaves about half its relative size behind:
+½·q·λ in standard errors, λ² = d'Hd, q the root mean square by which d moves the linear predictor.
 
 ==========  ==========================================================================================================
 sampling    H⁻¹: that of a logistic model that holds
-noise       H⁻¹(σ²I + M)H⁻¹, M = s²(|d|²I + dd' − diag d²): what the noise of H does to a last step d
-noise of H  r = 2√‖H^−½ E[NH⁻¹N] H^−½‖, N the noise: a remark from ¼ on, nothing is relied on from 1 on
-remainder   a Newton step leaves about half its relative size behind: ½·q·λ in standard errors, λ² = d'Hd, q the root
-            mean square by which d moves the linear predictor. Above 0.4 of a standard error the steps have not
-            converged: there were too few, or the outcome is separated
+noise       H⁻¹(σ²I + Σ K_z dd'K_z)H⁻¹, H with the noise Σ z K_z: what that does to a last step d
+noise of H  r = 2√‖H^−½ Σ K_z H⁻¹K_z H^−½‖: a remark from ¼ on, nothing is relied on from 1 on
 ==========  ==========================================================================================================
 
 (docs/methods/logit.md)
@@ -35,21 +47,26 @@ from hedgerow.facts.validation import format_argument
 from hedgerow.mechanisms.certificate import Certificate, record_of
 from hedgerow.mechanisms.newton_steps import NewtonSteps, ReleasedStep
 from hedgerow.regression.coefficients import Coefficients, Contrast, FitContext, reading_back
+from hedgerow.regression.least_squares import score_interval
 from hedgerow.regression.logit_model import LogitModel
+from hedgerow.regression.normal_regressors import Beta, NormalRegressors
 
 Floats = NDArray[np.float64]
-Beta = tuple[float, ...]
 REMARK, UNRELIABLE = 0.25, 1.0
 """Noise of the curvature relative to it, from which on a remark is made, and from which on nothing is relied on."""
 CONVERGED = 0.4
 """The most that the last step may have left behind, in standard errors."""
-USUAL_STEPS = 5
 _LAST, _GROWTH = 0.65, 1.7
 _FARTHEST = 4.0
+_WRONG = 0.1
+"""How wrong the curvature of normal regressors is taken to be, as a part of it."""
+_LEFT = 3.0
+"""What normal regressors leave of the remainder of a step is taken to be one part of so many."""
+_MOST_ITERATIONS, _FARTHEST_AT_ONCE = 60, 2.0
 
 
-def precisions(mu: float, steps: int) -> tuple[float, ...]:
-    """Return μ_t of each step: the last one has 0.65 of μ², those before grow by 1.7 from one to the next.
+def precisions(mu: float, steps: int, last: float = _LAST) -> tuple[float, ...]:
+    """Return μ_t of each step: the last one has so much of μ², those before grow by 1.7 from one to the next.
 
     >>> [round(mu**2, 3) for mu in precisions(1.0, 5)]
     [0.033, 0.057, 0.096, 0.164, 0.65]
@@ -57,26 +74,86 @@ def precisions(mu: float, steps: int) -> tuple[float, ...]:
     if steps == 1:
         return (mu,)
     before = _GROWTH ** np.arange(steps - 1)
-    shares = [*((1.0 - _LAST) * before / before.sum()), _LAST]
+    shares = [*((1.0 - last) * before / before.sum()), last]
     return tuple(float(mu * np.sqrt(share)) for share in shares)
+
+
+def symmetric(upper: Floats, size: int) -> Floats:
+    """Return a matrix from its upper triangle, by rows."""
+    matrix = np.zeros((size, size))
+    matrix[np.triu_indices(size)] = upper
+    return matrix + np.triu(matrix, 1).T
 
 
 @dataclass(frozen=True, eq=False)
 class NewtonStep:
-    """One step: where it was taken, what it released, and what follows."""
+    """One step: where it was taken, what it released, and what follows.
+
+    `normal` are the regressors that the pilot told, of a step that follows a pilot.
+    """
 
     beta: Beta
     numbers: Floats
     released: ReleasedStep
     reach: Floats
+    normal: NormalRegressors | None = None
 
     @cached_property
+    def told(self) -> Floats:
+        """The curvature that was released, symmetric."""
+        return symmetric(self.released.curvature, len(self.beta))
+
+    @cached_property
+    def blend(self) -> tuple[Floats, Floats, float]:
+        """H, its noise by parts, (z, P, P), and the noise of one of its numbers."""
+        size, sd = len(self.beta), self.released.curvature_sd
+        places = np.eye(size * (size + 1) // 2)
+        each = np.stack([symmetric(place, size) for place in places])
+        if self.normal is None:
+            return self.told, sd * each, sd
+        theirs = self.normal.curvature(np.array(self.beta))
+        noise, wrong = self.normal.curvature_noise(theirs), _WRONG * float(np.linalg.eigvalsh(theirs)[0])
+        share = sd**2 / (sd**2 + noise**2 + wrong**2)
+        parts = [(1.0 - share) * sd * each, share * noise * each, (share * _WRONG * theirs)[None]]
+        both = math.hypot((1.0 - share) * sd, share * noise)
+        return (1.0 - share) * self.told + share * theirs, np.concatenate(parts), both
+
+    @property
+    def parts(self) -> Floats:
+        """What each independent part of the noise, of variance 1, adds to H: (z, P, P)."""
+        return self.blend[1]
+
+    @property
+    def _floor(self) -> float:
+        return max(self.blend[2] * math.sqrt(len(self.beta)), 1e-300)
+
+    @cached_property
+    def _solved(self) -> tuple[Floats, Floats, Floats, bool]:
+        """The step d, what it leaves behind R, the curvature where it ends, and whether it was found."""
+        curvature, gradient = self.blend[0], self.released.gradient
+        if self.normal is None:
+            return _raised_inverse(curvature, self._floor) @ gradient, np.zeros(len(gradient)), curvature, True
+        beta, moved = np.array(self.beta), np.zeros(len(gradient))
+        here, theirs = self.normal.response(beta), self.normal.curvature(beta)
+        for _ in range(_MOST_ITERATIONS):
+            left = self.normal.response(beta + moved) - here - theirs @ moved
+            there = curvature + self.normal.curvature(beta + moved) - theirs
+            further = _raised_inverse(there, self._floor) @ (gradient - curvature @ moved - left)
+            length = float(np.abs(further) @ self.reach)
+            if length <= 1e-12:
+                return moved, left, there, True
+            moved = moved + further * min(1.0, _FARTHEST_AT_ONCE / length)
+        return moved, left, there, length <= 1e-6
+
+    @property
+    def whole(self) -> Floats:
+        """The step d before it is shortened."""
+        return self._solved[0]
+
+    @property
     def curvature(self) -> Floats:
-        """H, symmetric."""
-        size = len(self.beta)
-        matrix = np.zeros((size, size))
-        matrix[np.triu_indices(size)] = self.released.curvature
-        return matrix + np.triu(matrix, 1).T
+        """H where the step ends."""
+        return self._solved[2]
 
     @cached_property
     def _eigen(self) -> tuple[Floats, Floats]:
@@ -85,51 +162,52 @@ class NewtonStep:
 
     @cached_property
     def positive(self) -> bool:
-        """Whether H is farther from singular than noise may move it."""
-        return bool(self._eigen[0][0] > self._floor)
-
-    @property
-    def _floor(self) -> float:
-        return max(self.released.curvature_sd * float(np.sqrt(len(self.beta))), 1e-300)
+        """Whether H is positive definite; without normal regressors, farther from singular than noise may move it."""
+        return bool(self._eigen[0][0] > (0.0 if self.normal is not None else self._floor))
 
     @cached_property
     def inverse(self) -> Floats:
-        """H⁻¹, eigenvalues below s·√P raised to it."""
+        """H⁻¹, where H is positive; else eigenvalues below s·√P are raised to it."""
         values, vectors = self._eigen
-        return np.asarray(vectors / np.maximum(values, self._floor) @ vectors.T)
-
-    @cached_property
-    def whole(self) -> Floats:
-        """The step d before it is shortened."""
-        return np.asarray(self.inverse @ self.released.gradient)
-
-    @cached_property
-    def moved(self) -> Floats:
-        """The step d."""
-        farthest = float(np.abs(self.whole) @ self.reach)
-        return self.whole * min(1.0, _FARTHEST / farthest) if farthest > 0.0 else self.whole
+        return np.asarray(vectors / (values if self.positive else np.maximum(values, self._floor)) @ vectors.T)
 
     @property
     def shortened(self) -> bool:
-        """Whether d was."""
+        """Whether d is too long to be taken as it is."""
         return bool(np.abs(self.whole) @ self.reach > _FARTHEST)
+
+    @cached_property
+    def moved(self) -> Floats:
+        """The step d, shortened."""
+        farthest = float(np.abs(self.whole) @ self.reach)
+        return self.whole * min(1.0, _FARTHEST / farthest) if farthest > 0.0 else self.whole
 
     @property
     def after(self) -> Beta:
         """The coefficients after it."""
         return tuple((np.array(self.beta) + self.moved).tolist())
 
+    @property
+    def last(self) -> Floats:
+        """The coefficients after it, where it is the last one."""
+        return np.array(self.beta) + (self.moved if self.normal is None else self.whole)
+
     @cached_property
+    def scores(self) -> Floats:
+        """What each part of the noise adds to the score of the coefficients after it: (z, P)."""
+        d = self.moved if self.normal is None else self.whole
+        return np.concatenate([self.released.gradient_sd * np.eye(len(d)), -(self.parts @ d)])
+
+    @property
     def sampling(self) -> Floats:
         """The sampling covariance of the coefficients after it."""
         return self.inverse
 
     @cached_property
     def noise(self) -> Floats:
-        """The covariance that the noise of this step gives to the coefficients after it."""
-        d, size = self.moved, len(self.beta)
-        own = self.released.curvature_sd**2 * ((d @ d) * np.eye(size) + np.outer(d, d) - np.diag(d**2))
-        return np.asarray(self.inverse @ (self.released.gradient_sd**2 * np.eye(size) + own) @ self.inverse)
+        """The covariance that the noise gives to the coefficients after it."""
+        moved = self.scores @ self.inverse
+        return np.asarray(moved.T @ moved)
 
     @cached_property
     def noise_ratio(self) -> float:
@@ -137,23 +215,44 @@ class NewtonStep:
         if not self.positive:
             return float(np.inf)
         values, vectors = self._eigen
-        root, inverse = vectors / np.sqrt(values) @ vectors.T, self.inverse
-        spread = self.released.curvature_sd**2 * (
-            np.trace(inverse) * np.eye(len(root)) + inverse - np.diag(np.diag(inverse))
-        )
-        return float(2.0 * np.sqrt(np.linalg.eigvalsh(root @ spread @ root)[-1]))
+        root = vectors / np.sqrt(values) @ vectors.T
+        relative = root @ self.parts @ root
+        return float(2.0 * np.sqrt(np.linalg.eigvalsh(np.einsum("zij,zkj->ik", relative, relative))[-1]))
 
     @cached_property
     def remainder(self) -> float:
         """About how far the coefficients after it are from where steps would end, in standard errors."""
+        errors = float(np.trace((self.sampling + self.noise) @ self.curvature))
+        if self.normal is not None:
+            _, left, _, ended = self._solved
+            known = ended and self.positive and errors > 0.0
+            return math.sqrt(max(float(left @ self.inverse @ left), 0.0) / errors) / _LEFT if known else math.inf
         square = max(float(self.whole @ self.curvature @ self.whole), 0.0)
         # Σμ(1 − μ)x² of the first feature, a constant where there is one: at most the sum of the weights by which
         # d'Hd is a mean square.
         weight = float(self.released.curvature[0])
-        errors = float(np.trace((self.sampling + self.noise) @ self.curvature))
         if min(weight, errors) <= 0.0:
             return float(np.inf)
         return float(0.5 * square / np.sqrt(weight * errors))
+
+    def accepted(self, weights: Floats, level: float, *, census: bool) -> tuple[float, float]:
+        """Return the values of w'β that are not rejected, of a step that is the last one."""
+        from hedgerow.special import ndtri
+
+        square = float(ndtri(0.5 + level / 2.0)) ** 2
+        noise = np.concatenate([np.zeros((len(self.beta),) * 3), self.parts])
+        low, high = score_interval(
+            (weights, float(weights @ self.whole)),
+            (self.inverse, self.scores, noise),
+            lambda own, information: (square, 0.0 if census else information),
+        )
+        start = float(weights @ np.array(self.beta))
+        return start + low, start + high
+
+
+def _raised_inverse(matrix: Floats, floor: float) -> Floats:
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray(vectors / np.maximum(values, floor) @ vectors.T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +269,7 @@ class NewtonPath:
     @property
     def beta(self) -> Floats:
         """The coefficients after it."""
-        return np.array(self.last.after)
+        return self.last.last
 
     @property
     def covariance(self) -> Floats:
@@ -178,14 +277,31 @@ class NewtonPath:
         return self.last.sampling + self.last.noise
 
     @property
+    def piloted(self) -> bool:
+        """Whether the last step follows a pilot."""
+        return self.last.normal is not None
+
+    @property
     def converged(self) -> bool:
         """Whether what the last step left behind is small, and nothing had to be shortened there."""
-        return self.last.remainder <= CONVERGED and not self.last.shortened
+        return self.last.remainder <= CONVERGED and (self.piloted or not self.last.shortened)
 
     @property
     def reliable(self) -> bool:
         """Whether the last step can be relied on: it converged, and noise does not hide the curvature."""
         return self.converged and self.last.positive and self.last.noise_ratio < UNRELIABLE
+
+    @property
+    def swamped(self) -> bool:
+        """Whether noise hides the curvature; after a pilot that where the last step was taken."""
+        if self.piloted:
+            return bool(np.linalg.eigvalsh(self.last.blend[0])[0] <= 0.0)
+        return not self.last.positive or self.last.noise_ratio >= UNRELIABLE
+
+    @property
+    def informative(self) -> bool:
+        """Whether errors are stated: of a fit that is relied on; after a pilot of every one that converged."""
+        return self.converged and self.last.positive if self.piloted else self.reliable
 
     @classmethod
     def run(cls, mechanism: NewtonSteps, numbers: Callable[[int, Beta], Floats]) -> NewtonPath:
@@ -193,10 +309,15 @@ class NewtonPath:
         reach = np.abs(np.array(mechanism.ranges)).max(axis=1)
         beta: Beta = (0.0,) * len(mechanism.ranges)
         steps: list[NewtonStep] = []
+        normal = None
         for step in range(len(mechanism.precisions)):
             noisy = np.asarray(numbers(step, beta), dtype=np.float64)
-            steps.append(NewtonStep(beta, noisy, mechanism.released(noisy, step, beta), reach))
-            beta = steps[-1].after
+            steps.append(NewtonStep(beta, noisy, mechanism.released(noisy, step, beta), reach, normal))
+            if step == 0 and mechanism.piloted:
+                normal = NormalRegressors.of_curvature(steps[0].told, steps[0].released.curvature_sd)
+                beta = normal.start(steps[0].released.gradient)
+            else:
+                beta = steps[-1].after
         return cls(tuple(steps))
 
     @classmethod
@@ -208,6 +329,10 @@ class NewtonPath:
 _SWAMPED = (
     "The noise swamps the curvature: these coefficients are not reliable, and nothing is known of their errors. The "
     "price was paid; a larger epsilon, more records or fewer regressors would help."
+)
+_WIDE = (
+    "The noise swamps the curvature: these coefficients are not reliable, and their intervals are as wide as what is "
+    "known. The price was paid; a larger epsilon, more records or fewer regressors would help."
 )
 _FAR = (
     "The Newton steps have not converged: there were too few, or some combination of the regressors separates the "
@@ -242,7 +367,7 @@ class LogitFit:
         return self.path.last.noise_ratio
 
     def _moved(self, covariance: Floats) -> Floats:
-        if not self.reliable:
+        if not self.path.informative:
             return np.full_like(covariance, math.inf)
         return np.asarray(self.back @ covariance @ self.back.T)
 
@@ -254,21 +379,25 @@ class LogitFit:
 
     @cached_property
     def noise_covariance(self) -> Floats:
-        """H⁻¹(σ²I + M)H⁻¹; infinite where nothing is known of it."""
+        """The part of the noise; infinite where nothing is known of it."""
         return self._moved(self.path.last.noise)
 
     def errors(self, weights: Floats) -> tuple[float, float]:
         """Return the sampling and the noise error of w'β."""
-        if not self.reliable:
+        if not self.path.informative:
             return math.inf, math.inf
         parts = (weights @ part @ weights for part in (self.sampling_covariance, self.noise_covariance))
         sampling, noise = (math.sqrt(max(0.0, float(part))) for part in parts)
         return sampling, noise
 
     def accepted(self, weights: Floats, level: float) -> tuple[float, float]:
-        """Return the values of w'β that are not rejected at a level: (−∞, ∞) where the fit is not reliable."""
+        """Return the values of w'β that are not rejected at a level: (−∞, ∞) where nothing is known of it."""
         from hedgerow.special import ndtri
 
+        if not self.path.informative:
+            return -math.inf, math.inf
+        if self.path.piloted:
+            return self.path.last.accepted(self.back.T @ weights, level, census=self.census)
         reach = float(ndtri(0.5 + level / 2.0)) * math.hypot(*self.errors(weights))
         middle = float(weights @ self.params)
         return middle - reach, middle + reach
@@ -335,8 +464,7 @@ class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
         """What a reader must know, in sentences."""
         path, sentences = self.fit.path, [_MODEL]
         if not path.reliable:
-            swamped = not path.last.positive or not path.last.noise_ratio < 1.0
-            sentences = [_SWAMPED if swamped else _FAR]
+            sentences = [_WIDE if path.informative else _SWAMPED if path.swamped else _FAR]
         elif self.fit.noise_ratio > REMARK:
             sentences.append(_NEAR)
         return (*sentences, *self.about.remarks)
@@ -409,7 +537,11 @@ class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
         for odds in super().predict(records, level):
             chance, low, high = (_chance(log_odds) for log_odds in (odds.estimate, odds.low, odds.high))
             slope = chance * (1.0 - chance)
-            errors = (odds.sampling_error * slope, odds.privacy_error * slope) if self.reliable else (math.inf,) * 2
+            errors = (
+                (odds.sampling_error * slope, odds.privacy_error * slope)
+                if self.fit.path.informative
+                else (math.inf,) * 2
+            )
             chances.append(
                 replace(odds, estimate=chance, sampling_error=errors[0], privacy_error=errors[1], low=low, high=high)
             )

@@ -21,6 +21,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Category, Selection
 from hedgerow.facts.declared import Facts, Protection
+from hedgerow.facts.relation import Relation
 from hedgerow.facts.validation import as_float, as_int, format_argument
 from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.newton_steps import MOST_FEATURES, UNIT, NewtonSteps, ReleasedStep, logistic
@@ -41,13 +42,13 @@ from hedgerow.regression.linear_model import (
 )
 from hedgerow.regression.logit_model import LogitModel, LogitRecords
 from hedgerow.regression.logit_regression import (
-    USUAL_STEPS,
     LogitRegression,
     NewtonPath,
     NewtonStep,
     logit_from_record,
     precisions,
 )
+from hedgerow.regression.normal_regressors import NormalRegressors
 from hedgerow.release.designs.design import PublicFacts, only_where
 from hedgerow.release.designs.guess import correlations, laws_of, parse_guesses, typical_records
 from hedgerow.release.execute import check_unchanged
@@ -79,19 +80,24 @@ def expected_errors(
     """
     features = _guessed(model, guess)
     beta = _coefficients(model, features, effects, share)
-    mu, less = logistic(features @ np.array(beta))
-    size, reach = len(model.ranges), np.abs(np.array(model.ranges)).max(axis=1)
-    second = n * ((features * (mu * less)[:, None]).T @ features / len(features))[np.triu_indices(size)]
+    size, reach, start = len(model.ranges), np.abs(np.array(model.ranges)).max(axis=1), (0.0,) * len(model.ranges)
 
-    def step(place: int) -> NewtonStep:
-        noise = mechanism.noise(place, beta)
+    def step(place: int, at: tuple[float, ...], normal: NormalRegressors | None = None) -> NewtonStep:
+        mu, less = logistic(features @ np.array(at))
+        second = n * ((features * (mu * less)[:, None]).T @ features / len(features))[np.triu_indices(size)]
+        noise = mechanism.noise(place, at)
         sds = noise.gradient.in_units * UNIT, noise.curvature.in_units * UNIT
-        return NewtonStep(beta, np.zeros(0), ReleasedStep(np.zeros(size), second, *sds), reach)
+        return NewtonStep(at, np.zeros(0), ReleasedStep(np.zeros(size), second, *sds), reach, normal)
 
-    last = step(len(mechanism.precisions) - 1)
+    steps, normal = len(mechanism.precisions), None
+    if mechanism.piloted:
+        pilot = step(0, start)
+        normal = NormalRegressors.of_curvature(pilot.told, pilot.released.curvature_sd)
+    last = step(steps - 1, beta, normal)
     # The last step makes up for the noise of the one before it, and the noise of its own curvature meets that.
-    missed = step(len(mechanism.precisions) - 2).noise if len(mechanism.precisions) > 1 else np.zeros((size, size))
-    own = last.released.curvature_sd**2 * (np.trace(missed) * np.eye(size) + missed - np.diag(np.diag(missed)))
+    before = step(steps - 2, start if normal is not None and steps == 2 else beta).noise if steps > 1 else None
+    missed = np.zeros((size, size)) if before is None else before
+    own = np.einsum("zij,jk,zkl->il", last.parts, missed, last.parts)
     noise = last.noise + last.inverse @ own @ last.inverse
     parts = (np.sqrt(np.diag(model.back @ part @ model.back.T)) for part in (last.sampling, noise))
     return tuple(
@@ -135,8 +141,11 @@ def _guessed(model: LogitModel, given: Mapping[str, Any]) -> Floats:
 
 
 MOST_STEPS = 20
-CURVATURE = 1.0
-"""How much more precise than the gradient the curvature is drawn; under add-remove it then costs next to nothing."""
+_PILOTED_STEPS, _NEWTON_STEPS = 2, 5
+_AMPLE, _TIGHT = (4.0, 0.7), (8.0, 0.6)
+"""How much more precise than the gradient the curvature is drawn, and the share of μ² of the last step."""
+_FEW = 500.0
+"""Noise may hide the curvature up to so many times n·μ a feature, under replace-one, where n is public."""
 _LISTWISE = "Records with a missing value in any column of the model, or in an undeclared category, are left out."
 _NOISY_WAY = "Later Newton steps are taken at coefficients that follow from noise: how far a record moves them varies."
 
@@ -294,11 +303,9 @@ def plan_logit(
     given = None if where is None else resolver.selection(where).text
     present = f"`{model.response}` in [{constant(model.value)}] or `{model.response}` not in [{constant(model.value)}]"
     chosen = resolver.selection(present if given is None else f"({given}) and ({present})")
-    budget, steps = parse_budget(options, facts), _steps(options.get("steps"))
+    budget, steps = parse_budget(options, facts), _steps(options.get("steps"), model)
     mechanism = least_noise(
-        lambda mu: NewtonSteps(model.ranges, precisions(mu, steps), CURVATURE, protection.relation.value),
-        protection.relation,
-        budget,
+        lambda mu: _newton_steps(model, steps, mu, protection.relation, n), protection.relation, budget
     ).mechanism
     # Here, and not when a step meets its β: by then the price would be spent.
     require_drawable(mechanism.widest)
@@ -313,14 +320,22 @@ def narrowed_by(mechanism: NewtonSteps) -> str | None:
     return _NOISY_WAY if len(mechanism.precisions) > 1 else None
 
 
-def _steps(given: object) -> int:
-    steps = USUAL_STEPS if given is None else as_int(given)
+def _newton_steps(model: LogitModel, steps: int, mu: float, relation: Relation, n: int | None) -> NewtonSteps:
+    """Return the steps at μ: where records are few, more of the price goes to the curvature and to the pilot."""
+    tight = relation is Relation.REPLACE_ONE and n is not None and n * mu <= _FEW * len(model.ranges)
+    curvature, last = _TIGHT if tight else _AMPLE
+    return NewtonSteps(model.ranges, precisions(mu, steps, last), curvature, relation.value, "joint")
+
+
+def _steps(given: object, model: LogitModel) -> int:
+    usual = _PILOTED_STEPS if model.ranges[0] == (1.0, 1.0) else _NEWTON_STEPS
+    steps = usual if given is None else as_int(given)
     if steps is None or not 1 <= steps <= MOST_STEPS:
         raise ParameterError(
             "HG196",
             rule=f"A logistic regression takes 1 to {MOST_STEPS} Newton steps.",
             finding=f"Found {format_argument(given)}.",
-            remedy=f"{USUAL_STEPS} is the default; with steep effects 8 may be needed.",
+            remedy=f"{_PILOTED_STEPS} is the default, and {_NEWTON_STEPS} without an intercept.",
         )
     return steps
 

@@ -131,7 +131,7 @@ class AsksRegressions:
         with self._asking() as opened:
             return planned_regression(formula, regressors, opened, **options)
 
-    @takes(LogitOptions, value=1, steps=5, intercept=True)
+    @takes(LogitOptions, value=1, steps=2, intercept=True)
     @working("Planning, reading and releasing")
     def logit(
         self, formula: str, regressors: Sequence[str] | None = None, **options: Unpack[LogitOptions]
@@ -148,7 +148,7 @@ class AsksRegressions:
         value : number, text or boolean
             The outcome is 1 where the response equals it, 1 by default, and 0 where it is anything else.
         steps : int
-            How many Newton steps share the price, 5 by default; steep effects need up to 8.
+            How many steps share the price: 2 by default, a pilot and one more; 5 without an intercept.
         **options
             ``bounds``, ``categories``, ``intercept`` as in `ols`; ``where``, ``epsilon``, ``delta``, ``rho``, ``mu``,
             ``request_id`` as in `release`. A record that misses a value of any column of the model, or whose category
@@ -185,7 +185,7 @@ class AsksRegressions:
             warn_about_budget(plan.budget.epsilon, plan.budget.delta, opened.n, frames=4)
             return spend(plan, opened.account(request_id))
 
-    @takes(LogitOptions, value=1, steps=5, intercept=True)
+    @takes(LogitOptions, value=1, steps=2, intercept=True)
     @working("Planning")
     def plan_logit(
         self, formula: str, regressors: Sequence[str] | None = None, **options: Unpack[LogitOptions]

@@ -13,7 +13,7 @@ from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import certify, mechanism_from_record
 from hedgerow.mechanisms.mechanism import as_record
-from hedgerow.mechanisms.newton_steps import UNIT, NewtonSteps, logistic, step_cost
+from hedgerow.mechanisms.newton_steps import UNIT, Bound, NewtonSteps, logistic, step_cost
 from hedgerow.testing.simulated import SimulatedNoise
 
 NEAR, FAR = Relation.ADD_REMOVE, Relation.REPLACE_ONE
@@ -25,6 +25,7 @@ BOXES = [
     ((-1.0, 1.0), (0.0, 1.0)),
 ]
 SIZES = [0.0, 0.5, 2.0, 8.0]
+BOUNDS: tuple[Bound, ...] = ("entries", "joint")
 
 
 def every_record(steps: NewtonSteps, beta: tuple[float, ...]) -> np.ndarray:
@@ -49,16 +50,53 @@ def cases(box: tuple[tuple[float, float], ...], size: float) -> list[tuple[float
     return [tuple(size * rng.normal(size=len(box))) for _ in range(3 if size else 1)]
 
 
+@pytest.mark.parametrize("bound", BOUNDS)
 @pytest.mark.parametrize("relation", Relation)
 @pytest.mark.parametrize("box", BOXES)
 @pytest.mark.parametrize("size", SIZES)
 def test_no_record_moves_a_step_farther_than_its_price(
-    box: tuple[tuple[float, float], ...], size: float, relation: Relation
+    box: tuple[tuple[float, float], ...], size: float, relation: Relation, bound: Bound
 ) -> None:
-    for curvature in (0.1, 1.0, 30.0):
-        steps = NewtonSteps(box, (0.3,), curvature, str(relation))
+    for curvature in (0.1, 1.0, 8.0, 30.0):
+        steps = NewtonSteps(box, (0.3,), curvature, str(relation), bound)
         for beta in cases(box, size):
             assert farthest(every_record(steps, beta), relation) <= 0.3
+
+
+@pytest.mark.parametrize("relation", Relation)
+def test_bounded_together_the_price_is_close_and_a_tenth_less_would_be_false(relation: Relation) -> None:
+    for box, beta in (
+        (BOXES[2], (0.0,) * 4),
+        (BOXES[2], (-0.3, -1.4, 1.0, 0.8)),
+        ((CONSTANT, *[(-1.0, 1.0)] * 3), (0.0,) * 4),
+    ):
+        for curvature in (1.0, 8.0):
+            steps = NewtonSteps(box, (0.3,), curvature, str(relation), "joint")
+            reached = farthest(every_record(steps, beta), relation)
+            assert 0.3 / 1.1 < reached <= 0.3
+            assert reached / 0.9 > 0.3, "noise a tenth narrower has a false price"
+
+
+def test_together_both_movements_cost_less_than_entry_by_entry() -> None:
+    box = (CONSTANT, *[(-1.0, 1.0)] * 4)
+    for beta, gain in (((0.0,) * 5, 1.6), ((-0.3, -1.4, -0.4, 1.0, -0.5), 1.3)):
+        entries, joint = (step_cost(beta, box, 4.0, FAR, bound) for bound in BOUNDS)
+        assert entries > gain * joint
+    # The largest of a sum of squares at one end alone is too little where the curvature weighs more than the gradient.
+    ends = 5.0 * 0.9**2 + 240.0 * 0.09**2
+    beta = (math.log(9.0), 0.0, 0.0, 0.0, 0.0)
+    assert step_cost(beta, box, 16.0, NEAR, "joint") > 1.5 * ends
+
+
+def test_a_record_of_an_earlier_version_has_its_noise() -> None:
+    earlier = {"type": "newton-steps", "ranges": [[1.0, 1.0], [-1.0, 1.0]], "precisions": [0.3], "curvature": 1.0}
+    earlier["relation"] = "replace-one"
+    steps = mechanism_from_record(earlier)
+    assert isinstance(steps, NewtonSteps) and steps.bound == "entries" and "bound" not in as_record(steps)
+    later = mechanism_from_record({**earlier, "bound": "joint"})
+    assert isinstance(later, NewtonSteps) and later.piloted is False
+    beta = (0.4, 2.0)
+    assert steps.noise(0, beta) != later.noise(0, beta)
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -96,7 +96,8 @@ def logit(
         str, typer.Option(metavar="V", help="The outcome is 1 where the response has this value, 0 where another.")
     ] = "1",
     steps: Annotated[
-        int | None, typer.Option(metavar="T", help="Newton steps that share the price; steep effects need up to 8.")
+        int | None,
+        typer.Option(metavar="T", help="Newton steps that share the price: 2 by default, 5 without an intercept."),
     ] = None,
     bounds: Bounds = None,
     categories: Categories = None,
