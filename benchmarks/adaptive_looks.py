@@ -5,26 +5,34 @@
 
     python benchmarks/adaptive_looks.py --parts [--runs N] …
 
+    python benchmarks/adaptive_looks.py --plan [--epsilon E] [--n N …] [--looks K …]
+
 Labels are fair coins, so the truth is one half. ``fixed`` counts the intervals for models that were made before any
 answer was known, which is what all scores had before.
 
 With ``--parts`` the attacker asks the accuracy of a guess by 100 blocks of records, again and again, sets each block to
 its better side, and asks for every metric of that model in the last looks.
+
+With ``--plan`` the half-width of the last look is printed by each bound: with the ε that is best for it, by splitting,
+and with all of ε; then that of looks which all ask for the area under the curve, or for R². ``--mechanism narrowest``
+attacks what such a plan chooses.
 """
 
 import argparse
 import json
 import sys
+from functools import partial
 
 import numpy as np
 
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.testing.simulated import SimulatedNoise, SimulatedTestSet
-from hedgerow.testset.looks_forecast import ATTACKS, attack
-from hedgerow.testset.mechanisms.choose import choose
+from hedgerow.testset.looks_forecast import ATTACKS, attack, narrowest, plan_looks
+from hedgerow.testset.mechanisms.choose import NARROWEST, choose
 from hedgerow.testset.mechanisms.look_mechanism import Conditions, Options
 from hedgerow.testset.metric import accuracy
+from hedgerow.testset.parts.forecast import plan_measure
 
 SEED = 20261122
 BLOCKS = 100
@@ -65,6 +73,20 @@ def by_parts(n: int, looks: int, asked: argparse.Namespace) -> bool:
     return any(np.mean([one[0] for one in runs]) < 0.95 for runs in found.values())
 
 
+def by_plan(n: int, looks: int, asked: argparse.Namespace) -> bool:
+    """Print the half-width of the last look by each bound; return False: a plan cannot fail."""
+    planners = {"accuracy": plan_looks, **{name: partial(plan_measure, name) for name in ("roc_auc", "r2")}}
+    for name, planner in planners.items():
+        for choice in planner(n, looks, epsilon=asked.epsilon).choices:
+            words = f"{choice.mechanism:9s} by {choice.bound:18s} ε {choice.epsilon:7.4f}: ± {choice.last:.4f}"
+            facts = {"n": n, "looks": looks, "metric": name, **choice.to_dict()}
+            vacuous = " (vacuous)" if choice.vacuous else ""
+            print(
+                json.dumps(facts) if asked.json else f"n={n:6,} looks={looks:5,} {name:8s} {words}{vacuous}", flush=True
+            )
+    return False
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=100)
@@ -74,18 +96,20 @@ def main() -> None:
     parser.add_argument("--looks", type=int, nargs="+", default=[50, 1_000])
     parser.add_argument("--relation", default="replace-one", choices=[str(one) for one in Relation])
     parser.add_argument("--parts", action="store_true")
+    parser.add_argument("--plan", action="store_true")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     failed = False
     for n in asked.n:
         for looks in asked.looks:
-            if asked.parts:
-                failed |= by_parts(n, looks, asked)
+            if asked.parts or asked.plan:
+                failed |= by_parts(n, looks, asked) if asked.parts else by_plan(n, looks, asked)
                 continue
             relation = Relation(asked.relation)
             known = n if relation is Relation.REPLACE_ONE else None
             facts = Conditions(relation, Budget(asked.epsilon), looks, known, accuracy().grid)
-            mechanism = choose(asked.mechanism, facts, Options())
+            chooser = narrowest if asked.mechanism == NARROWEST else partial(choose, asked.mechanism)
+            mechanism = chooser(facts, Options())
             for name in ATTACKS:
                 rng = np.random.default_rng([SEED, n, looks])
                 noise = SimulatedNoise(rng.spawn(1)[0])

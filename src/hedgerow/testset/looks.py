@@ -25,7 +25,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from threading import RLock
 from typing import Any, Protocol, TypedDict
@@ -42,8 +42,9 @@ from hedgerow.mechanisms.certificate import Certificate, certify, mechanism_from
 from hedgerow.mechanisms.mechanism import AtomicMechanism, Composition, Mechanism, as_record
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.release.spend import Answered, InOpenLedger, Reservation
-from hedgerow.testset.adaptive_bounds import half_width
-from hedgerow.testset.mechanisms.choose import choose, mechanism_of
+from hedgerow.testset.adaptive_bounds import earlier_answers, half_width
+from hedgerow.testset.looks_forecast import narrowest
+from hedgerow.testset.mechanisms.choose import NARROWEST, choose, mechanism_of
 from hedgerow.testset.mechanisms.look_mechanism import Conditions, LookMechanism, Options
 from hedgerow.testset.metric import Metric
 from hedgerow.testset.scores import Score, minimum_detectable_difference, score_from_record
@@ -418,8 +419,9 @@ class TestSetTerms:
         return Settings(mechanism=mechanism, **{name: getattr(self, name) for name in TestSetTerms.__slots__})
 
     def chosen(self, mechanism: str) -> tuple[Settings, Secret]:
-        """Return the settings with the mechanism of a name, or of least expected error, and a fresh secret for it."""
-        look = choose(mechanism, self.conditions, self.options)
+        """Return the settings with a mechanism, named or as `auto` or `narrowest` choose, and a fresh secret."""
+        chooser = narrowest if mechanism == NARROWEST else partial(choose, mechanism)
+        look = chooser(self.conditions, self.options)
         return self.settled(look), Secret.fresh(look.secret_noise(SecureNoise()))
 
 
@@ -439,10 +441,12 @@ class Settings(TestSetTerms):
     def last_half_width(self) -> float | None:
         """The half-width of the last look for a model fitted to all others, mid-range; None without n."""
         mechanism, low_high = self.mechanism, self.conditions.grid.as_bounds()
-        n, information = mechanism.records_a_look, mechanism.information(self.conditions.n_looks - 1)
+        n, before = mechanism.records_a_look, self.conditions.n_looks - 1
         if n is None:
             return None
-        return min(1.0, half_width(information, n, mechanism.spread)) * (low_high[1] - low_high[0])
+        numbers = None if mechanism.numbers is None else before * mechanism.numbers
+        earlier = earlier_answers(mechanism, before, numbers)
+        return min(1.0, half_width(earlier, n, mechanism.spread)) * (low_high[1] - low_high[0])
 
     def certificate(self, *, paid: bool = True, described: AtomicMechanism | None = None) -> Certificate:
         """Return the price of one look alone, of a plain one or as described; nothing where the first paid for all."""
@@ -513,7 +517,7 @@ def opened_looks(path: Path, terms: TestSetTerms, mechanism: str) -> tuple[Setti
             if not _was_just_made(path):
                 raise
     looks = _opened(path)
-    wanted = terms.record() | ({} if mechanism == "auto" else {"mechanism": mechanism})
+    wanted = terms.record() | ({} if mechanism in ("auto", NARROWEST) else {"mechanism": mechanism})
     differing = [name for name, value in wanted.items() if looks.settings.get(name) != value]
     if differing:
         looks.close()

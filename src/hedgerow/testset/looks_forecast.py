@@ -21,26 +21,41 @@ attack             what it does
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import ParameterError
+from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.facts.validation import as_float
 from hedgerow.mechanisms.noisy_counts import gaussian_mu
 from hedgerow.noise.lattice import NoiseSource
 from hedgerow.resampling.counted_values import Histogram
-from hedgerow.testset.adaptive_bounds import for_fitted_model, half_width, split_half_width
-from hedgerow.testset.mechanisms.look_mechanism import Conditions, LookAnswer, LookMechanism, Question, two_sided
+from hedgerow.testset.adaptive_bounds import (
+    Earlier,
+    earlier_answers,
+    for_fitted_model,
+    half_width,
+    split_half_width,
+)
+from hedgerow.testset.mechanisms.choose import choose
+from hedgerow.testset.mechanisms.look_mechanism import (
+    Conditions,
+    LookAnswer,
+    LookMechanism,
+    Options,
+    Question,
+    two_sided,
+)
 from hedgerow.testset.metric import accuracy
 
 _BETA = 0.05
+_LEAST = 1e-3  # the least ε that a budget may have
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +70,10 @@ class Planned:
     looks : int
     first, last : float
         Half-widths of the 95 % intervals of the first look, and of the last one for a model fitted to all others.
+    bound : str
+        What proves the last: "likelihood" or "mutual information" of the answers, or "own records" of each look.
+    vacuous : bool
+        Whether the last interval holds every score that there can be.
     """
 
     mechanism: str
@@ -62,6 +81,8 @@ class Planned:
     looks: int
     first: float
     last: float
+    bound: str
+    vacuous: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
@@ -92,10 +113,22 @@ class LooksForecast:
         """The narrowest."""
         return self.choices[0]
 
+    @property
+    def vacuous(self) -> bool:
+        """Whether no mechanism known to us says anything of a model fitted to all other answers."""
+        return all(choice.vacuous for choice in self.choices)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
         most = None if self.most is None else self.most.to_dict()
-        return {"choices": [choice.to_dict() for choice in self.choices], "wanted": self.wanted, "most": most}
+        choices = [choice.to_dict() for choice in self.choices]
+        return {"choices": choices, "vacuous": self.vacuous, "wanted": self.wanted, "most": most}
+
+
+ByNoise = Callable[[Conditions, int, float], Iterable[Planned]]
+"""From conditions, looks and ε to what Gaussian noise gives."""
+Otherwise = Callable[[Conditions, int], Iterable[Planned]]
+"""From conditions and looks to what other mechanisms give."""
 
 
 def plan_looks(
@@ -120,14 +153,19 @@ def plan_looks(
     Examples
     --------
     >>> best = plan_looks(10_000, 1000).best
-    >>> best.mechanism, round(best.epsilon, 1), round(best.last, 2)
-    ('gaussian', 0.3, 0.2)
+    >>> best.mechanism, best.bound, round(best.epsilon, 1), round(best.last, 2)
+    ('gaussian', 'likelihood', 0.3, 0.17)
     >>> plan_looks(10_000, 10).best.mechanism
     'split'
     >>> plan_looks(10_000, 1000, width=0.1).most.looks
-    96
+    201
     """
     conditions = Conditions(Relation.REPLACE_ONE, Budget(epsilon, delta), looks, n, accuracy().grid)
+    return forecast_of(conditions, width, _gaussian, _split)
+
+
+def forecast_of(conditions: Conditions, width: float | None, by_noise: ByNoise, otherwise: Otherwise) -> LooksForecast:
+    """Return the forecast of Gaussian noise, at any ε, and of what else there is (HG707 for the width)."""
     wanted = None if width is None else as_float(width)
     if width is not None and (wanted is None or not 0.0 < wanted < 1.0):
         raise ParameterError(
@@ -136,38 +174,91 @@ def plan_looks(
             finding="This one is not.",
             remedy="A share is given as 0.05, not as 5.",
         )
-    choices = _choices(conditions)
-    return LooksForecast(choices, wanted, None if wanted is None else _most(conditions, wanted))
+
+    def choices(looks: int) -> tuple[Planned, ...]:
+        return _choices(conditions, looks, by_noise, otherwise)
+
+    most = None
+    if wanted is not None:
+        low, high = 0, conditions.n_looks
+        while low < high:  # a last interval is wider the more looks there are
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if choices(middle)[0].last <= wanted else (low, middle - 1)
+        most = choices(low)[0] if low else None
+    return LooksForecast(choices(conditions.n_looks), wanted, most)
 
 
-def _choices(conditions: Conditions, looks: int | None = None) -> tuple[Planned, ...]:
-    looks = conditions.n_looks if looks is None else looks
-    narrow = min(_gaussian(conditions, looks), key=lambda choice: choice.last)
-    declared = next(_gaussian(conditions, looks))
-    choices = [narrow, *_split(conditions, looks), *([declared] if declared.epsilon != narrow.epsilon else [])]
-    return tuple(sorted(choices, key=lambda choice: choice.last))
+def _choices(conditions: Conditions, looks: int, by_noise: ByNoise, otherwise: Otherwise) -> tuple[Planned, ...]:
+    """Return the best ε of each bound, all of ε, and what else there is; the narrowest last interval first."""
+    noisy = [choice for epsilon in _epsilons(conditions) for choice in by_noise(conditions, looks, epsilon)]
+    best = {choice.bound: choice for choice in sorted(noisy, key=lambda choice: -choice.last)}
+    declared = [choice for choice in noisy if choice.epsilon == conditions.budget.epsilon]
+    choices = sorted([*best.values(), *otherwise(conditions, looks), *declared[:1]], key=lambda choice: choice.last)
+    # Where both bounds are equal, it is that of the information.
+    return tuple({(choice.mechanism, choice.epsilon, choice.last): choice for choice in choices[::-1]}.values())[::-1]
 
 
-def _most(conditions: Conditions, wanted: float) -> Planned | None:
-    """Return the plan of the most looks, by halving: a last interval is wider the more looks there are."""
-    low, high = 0, conditions.n_looks
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if _choices(conditions, middle)[0].last <= wanted else (low, middle - 1)
-    return _choices(conditions, low)[0] if low else None
-
-
-def _gaussian(conditions: Conditions, looks: int) -> Iterator[Planned]:
-    n, budget = float(conditions.n or 1), conditions.budget
+def _epsilons(conditions: Conditions) -> list[float]:
+    budget = conditions.budget
     if budget.delta == 0.0:
-        return
-    for epsilon in np.geomspace(budget.epsilon, budget.epsilon / 200.0, 40).tolist():
-        mu = gaussian_mu(Budget(float(f"{epsilon:.4g}"), budget.delta)) / math.sqrt(looks)
-        sd = 1.0 / (n * mu)
-        information = n * mu**2 / 8.0 * (looks - 1)
-        first = 1.96 * math.hypot(0.5 / math.sqrt(n), sd)
-        last = half_width(information, n, partial(_normal, sd), _BETA) if looks > 1 else first
-        yield Planned("gaussian", float(f"{epsilon:.4g}"), looks, min(1.0, first), min(1.0, last))
+        return []
+    spread = np.geomspace(budget.epsilon, max(budget.epsilon / 200.0, _LEAST), 24).tolist()
+    return [budget.epsilon, *(float(f"{epsilon:.4g}") for epsilon in spread[1:])]
+
+
+def narrowest(conditions: Conditions, options: Options) -> LookMechanism:
+    """Return the mechanism, with its noise, that has the narrowest proven last interval: splitting, or Gaussian noise.
+
+    The noise may be more than the budget asks for: then all looks together cost less than it.
+
+    Raises
+    ------
+    UncertifiedError
+        HG431: n is private, so nothing can be planned; or no mechanism serves.
+
+    Examples
+    --------
+    >>> facts = Conditions(Relation.REPLACE_ONE, Budget(1.0), 200, 10_000, accuracy().grid)
+    >>> look = narrowest(facts, Options())
+    >>> look.name, round(look.expected_error(), 3), narrowest(replace(facts, n_looks=10), Options()).name
+    ('gaussian', 0.027, 'split')
+    """
+    if conditions.n is None:
+        raise UncertifiedError(
+            "HG431",
+            rule="Which mechanism has the narrowest interval follows from the number of records, where that is public.",
+            finding="Under add-remove their number is private.",
+            remedy="Use mechanism='auto' or 'gaussian'.",
+        )
+    choices = _choices(conditions, conditions.n_looks, _gaussian, _split)
+    if not choices:
+        return choose("laplace", conditions, options)
+    planned = replace(conditions, budget=Budget(choices[0].epsilon, conditions.budget.delta))
+    return replace(choose(choices[0].mechanism, planned, options), conditions=conditions)
+
+
+def _gaussian(conditions: Conditions, looks: int, epsilon: float) -> Iterator[Planned]:
+    n = float(conditions.n or 1)
+    mu = mu_of_a_look(conditions, looks, epsilon)
+    numbers, each = (1, mu**2 / 8.0) if conditions.binary else (2, mu**2 / 6.0)
+    first = min(1.0, 1.96 * math.hypot(0.5 / math.sqrt(n), 1.0 / (n * mu)))
+    for bound, earlier in by_bound(n, looks - 1, numbers, each).items():
+        last = min(1.0, half_width(earlier, n, partial(_normal, 1.0 / (n * mu)), _BETA)) if looks > 1 else first
+        yield Planned("gaussian", epsilon, looks, first, last, bound, last >= 0.5)
+
+
+def mu_of_a_look(conditions: Conditions, looks: int, epsilon: float) -> float:
+    """Return the price of each of so many looks with Gaussian noise that cost ε together."""
+    return gaussian_mu(Budget(epsilon, conditions.budget.delta)) / math.sqrt(looks)
+
+
+def by_bound(n: float, before: int, numbers: int, of_one_record: float) -> dict[str, Earlier]:
+    """Return so many earlier answers of so many numbers each, as each bound reads them."""
+    information = n * before * of_one_record
+    return {
+        "mutual information": Earlier(information, before, None, of_one_record),
+        "likelihood": Earlier(information, before, before * numbers, of_one_record),
+    }
 
 
 def _normal(sd: float, beta: float) -> float:
@@ -180,7 +271,7 @@ def _split(conditions: Conditions, looks: int) -> Iterator[Planned]:
     if part >= 2:
         noise = math.sqrt(2.0) / (part * epsilon)
         width = min(1.0, math.hypot(split_half_width(n, looks), 1.96 * noise))
-        yield Planned("split", epsilon, looks, width, width)
+        yield Planned("split", epsilon, looks, width, width, "own records", width >= 0.5)
 
 
 Signs = NDArray[np.int8]
@@ -256,7 +347,8 @@ def attack(
         estimate = answer.estimate
         fixed = estimate.confidence_interval()
         if mechanism.information(looks - 1) > 0.0:
-            estimate = for_fitted_model(answer, mechanism, looks - 1)
+            numbers = None if mechanism.numbers is None else (looks - 1) * mechanism.numbers
+            estimate = for_fitted_model(answer, mechanism, earlier_answers(mechanism, looks - 1, numbers))
         interval = estimate.confidence_interval()
         width = max(interval.high - estimate.estimate, estimate.estimate - interval.low)
         held, fixed_held = (held_by.low <= TRUTH <= held_by.high for held_by in (interval, fixed))

@@ -36,7 +36,7 @@ from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import Composition, Mechanism, as_record, parts_of
 from hedgerow.release.record import Record, RecordKind, Rewritten
 from hedgerow.resampling.counted_values import Histogram
-from hedgerow.testset.adaptive_bounds import METHOD, SHARES, for_fitted_model, tail_exponent
+from hedgerow.testset.adaptive_bounds import METHOD, NUMBERS, SHARES, Earlier, earlier_answers, for_fitted_model
 from hedgerow.testset.entries import Entries
 from hedgerow.testset.looks import Settings, TestSetTerms, assumptions_of
 from hedgerow.testset.mechanisms.choose import choose, kind_named, mechanism_of
@@ -52,19 +52,20 @@ _POWER = 0.8
 _COVERS = "the difference of two expected scores, first minus second"
 
 
-def plain_score(settings: Settings, drawn: DrawnLook, earlier: int, best: BestBefore | None) -> Score:
-    """Return the score that the numbers of a plain look give, after so many earlier looks. It reads no record."""
+def plain_score(settings: Settings, drawn: DrawnLook, earlier: Earlier, best: BestBefore | None) -> Score:
+    """Return the score that the numbers of a plain look give, after the earlier answers. It reads no record."""
     answer, fixed = settings.mechanism.read(drawn), None
     estimate = answer.estimate
-    if settings.mechanism.information(earlier) > 0.0:
+    if earlier.information > 0.0:
         fixed = estimate.confidence_interval()
         estimate = for_fitted_model(answer, settings.mechanism, earlier)
     known = {} if best is None else {"best": best.to_dict()}
+    test_set = {**settings.on_record(paid=drawn.paid), **earlier.record()}
     score = Score(
         estimate=estimate,
         metric=settings.metric.name,
         greater_is_better=settings.metric.greater_is_better,
-        look=earlier + 1,
+        look=earlier.looks + 1,
         n_looks=settings.conditions.n_looks,
         best=None if best is None else best.value,
         best_look=None if best is None else best.look,
@@ -73,7 +74,7 @@ def plain_score(settings: Settings, drawn: DrawnLook, earlier: int, best: BestBe
         request_id="",
         certificate=None,
         fixed_model=fixed,
-        determined_by={"test_set": settings.on_record(paid=drawn.paid), "released": drawn_record(drawn), **known},
+        determined_by={"test_set": test_set, "released": drawn_record(drawn), **known},
     )
     return score if best is None else replace(score, distinguishable=distinguishable(score, best))
 
@@ -120,8 +121,8 @@ def differences_of(metric: Metric, labels: Entries, first: Entries, second: Entr
     return Histogram.from_triplets(np.zeros_like(index), index, counts[index], cells=1)
 
 
-def difference_score(settings: Settings, drawn: DrawnLook, differing: int, earlier: int) -> Score:
-    """Return the difference that the numbers drawn of `differences_of` give, after so many earlier looks."""
+def difference_score(settings: Settings, drawn: DrawnLook, differing: int, earlier: Earlier) -> Score:
+    """Return the difference that the numbers drawn of `differences_of` give, after the earlier answers."""
     mechanism, n = settings.mechanism, require_paired(settings)
     answer = mechanism.read(drawn)
     # The answer is read as a score, (1 + Σ d/n)/2.
@@ -145,13 +146,13 @@ def difference_score(settings: Settings, drawn: DrawnLook, differing: int, earli
         covers=_COVERS,
         region=ScoreRegion(plain),
     )
-    fitted = earlier > 0
+    fitted = earlier.looks > 0
     estimate = replace(fixed, region=ScoreRegion(bound)) if fitted else fixed
     return Score(
         estimate=estimate,
         metric=f"difference of {settings.metric.name}",
         greater_is_better=settings.metric.greater_is_better,
-        look=earlier + 1,
+        look=earlier.looks + 1,
         n_looks=settings.conditions.n_looks,
         best=None,
         best_look=None,
@@ -161,7 +162,7 @@ def difference_score(settings: Settings, drawn: DrawnLook, differing: int, earli
         certificate=None,
         fixed_model=fixed.confidence_interval() if fitted else None,
         determined_by={
-            "test_set": settings.on_record(),
+            "test_set": {**settings.on_record(), **earlier.record()},
             "released": {"kind": "comparison", "numbers": list(drawn.numbers), "differing": differing},
         },
     )
@@ -190,7 +191,7 @@ def _difference_ends(value: float, error: float, level: float) -> tuple[float, f
 
 
 def _fitted_ends(
-    value: float, mechanism: LookMechanism, differing: int, earlier: int, level: float
+    value: float, mechanism: LookMechanism, differing: int, earlier: Earlier, level: float
 ) -> tuple[float, float]:
     """Return the empirical Bernstein bound (Maurer & Pontil 2009, theorem 4) at the level for fitted models, and noise.
 
@@ -198,11 +199,11 @@ def _fitted_ends(
     probability δ. Here numbers lie in [−1, 1], the sample variance is at most m/(n − 1), and two sides have half each.
     """
     n = float(mechanism.conditions.n or 1)
-    information, beta = mechanism.information(earlier), 1.0 - level
+    beta = 1.0 - level
     variance = differing / (n - 1.0)
 
     def half(share: float) -> float:
-        log = tail_exponent(information, share * beta) + math.log(4.0)
+        log = earlier.exponent(n, share * beta) + math.log(4.0)
         sampling = math.sqrt(2.0 * variance * log / n) + 14.0 * log / (3.0 * (n - 1.0))
         return sampling + 2.0 * mechanism.spread((1.0 - share) * beta)
 
@@ -215,6 +216,7 @@ def _around(value: float, half: float) -> tuple[float, float]:
 
 _OTHER = "The mechanism of the score is not the one on its certificate."
 _BEST = "The best score before is of no look before."
+_NUMBERS = f"test_set.{NUMBERS}"
 _COPIED = (
     *("metric", "greater_is_better", "value", "sampling_error", "resampling_error", "noise_error"),
     *("confidence_interval.*", "fixed_model.*", "reliable", "note", "look", "n_looks", "best", "best_look"),
@@ -242,14 +244,18 @@ Read = tuple[Score, tuple[str, ...], Mapping[str, Any]]
 def _plain(record: Record, certificate: Certificate) -> Read:
     """Return a plain look, or a comparison of two models."""
     score, released = record["score"], record["released"]
-    drawn, earlier = drawn_of(released), score["look"] - 1
+    drawn, looks = drawn_of(released), score["look"] - 1
     settings = _settings(record, certificate, paid=drawn is None or drawn.paid)
-    mechanism = Composition(()) if settings.mechanism.once and earlier else settings.mechanism.restated()
+    mechanism = Composition(()) if settings.mechanism.once and looks else settings.mechanism.restated()
+    earlier = earlier_answers(
+        settings.mechanism, looks, _numbers_before(record, looks * (settings.mechanism.numbers or 0))
+    )
     certified = {"mechanism": _as_json(mechanism), "assumptions": list(settings.assumptions)}
     if drawn is None:
         numbers = DrawnLook(tuple(map(float, released["numbers"])))
-        return difference_score(settings, numbers, int(released["differing"]), earlier), (), certified
+        return difference_score(settings, numbers, int(released["differing"]), earlier), (_NUMBERS,), certified
     best, unchecked = _best(record, settings)
+    unchecked += (_NUMBERS,)
     # Of a number of records that was divided among looks, what each look has is known.
     unchecked += ("test_set.n",) if settings.mechanism.records_a_look != settings.conditions.n else ()
     return plain_score(settings, drawn, earlier, best), unchecked, certified
@@ -265,7 +271,7 @@ def _best(record: Record, settings: Settings) -> tuple[BestBefore | None, tuple[
     if drawn is None:
         best = BestBefore(value, known["sampling_error"], known["privacy_error"], look, None)
         return best, (*unchecked, "score.best", "best.sampling_error", "best.privacy_error")
-    again = plain_score(settings, drawn, 0, None)
+    again = plain_score(settings, drawn, earlier_answers(settings.mechanism, 0), None)
     return BestBefore(again.value, again.sampling_error, again.privacy_error, look, drawn), unchecked
 
 
@@ -295,7 +301,8 @@ def _by_parts(record: Record, certificate: Certificate) -> Read:
     parts, sums = (SquaredParts if squares else Division).from_record(released)
     measures, mu, earlier = parse_measures(released["metrics"]), float(terms["mu_of_a_look"]), score["look"] - 1
     each = float(terms["nats_of_one_record"]) if earlier else None
-    look = LookByParts(measures, parts, score["n_looks"], earlier, mu, each, bool(terms["keyed"]))
+    conditions = (score["n_looks"], earlier, _numbers_before(record, earlier), mu, each, bool(terms["keyed"]))
+    look = LookByParts(measures, parts, *conditions)
     described = parts.mechanism(mu * SHAVED)
     # A plain look at one sum tells D²/8 of a record, and at a sum and its squares D²/6.
     if {measure.kind for measure in measures} != {released["of"]} or not (each is None or _near(each, mu)):
@@ -306,7 +313,16 @@ def _by_parts(record: Record, certificate: Certificate) -> Read:
         "relation": str(Relation.REPLACE_ONE),
         "assumptions": list(assumptions_of(look.records, look.keyed)),
     }
-    return score_by_parts(look, described, sums), tuple(f"released.{field}" for field in unread), certified
+    unchecked = (_NUMBERS, *(f"released.{field}" for field in unread))
+    return score_by_parts(look, described, sums), unchecked, certified
+
+
+def _numbers_before(record: Record, least: int) -> int | None:
+    """Return how many numbers were answered before; none on a record of an earlier version, whose bound stays."""
+    numbers = record["test_set"].get(NUMBERS)
+    if numbers is not None and not 0 < least <= numbers:
+        raise ValueError(NUMBERS)
+    return None if numbers is None else int(numbers)
 
 
 def _as_json(mechanism: Mechanism) -> Any:

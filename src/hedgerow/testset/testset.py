@@ -25,6 +25,7 @@ from hedgerow.noise.lattice import NoiseSource
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.release.spend import Account, spend
 from hedgerow.resampling.counted_values import Histogram
+from hedgerow.testset.adaptive_bounds import Earlier, earlier_answers
 from hedgerow.testset.file_columns import FileColumns
 from hedgerow.testset.label_sources import ArraySource, FileSource, FileTerms, LabelSource, SentEntries
 from hedgerow.testset.looks import EarlierLooks, LookOptions, Looks, LooksInMemory, TestSetTerms, opened_looks
@@ -32,7 +33,14 @@ from hedgerow.testset.mechanisms.choose import Compared, compare
 from hedgerow.testset.mechanisms.look_mechanism import Conditions, DrawnLook, Question, checked_options
 from hedgerow.testset.mechanisms.thresholdout import checked_training
 from hedgerow.testset.metric import Metric, check_function, losses_of, parse_metric
-from hedgerow.testset.parts.look import Parts, PartsAsked, group_of, require_parts, score_by_parts
+from hedgerow.testset.parts.look import (
+    Parts,
+    PartsAsked,
+    group_of,
+    numbers_released,
+    require_parts,
+    score_by_parts,
+)
 from hedgerow.testset.parts.measures import parse_measures
 from hedgerow.testset.parts.squares import Squares
 from hedgerow.testset.predictions import checked_labels, checked_length, labels_of
@@ -127,7 +135,9 @@ class TestSet:
         them: give `name`, and keep one ledger for each test set. Without a ledger this object alone counts; it cannot
         be copied, and the count is lost with it.
     mechanism : str
-        ``"auto"`` takes the one of least expected error, see `comparison`; else one of `choose.MECHANISMS`.
+        ``"auto"`` takes the one of least expected error, see `comparison`. ``"narrowest"`` takes the mechanism, and the
+        amount of noise, with the narrowest proven interval of the last look for a model fitted to all others; see
+        `hedgerow.testset.looks_forecast`. Else one of `choose.MECHANISMS`.
     labels : list, optional
         All possible labels. A prediction that is none of them is then refused before a look is taken, and any other
         label of a record counts as missing. They are declared, never read off the data: without them any whole number
@@ -360,8 +370,8 @@ class TestSet:
         def take(now: EarlierLooks, name: str, opened: Any) -> Score:
             truth, predictions = self._source.records(opened, sent)
             losses = partial(losses_of, self._source.measured, truth, predictions)
-            drawn, earlier = self._draw(losses, now, name, training), now.ids.index(name)
-            before = [now.scores[other] for other in now.ids[:earlier] if other in now.scores]
+            drawn, earlier = self._draw(losses, now, name, training), self._earlier(now, name)
+            before = [now.scores[other] for other in now.ids[: earlier.looks] if other in now.scores]
             # Differences of two models are no scores of one.
             best = best_of(tuple(score for score in before if score.metric == self.settings.metric.name))
             return plain_score(self.settings, drawn, earlier, best)
@@ -395,7 +405,7 @@ class TestSet:
 
         def take(now: EarlierLooks, name: str, opened: Any) -> Score:
             sums = parts.draw(described, asked.outcome(*self._source.records(opened, sent)), self._noise)
-            return score_by_parts(asked.look(self.settings, now.ids.index(name)), described, sums)
+            return score_by_parts(asked.look(self.settings, self._earlier(now, name)), described, sums)
 
         return self._take_look(take, {**digests, **asked.record()}, request_id, reading, described)
 
@@ -446,7 +456,7 @@ class TestSet:
             pairs = [self._source.records(opened, each) for each in (entries, other)]
             differences = differences_of(self._source.measured, pairs[0][0], pairs[0][1], pairs[1][1])
             return difference_score(
-                self.settings, self._draw(lambda _: differences, now, name), differing, now.ids.index(name)
+                self.settings, self._draw(lambda _: differences, now, name), differing, self._earlier(now, name)
             )
 
         return self._take_look(take, request, request_id, reading)
@@ -518,6 +528,16 @@ class TestSet:
         rows = mechanism.rows(secret.key, now.ids.index(name))
         question = Question(read(rows), training, secret.threshold_noise, now.answered(but=name))
         return mechanism.draw(question, self._noise)
+
+    def _earlier(self, now: EarlierLooks, name: str) -> Earlier:
+        """Return the answers before a look; how many numbers they are is not known of a look without a record."""
+        mechanism, before = self.settings.mechanism, now.ids[: now.ids.index(name)]
+        numbers: int | None = 0
+        for earlier in before:
+            score = now.scores.get(earlier)
+            answered = None if score is None else numbers_released(score.determined_by, mechanism.numbers)
+            numbers = None if numbers is None or answered is None else numbers + answered
+        return earlier_answers(mechanism, len(before), numbers)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is fixed and what is left, as plain JSON data."""

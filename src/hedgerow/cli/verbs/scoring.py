@@ -10,6 +10,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -42,19 +43,29 @@ def plan(
     width: Annotated[
         float | None, typer.Option("--width", metavar="W", help="The half-width wanted of the last look, as 0.05.")
     ] = None,
+    metric: Annotated[
+        str, typer.Option("--metric", metavar="NAME", help="Of all looks: accuracy, or one by parts, as roc_auc or r2.")
+    ] = "accuracy",
     as_json: options.AsJson = False,
 ) -> None:
     """Say which ε and mechanism give the narrowest interval for a model fitted to all answers; reads nothing."""
     from hedgerow.testset.looks_forecast import plan_looks
+    from hedgerow.testset.parts.forecast import plan_measure
 
-    plan = plan_looks(n, looks, epsilon=epsilon, delta=delta, width=width)
+    planner = plan_looks if metric == "accuracy" else partial(plan_measure, metric)
+    plan = planner(n, looks, epsilon=epsilon, delta=delta, width=width)
     if as_json:
         write_json(plan.to_dict())
         return
-    write_stdout(f"{n:,} records, {looks:,} looks, accuracy near one half; the narrowest last interval first")
-    write_stdout("mechanism       epsilon   first look   last look, fitted to all answers")
+    write_stdout(f"{n:,} records, {looks:,} looks, {metric} of a poor model; the narrowest last interval first")
+    write_stdout(
+        "mechanism       epsilon   first look   last look, fitted to all answers: half-width, and what proves it"
+    )
     for choice in plan.choices:
-        write_stdout(f"{choice.mechanism:<12}  {choice.epsilon:>9.4g}   ± {choice.first:<8.4f}   ± {choice.last:.4f}")
+        widths = f"± {choice.first:<8.4f}   ± {choice.last:<8.4f}"
+        write_stdout(f"{choice.mechanism:<12}  {choice.epsilon:>9.4g}   {widths} {choice.bound}")
+    if plan.vacuous:
+        write_stdout(f"No mechanism known to us says anything of {metric} here: take fewer looks or more records.")
     if plan.wanted is None:
         return
     if plan.most is None:
@@ -71,7 +82,7 @@ def attack(
     looks: Looks = 200,
     epsilon: Epsilon = 1.0,
     delta: Delta = 1e-6,
-    mechanism: Annotated[str, typer.Option("--mechanism", metavar="NAME", help="auto, <looks>.")] = "auto",
+    mechanism: Annotated[str, typer.Option("--mechanism", metavar="NAME", help="auto, narrowest, <looks>.")] = "auto",
     runs: Annotated[int, typer.Option("--runs", metavar="R", min=1, max=1000, help="Runs of each attack.")] = 20,
     as_json: options.AsJson = False,
 ) -> None:
@@ -201,7 +212,7 @@ def create(
     epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε of all looks together.")] = None,
     delta: Annotated[float, typer.Option(metavar="D", help="δ of all looks together.")] = 1e-6,
     looks: Annotated[int | None, typer.Option(metavar="N", help="How many looks there may be in all.")] = None,
-    mechanism: Annotated[str, typer.Option(metavar="NAME", help="auto, <looks>.")] = "auto",
+    mechanism: Annotated[str, typer.Option(metavar="NAME", help="auto, narrowest, <looks>.")] = "auto",
     thinning: Annotated[float, typer.Option(metavar="Z", help="For resamples: n/Z records are drawn.")] = 10.0,
     threshold: Annotated[
         float,

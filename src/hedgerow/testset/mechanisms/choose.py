@@ -28,6 +28,8 @@ _KINDS: dict[str, type[LookMechanism]] = {
     )
 }
 MECHANISMS = tuple(_KINDS)
+NARROWEST = "narrowest"
+"""The name of the choice by the narrowest interval for fitted models, which a plan of all looks makes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +129,9 @@ def kind_named(name: str) -> type[LookMechanism]:
     if name not in _KINDS:
         raise ParameterError(
             "HG172",
-            rule="`mechanism` is auto, " + ", ".join(MECHANISMS) + ".",
+            rule=f"`mechanism` is auto, {NARROWEST}, " + ", ".join(MECHANISMS) + ".",
             finding=f"Found {format_argument(name)}.",
-            remedy="auto takes the one of least expected error.",
+            remedy=f"auto takes the one of least expected error, {NARROWEST} that of the narrowest last interval.",
         )
     return _KINDS[name]
 

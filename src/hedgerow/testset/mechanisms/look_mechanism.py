@@ -291,6 +291,11 @@ class LookMechanism(ABC):
         """The price of a look as μ, for which a vector of sums may be released as well; None where none is proven."""
         return None
 
+    @property
+    def numbers(self) -> int | None:
+        """How many numbers with Gaussian noise an answer is, that of the records left out; None for other noise."""
+        return None
+
     def of_one_record(self) -> float:
         """Return a bound on what one answer tells of one record, all others and their number known, in nats."""
         return math.inf

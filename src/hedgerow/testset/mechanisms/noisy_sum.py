@@ -248,6 +248,11 @@ class GaussianLook(NoisySumLook):
         (term,) = self.described.terms(self.conditions.relation)
         return float(term.mu)
 
+    @property
+    def numbers(self) -> int:
+        """The sum of the losses and, unless they are 0 and 1, of their squares."""
+        return 1 if self.conditions.binary else 2
+
     def quantile(self, width: float, lattice: float, beta: float) -> float:
         """Return the normal quantile; noise on a lattice of 1,000 steps to an sd exceeds it by .1 % at most."""
         return 1.001 * two_sided(beta) * width

@@ -29,7 +29,7 @@ from hedgerow.mechanisms.joint_numbers import STEPS, JointFeature, JointLayout
 from hedgerow.mechanisms.joint_sensitivity import JointWeights
 from hedgerow.mechanisms.laws import GAUSSIAN
 from hedgerow.noise.lattice import NoiseSource
-from hedgerow.testset.adaptive_bounds import COVERS_FITTED, METHOD, share_of_sampling, tail_exponent
+from hedgerow.testset.adaptive_bounds import COVERS_FITTED, METHOD, Earlier, share_of_sampling
 from hedgerow.testset.entries import Entries, entries_of
 from hedgerow.testset.looks import Settings
 from hedgerow.testset.mechanisms.look_mechanism import COVERS, two_sided
@@ -208,11 +208,12 @@ class PartsAsked:
             return labels.numbers
         return labels.equal(predictions) if kind == "right" else labels.among([self.positive])
 
-    def look(self, settings: Settings, earlier: int) -> LookByParts:
-        """Return this look as the one after so many earlier ones."""
+    def look(self, settings: Settings, earlier: Earlier) -> LookByParts:
+        """Return this look as the one after the earlier ones."""
         mechanism = settings.mechanism
-        each = mechanism.of_one_record() if earlier else None
-        conditions = (settings.conditions.n_looks, earlier, _mu(settings), each, settings.keyed)
+        each = mechanism.of_one_record() if earlier.looks else None
+        before = (earlier.looks, earlier.numbers or None)
+        conditions = (settings.conditions.n_looks, *before, _mu(settings), each, settings.keyed)
         return LookByParts(self.measures, self.parts, *conditions)
 
     def record(self) -> dict[str, Any]:
@@ -293,6 +294,8 @@ class LookByParts:
     parts : Division or SquaredParts
     n_looks, earlier : int
         How many looks there are, and how many came before this one.
+    numbers : int or None
+        How many numbers these answered; None where that is not known.
     mu : float
         The price of a plain look.
     of_one_record : float or None
@@ -305,6 +308,7 @@ class LookByParts:
     parts: Division | SquaredParts
     n_looks: int
     earlier: int
+    numbers: int | None
     mu: float
     of_one_record: float | None
     keyed: bool
@@ -315,18 +319,32 @@ class LookByParts:
         return int(self.parts.sizes.sum())
 
     @property
-    def information(self) -> float:
-        """What the earlier answers tell of all records, in nats."""
-        return self.earlier * self.records * (self.of_one_record or 0.0)
+    def before(self) -> Earlier:
+        """The earlier answers."""
+        each = self.of_one_record or 0.0
+        return Earlier(self.earlier * self.records * each, self.earlier, self.numbers, each)
 
     def to_dict(self, sums: Floats) -> dict[str, Any]:
         """Return this look and its noisy sums as plain JSON data."""
         nats = {} if self.of_one_record is None else {"nats_of_one_record": self.of_one_record}
         metrics = [measure.name for measure in self.measures]
         return {
-            "test_set": {"keyed": self.keyed, "mu_of_a_look": self.mu, **nats},
+            "test_set": {"keyed": self.keyed, "mu_of_a_look": self.mu, **nats, **self.before.record()},
             "released": {"kind": "parts", "metrics": metrics, **self.parts.record(sums)},
         }
+
+
+def numbers_released(determined_by: Mapping[str, Any] | None, plain: int | None) -> int | None:
+    """Return how many noisy numbers a recorded look answered, `plain` if not by parts; None where that is not known."""
+    if determined_by is None or plain is None:
+        return None
+    released = determined_by["released"]
+    if released["kind"] != "parts":
+        return plain
+    groups = len(released["groups"])
+    if released["of"] == "squares":
+        return groups * SquaredParts.NUMBERS
+    return groups * SUBPARTS[released["of"]] * (1 if released["of"] != "ranks" else 2 + (groups > 1))
 
 
 def score_by_parts(look: LookByParts, described: JointMoments, sums: Floats) -> Score:
@@ -377,20 +395,18 @@ def _part(look: LookByParts, measure: Measure, group: str | None, known: GroupSu
     if not look.earlier:
         return Part(measure.name, group, records, estimate, None)
     fixed = estimate.confidence_interval()
-    fitted = partial(_fitted_ends, reading, look.information, records, float(known.sds[0]))
+    fitted = partial(fitted_ends, reading, look, records, float(known.sds[0]))
     region = ScoreRegion(LevelTest(fitted, METHOD, *reading.ends))
     return Part(measure.name, group, records, replace(estimate, region=region, covers=COVERS_FITTED), fixed)
 
 
-def _fitted_ends(
-    reading: PartReading, information: float, records: int, sd: float, level: float
-) -> tuple[float, float]:
+def fitted_ends(reading: PartReading, look: LookByParts, records: int, sd: float, level: float) -> tuple[float, float]:
     """Return the interval of a model fitted to earlier answers; public facts alone share the probability to err."""
-    if not math.isfinite(information):
+    if not math.isfinite(look.before.information):
         return reading.ends
-    beta = 1.0 - level
-    share = share_of_sampling(information, records, lambda b: two_sided(b) * sd / records, beta)
-    return reading.fitted(tail_exponent(information, share * beta), (1.0 - share) * beta)
+    n, beta = look.records, 1.0 - level
+    share = share_of_sampling(look.before, records, lambda b: two_sided(b) * sd / records, beta, all_records=n)
+    return reading.fitted(look.before.exponent(n, share * beta), (1.0 - share) * beta)
 
 
 def group_of(groups: Entries | None, n: int) -> tuple[tuple[str, ...], Integers]:

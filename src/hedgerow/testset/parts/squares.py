@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +85,7 @@ class SquaredParts:
     groups: tuple[str, ...]
     sizes: Integers
     bounds: tuple[float, float]
+    NUMBERS: ClassVar[int] = len(_FIRST + _SECOND)  # of each group
 
     def asked(self) -> dict[str, Any]:
         """Return what else tells such a look from others."""
@@ -127,7 +128,7 @@ class SquaredParts:
         """Return the groups and their moments from their record."""
         low, high = map(float, released["bounds"])
         parts = cls(tuple(released["groups"]), np.array(released["sizes"], dtype=np.int64), (low, high))
-        return parts, np.array(released["sums"], dtype=np.float64).reshape(len(parts.groups), len(_FIRST + _SECOND))
+        return parts, np.array(released["sums"], dtype=np.float64).reshape(len(parts.groups), cls.NUMBERS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
