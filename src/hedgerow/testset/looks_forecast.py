@@ -191,11 +191,15 @@ def forecast_of(conditions: Conditions, width: float | None, by_noise: ByNoise, 
 def _choices(conditions: Conditions, looks: int, by_noise: ByNoise, otherwise: Otherwise) -> tuple[Planned, ...]:
     """Return the best ε of each bound, all of ε, and what else there is; the narrowest last interval first."""
     noisy = [choice for epsilon in _epsilons(conditions) for choice in by_noise(conditions, looks, epsilon)]
-    best = {choice.bound: choice for choice in sorted(noisy, key=lambda choice: -choice.last)}
+    best = {choice.bound: choice for choice in sorted(noisy, key=_order, reverse=True)}
     declared = [choice for choice in noisy if choice.epsilon == conditions.budget.epsilon]
-    choices = sorted([*best.values(), *otherwise(conditions, looks), *declared[:1]], key=lambda choice: choice.last)
+    choices = sorted([*best.values(), *otherwise(conditions, looks), *declared[:1]], key=_order)
     # Where both bounds are equal, it is that of the information.
     return tuple({(choice.mechanism, choice.epsilon, choice.last): choice for choice in choices[::-1]}.values())[::-1]
+
+
+def _order(choice: Planned) -> tuple[bool, float]:
+    return choice.vacuous, choice.last
 
 
 def _epsilons(conditions: Conditions) -> list[float]:
