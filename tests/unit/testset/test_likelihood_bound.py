@@ -23,7 +23,7 @@ from hedgerow.testset.looks_forecast import ATTACKS, attack, narrowest, plan_loo
 from hedgerow.testset.mechanisms.choose import choose
 from hedgerow.testset.mechanisms.look_mechanism import Conditions, Options
 from hedgerow.testset.metric import accuracy
-from hedgerow.testset.parts.forecast import plan_measure
+from hedgerow.testset.parts.measure_forecast import plan_measure
 from hedgerow.testset.scored import plain_score
 from hedgerow.testset.scores import drawn_of
 

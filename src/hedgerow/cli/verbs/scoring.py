@@ -50,7 +50,7 @@ def plan(
 ) -> None:
     """Say which ε and mechanism give the narrowest interval for a model fitted to all answers; reads nothing."""
     from hedgerow.testset.looks_forecast import plan_looks
-    from hedgerow.testset.parts.forecast import plan_measure
+    from hedgerow.testset.parts.measure_forecast import plan_measure
 
     planner = plan_looks if metric == "accuracy" else partial(plan_measure, metric)
     plan = planner(n, looks, epsilon=epsilon, delta=delta, width=width)
