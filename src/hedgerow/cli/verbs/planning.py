@@ -160,8 +160,8 @@ def plan(
         list[str] | None,
         typer.Option(
             metavar="COL:sd=S,mean=M",
-            help="Guess of a column's sd, mean and law, or quantile.Q=V, and correlation.COL=R; without one, the worst "
-            "case is planned.",
+            help="Guess of a column's sd, mean, law, quantile.Q and correlation.COL=R; without one, the worst case is "
+            "planned.",
         ),
     ] = None,
     target_se: Annotated[
