@@ -1,1 +1,1 @@
-"""Prices: upper bounds on the privacy curve of a mechanism, computed from its description."""
+"""Prices: upper bounds on the privacy profile of a mechanism, computed from its description."""

@@ -1,10 +1,10 @@
-"""Composition: independent terms of a worst pair added up into one privacy curve.
+"""Composition: independent terms of a dominating pair added up into one privacy profile.
 
 Gaussians compose in closed form (μ² add up); everything else as laws of the privacy loss on a grid, rounded against the
 user (`terms`) and folded (`loss_fold`). Where every term has a pure bound, the curve ends at their sum. Equal terms are
 merged first, so a thousand equal releases take as long as one.
 
-**The least μ** whose Gaussian curve lies above a privacy curve everywhere: μ-GDP (Dong, Roth & Su, 2022).
+**The least μ** whose Gaussian curve lies above a privacy profile everywhere: μ-GDP (Dong, Roth & Su, 2022).
 
 A test with P(S) = a and Q(S) = b is one point of the trade-off function of a pair, and a Gaussian pair of
 μ = Φ⁻¹(a) − Φ⁻¹(b) has a test with the same a and b. A curve δ(ε) whose chords in e^ε are known has the trade-off
@@ -52,10 +52,10 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 class Priced(Protocol):
-    """Anything that has a price: it returns its worst pair of neighbours as terms."""
+    """Anything that has a price: it returns its dominating pair of neighbours as terms."""
 
     def terms(self, relation: Relation) -> tuple[DominatingPair, ...]:
-        """Return the independent terms of the worst pair."""
+        """Return the independent terms of the dominating pair."""
         ...
 
     def nearly_mu(self, relation: Relation) -> float | None:
@@ -64,7 +64,7 @@ class Priced(Protocol):
 
 
 def profile_of(mechanism: Priced, relation: Relation) -> Profile:
-    """Return an upper bound on the privacy curve of a mechanism under a relation.
+    """Return an upper bound on the privacy profile of a mechanism under a relation.
 
     >>> from hedgerow.mechanisms.mechanism import GaussianNoise
     >>> round(profile_of(GaussianNoise(noise_sd=1.0, sensitivity=1.0), Relation.REPLACE_ONE).epsilon_upper(1e-3), 3)
@@ -151,7 +151,7 @@ def least_mu(terms: Sequence[DominatingPair], curve: Profile) -> float:
     Parameters
     ----------
     terms : sequence of DominatingPair
-        Independent coordinates of a worst pair.
+        Independent coordinates of a dominating pair.
     curve : Profile
         Their curve, as `hedgerow.accounting.compose.compose` returns it.
 

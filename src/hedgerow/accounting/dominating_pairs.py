@@ -1,4 +1,4 @@
-"""Terms: the independent coordinates of a worst pair of neighbours, and each one's privacy loss on a grid.
+"""Terms: the independent coordinates of a dominating pair of neighbours, and each one's privacy loss on a grid.
 
 Counts move by 1, so their pair is exact: one shift under add-remove, two (in two cells) under replace-one. A vector of
 moments is priced by the largest Σ d_i²/w_i² over all its integer pairs. On a grid every term becomes a pair whose curve
@@ -44,7 +44,7 @@ _MOST_WAYS = 500  # the number of ways to win half of these is a float
 
 
 class DominatingPair:
-    """One coordinate of a worst pair of neighbours, independent of the others: what composition asks of it."""
+    """One coordinate of a dominating pair of neighbours, independent of the others: what composition asks of it."""
 
     __slots__ = ()
     times: int

@@ -1,4 +1,4 @@
-"""Privacy curves of the Poisson-resampled Gaussian release, as upper bounds (private_bootstrap.md §2).
+"""Privacy profiles of the Poisson-resampled Gaussian release, as upper bounds (private_bootstrap.md §2).
 
 One replicate releases Σ_j r_j φ_j + Z with r_j ~ Poisson(λ) and Z ~ N(0, σ²) in each coordinate. Given the other
 records only the law of r·φ + Z of one record matters. Three kinds of pair exist; each comes in both orders:

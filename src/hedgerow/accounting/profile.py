@@ -1,6 +1,6 @@
-"""The privacy curve of a mechanism: ε at a δ, δ at an ε, and how well an attacker can guess.
+"""The privacy profile of a mechanism: ε at a δ, δ at an ε, and how well an attacker can guess.
 
-For every ε ≥ 0 the curve δ(ε) = sup_S P(S) − e^ε Q(S), the larger of the two directions over the worst pair of
+For every ε ≥ 0 the curve δ(ε) = sup_S P(S) − e^ε Q(S), the larger of the two directions over the dominating pair of
 neighbours P, Q, holds all that (ε, δ) privacy can say. Every method here names its side: *upper* is a bound that the
 truth does not exceed.
 """
@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 
 class Profile(Protocol):
-    """An upper bound on a privacy curve."""
+    """An upper bound on a privacy profile."""
 
     def epsilon_upper(self, delta: float) -> float:
         """Return an ε for which (ε, δ) holds; ``math.inf`` where there is none."""
@@ -212,7 +212,7 @@ def attack_hits_upper(profile: Profile, false_alarms: float) -> float:
     Parameters
     ----------
     profile : Profile
-        An upper bound on the privacy curve.
+        An upper bound on the privacy profile.
     false_alarms : float
         α, between 0 and 1.
 

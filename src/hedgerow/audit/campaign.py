@@ -55,7 +55,7 @@ class Campaign:
     Attributes
     ----------
     audits, released : tuple of Audited
-        By the stand-in at full size, and by the noise that is released at a smaller one.
+        By simulated noise at full size, and by the noise that is released at a smaller one.
     laws : tuple of LawTest
         Of both sources, and of one against the other.
     off_lattice : int
@@ -123,11 +123,11 @@ def run_campaign(
     Parameters
     ----------
     runs : int
-        Outputs on each neighbour of each specimen, drawn by the stand-in in chunks of at most a million.
+        Outputs on each neighbour of each specimen, drawn as simulated noise in chunks of at most a million.
     replays : int
         Pairs of neighbours replayed through every public function; 500 in a full campaign.
     seed : int
-        Of the stand-in, the data and the mutants. The released noise takes none.
+        Of simulated noise, the data and the mutants. The released noise takes none.
     seconds : float
         Nothing new is begun after this time.
     progress : callable, optional

@@ -1,4 +1,4 @@
-"""Equality in law: whether noise has the law that was priced, and the stand-in that of the released noise.
+"""Equality in law: whether noise has the law that was priced, and simulated noise that of the released noise.
 
 Wide noise is compared by its largest distance of distribution functions (KS) and by its spread, since KS alone sees a
 scale 2 % low only at 10⁶ draws and the spread sees it at 10⁵. Σ z²/w² of n Gaussians is χ² with n degrees of freedom

@@ -170,7 +170,7 @@ def audit_mechanism(
     confidence : float
         Of the lower bound as a whole: the chance of error is shared by all attacks made.
     noise : NoiseSource, optional
-        The seeded stand-in by default; `SecureNoise` for a smaller audit of what is released.
+        Seeded noise by default; `SecureNoise` for a smaller audit of what is released.
     advance : callable, optional
         Called with the number of outputs of each chunk that was drawn.
 
@@ -179,7 +179,7 @@ def audit_mechanism(
     ParameterError
         HG521: `runs` or `confidence` out of range.
     UncertifiedError
-        HG520: no worst pair is known.
+        HG520: no dominating pair is known.
 
     Examples
     --------

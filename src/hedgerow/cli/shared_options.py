@@ -103,7 +103,7 @@ IntervalKind = Annotated[
     str | None,
     typer.Option(metavar="I", help="For a bootstrap: <intervals>."),
 ]
-Noise = Annotated[str | None, typer.Option(metavar="LAW", help="Noise law: auto, <laws>.")]
+Noise = Annotated[str | None, typer.Option(metavar="LAW", help="Noise distribution: auto, <laws>.")]
 Draws = Annotated[
     int | None, typer.Option("--n-draws", metavar="K", help="Draws per number, for averaged-laplace. [default: 10]")
 ]
@@ -338,7 +338,7 @@ def requests_of(asked: AskedOptions, facts: Facts | None, name: str | None) -> t
             raise FactsError(
                 "HG703",
                 rule="A request is one [[release]] of the facts, by its name.",
-                finding=f"There is none called {name!r}." if not listed else f"Several are called {name!r}.",
+                finding=f"There is no request called {name!r}." if not listed else f"Several are called {name!r}.",
                 remedy="hedgerow plan --facts hedgerow.toml lists them all.",
             )
     return tuple(replace(request, options={**request.options, **asked.options}) for request in listed)

@@ -187,7 +187,7 @@ def _check_case(names: Sequence[str]) -> None:
     if twins := [name for name in names if folded[name.lower()] > 1]:
         raise DataError(
             "HG205",
-            rule="Each column of a source has a name of its own.",
+            rule="The columns of a source have different names.",
             finding=f"{twins[0]!r} and {twins[1]!r} differ in case alone.",
             remedy="Rename one of the two.",
         )

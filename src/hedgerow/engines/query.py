@@ -410,7 +410,7 @@ class Query(ByCells):
             raise UncertifiedError(
                 "HG402",
                 rule="Units of several rows are certified for means, sums, proportions and counts.",
-                finding="Several columns were asked for together.",
+                finding="Several columns were requested together.",
                 remedy='Use unit="row", or bring the data to one row per unit first.',
             )
         _check_places(self.cells * (self.size + 1))
@@ -528,7 +528,7 @@ class ColumnQuery:
     """Count records by the values of one column that occur.
 
     Values are compared as groups are: texts as they stand (in CSV, trimmed), numbers and booleans as doubles. Missing
-    values are left out, and so are values that nobody can declare: a number of 2⁵³ or more, a text that is no Unicode.
+    values are left out, and so are values that no category can be: integers from 2⁵³ on, texts outside Unicode.
 
     >>> ColumnQuery("occupation").columns()
     ['occupation']

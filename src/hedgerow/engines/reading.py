@@ -39,7 +39,7 @@ def unreadable() -> DataError:
     """Return the one error of a reader that failed (HG207): fixed text, never the reader's own words."""
     return DataError(
         "HG207",
-        rule="A source must be readable as what it is.",
+        rule="The file must have the format that its name says.",
         finding="Reading it failed; the reader's own message is withheld, as it may quote data.",
         remedy="Check that the source is complete and not in use, by the program that wrote it.",
     )
@@ -103,7 +103,7 @@ class SourceFile:
         if now != self.identity:
             raise DataError(
                 "HG207",
-                rule="A source must stay as it is while it is used.",
+                rule="A source must not change while it is used.",
                 finding=f"{self.name!r} was changed, replaced or removed after it was opened.",
                 remedy="Open it again once nothing writes to it.",
             )
@@ -168,7 +168,9 @@ def _ordinary(name: object) -> tuple[str, os.stat_result]:
     except UnicodeEncodeError:
         raise _unsupported("Found a path that is no Unicode text.", "Rename the file, or its folder.") from None
     if re.search(r"\bpassword\s*=", name) and not os.path.lexists(name):
-        raise _unsupported("Found the parameters of a connection.", "Give a URL: postgresql://ann@host/database.")
+        raise _unsupported(
+            "This looks like a connection string, not a URL.", "Give a URL: postgresql://ann@host/database."
+        )
     if "://" in name:
         raise _unsupported("Found a URL.", "Download the file first: no connection is opened but to a database.")
     if _PATTERN & set(name):

@@ -36,7 +36,7 @@ def check_names(names: Sequence[object]) -> None:
         raise DataError("HG206", rule="A source has a header and columns.", finding="Found none.")
     rule = "Each column of a source has a name of its own, a non-empty text."
     if any(not isinstance(name, str) for name in names):
-        raise DataError("HG205", rule=rule, finding="Found a name that is no text.", remedy="Rename the columns.")
+        raise DataError("HG205", rule=rule, finding="Found a name that is not a text.", remedy="Rename the columns.")
     texts = [str(name) for name in names]
     for name in texts:
         check_text(name, "The name of a column")
@@ -127,7 +127,7 @@ def check_values(query: ColumnQuery, columns: Mapping[str, str]) -> None:
 
 
 def as_declared(values: Sequence[object], kind: str) -> list[Scalar | None]:
-    r"""Return values of a column of this kind as they are declared; None where nobody can declare one.
+    r"""Return values of a column of this kind as categories are declared; None for a value that no category can be.
 
     >>> as_declared([1.0, 2.5, 2.0**60], "number"), as_declared([0.0], "boolean"), as_declared(["a", "\udcff"], "text")
     ([1, 2.5, None], [False], ['a', None])
@@ -175,7 +175,7 @@ def _checked_kind(column: str, columns: Mapping[str, str]) -> str:
         if column in columns:
             raise DataError(
                 "HG205",
-                rule="Each column of a source has a name of its own, and so has a derived one.",
+                rule="The columns of a source and all derived columns have different names.",
                 finding=f"{str(column)!r} is a column of the source.",
                 remedy="Declare the expression in the facts, under another name.",
             )

@@ -133,8 +133,9 @@ def inferred_of(source: Source) -> str:
     if not isinstance(source, FrameSource) or not source.inferred:
         return ""
     return (
-        f"The types of this source may depend on single records: {source.inferred}. A refusal then tells of them at no "
-        "price. Open the file by its path, or give the columns types of their own."
+        f"The types of this source may depend on single records: {source.inferred}. A refusal then reveals "
+        "information about them that the budget does not count. "
+        "Open the file by its path, or give the columns types of their own."
     )
 
 

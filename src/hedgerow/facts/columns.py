@@ -484,7 +484,7 @@ def _labels(name: str, values: Sequence[Scalar], labels: Sequence[object]) -> tu
         of = plural(len(values), "band") if banded else f"{plural(len(values), 'value')} of {format_argument(name)}"
         raise ParameterError(
             "HG111",
-            rule="A label is a text that is not empty, and each category has one of its own.",
+            rule="A label is a text that is not empty, and the labels of two categories differ.",
             finding=f"Found {plural(len(listed), 'label')} for {of}."
             if len(listed) != len(values)
             else f"Those of {format_argument(name)} are not.",

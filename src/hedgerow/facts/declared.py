@@ -351,7 +351,7 @@ class Facts:
                 "HG704",
                 rule="Only statistics that the facts allow are released.",
                 finding=f"{left_out[0]!r} is not among them: {', '.join(self.statistics or ()) or 'none is'}.",
-                remedy="Ask whoever is responsible for the data and their facts file.",
+                remedy="Ask the person who is responsible for the data and the facts file.",
             )
 
     def _located(self, path: str) -> str:

@@ -338,7 +338,7 @@ def _place(wrong: tomllib.TOMLDecodeError) -> str:
 def _unread(finding: str) -> FactsError:
     return FactsError(
         "HG701",
-        rule="A facts file is one readable file of TOML.",
+        rule="A facts file is a readable TOML file.",
         finding=finding,
         remedy="hedgerow init FILE writes one with blanks to fill in.",
     )
@@ -349,7 +349,7 @@ def _unfit(findings: list[str]) -> FactsError:
     said = findings[:_MOST_FINDINGS] + ([f"and {rest} more"] if rest > 0 else [])
     return FactsError(
         "HG702",
-        rule="Every field of the facts file is known and holds what it should.",
+        rule="Every field of the facts file has a known name and a valid value.",
         finding="; ".join(said) + ".",
         remedy="hedgerow schema prints what each field may hold.",
     )

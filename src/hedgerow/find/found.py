@@ -267,7 +267,7 @@ def found_from_record(text: str) -> Found:
         raise VerificationError(
             "HG502",
             rule="What was found is read back from the JSON that the search wrote.",
-            finding="This is no such record.",
+            finding="This is another kind of record.",
             remedy="Use found.json as it was written, or the ledger's stored result.",
         ) from None
 

@@ -233,7 +233,7 @@ class CategoriesSearch:
         if budget.delta == 0.0:
             raise UncertifiedError(
                 "HG401",
-                rule="Categories that nobody declared are found at a positive δ alone.",
+                rule="A search for categories needs a positive δ.",
                 finding="At δ = 0 no value may be shown that one record alone may have.",
                 remedy="Choose δ = 1e-6, say, or declare the categories.",
             )

@@ -147,7 +147,7 @@ class Estimate(Operators):
             raise ParameterError(
                 "HG159",
                 rule="An interval and a test need the width of the noise.",
-                finding=f"That of {self.term()} is confidential: it would tell how far the rows of the data differ.",
+                finding=f"That of {self.term()} is confidential: it would reveal how far the rows of the data differ.",
                 remedy="The custodian reads intervals in memory: release.for_the_custodian().interval(0.95). For "
                 "others, release under differential privacy, without guarantee='bootstrap-dp'.",
                 shell="The custodian sees the accuracy with --for-the-custodian. For others, release under "
@@ -248,7 +248,7 @@ class Estimate(Operators):
         return self.region.joint
 
     def of_others(self) -> Estimate:
-        """Return it, to be computed with beside estimates of other releases, as of different people.
+        """Return this estimate, marked as independent of the estimates of other releases (other people).
 
         Whether that is so, the reader must know: where the same people are in both, errors would be wrong.
         """

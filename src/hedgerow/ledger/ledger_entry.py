@@ -110,7 +110,7 @@ def other_request() -> LedgerError:
     """Refuse fresh noise, or another question, under a used id."""
     return LedgerError(
         "HG311",
-        rule="A request id stands for one request, once and for all.",
+        rule="A request id names one request and is never used for another.",
         finding="This id was used for another request.",
         remedy="Choose a new id. Nothing was spent.",
     )
@@ -121,7 +121,7 @@ def for_test_set() -> LedgerError:
     return LedgerError(
         "HG318",
         rule="The ledger of a test set pays for its looks alone: their prices are planned to fill its budget.",
-        finding="The request is no look at that test set.",
+        finding="The request is not a look at that test set.",
         remedy="Use another ledger, made by `hedgerow ledger create`. Nothing was spent.",
     )
 
@@ -210,7 +210,7 @@ def fingerprint_of(request: object) -> str:
     except (TypeError, ValueError):
         raise ParameterError(
             "HG314",
-            rule="A request is told by plain JSON data: texts, finite numbers, lists and objects.",
+            rule="A request is described by plain JSON data: texts, finite numbers, lists and objects.",
             finding="This one holds something else.",
             remedy="Write paths, dates and types as text.",
         ) from None

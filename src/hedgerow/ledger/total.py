@@ -1,4 +1,4 @@
-r"""What all entries of a ledger cost together: one privacy curve, composed anew with every entry.
+r"""What all entries of a ledger cost together: one privacy profile, composed anew with every entry.
 
 The total is the least of the upper bounds that apply to the list of mechanisms:
 

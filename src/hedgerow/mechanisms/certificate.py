@@ -54,7 +54,7 @@ def round_down(number: float, digits: int = _DECIMALS) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One point of a privacy curve: (ε, δ) holds."""
+    """One point of a privacy profile: (ε, δ) holds."""
 
     epsilon: float
     delta: float
@@ -110,7 +110,7 @@ class Certificate:
         )
 
     def reprice(self) -> Profile:
-        """Return the privacy curve computed anew from the mechanism."""
+        """Return the privacy profile computed anew from the mechanism."""
         return profile_of(self.mechanism, self.relation)
 
     def verify(self) -> None:
@@ -204,7 +204,7 @@ def attack_in_words(curve: Profile, relation: Relation, unit: str) -> str:
     Parameters
     ----------
     curve : Profile
-        The privacy curve of all that the attacker reads. If (ε, δ) alone is known, δ(0) ≤ (e^ε − 1 + 2δ)/(e^ε + 1).
+        The privacy profile of all that the attacker reads. If (ε, δ) alone is known, δ(0) ≤ (e^ε − 1 + 2δ)/(e^ε + 1).
     relation : Relation
     unit : str
         ``"row"``, or how a unit of several rows is declared.

@@ -209,7 +209,7 @@ class TreeCounts(Additive):
         return (min(self.cells, twice), *below) if self.rooted else below
 
     def terms(self, relation: Relation) -> tuple[DominatingPair, ...]:
-        """Return the worst pair: counts of every level, one or two of each moved by 1."""
+        """Return the dominating pair: counts of every level, one or two of each moved by 1."""
         moved: Counter[float] = Counter()
         for width, times in zip(self.widths, self.touched(relation), strict=True):
             moved[width] += times

@@ -88,7 +88,7 @@ class Mechanism:
         return read
 
     def terms(self, relation: Relation) -> tuple[DominatingPair, ...]:
-        """Return the worst pair of neighbours as independent terms, which composition adds up.
+        """Return the dominating pair of neighbours as independent terms, which composition adds up.
 
         Raises
         ------
@@ -96,7 +96,7 @@ class Mechanism:
             HG401: the mechanism has no certified pair under this relation.
         """
         raise UncertifiedError(
-            "HG401", rule="Only mechanisms with a known worst pair are priced.", finding="Found another kind."
+            "HG401", rule="Only mechanisms with a known dominating pair are priced.", finding="Found another kind."
         )
 
     def worst_pairs(self, relation: Relation) -> tuple[Neighbours, ...]:
@@ -266,7 +266,7 @@ class AtomicMechanism(Mechanism):
         return None
 
     def repeated(self, times: int, relation: Relation) -> Profile:
-        """Return an upper bound on the privacy curve of `times` runs."""
+        """Return an upper bound on the privacy profile of `times` runs."""
         (term,) = self.terms(relation)
         return repeated(term, times)
 

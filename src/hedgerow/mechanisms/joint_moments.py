@@ -175,7 +175,7 @@ class JointMoments(Additive):
         if relation is Relation.ADD_REMOVE and self.layout.presence == "public":
             raise ParameterError(
                 "HG406",
-                rule="Under add-remove nobody's presence is public.",
+                rule="Under add-remove it is private who is in the data.",
                 finding="The description says it is.",
             )
         cost = cost_of(self.layout, self.weights(), relation, power)
@@ -195,7 +195,7 @@ class JointMoments(Additive):
         return GAUSSIAN if self.law == "gaussian" else LAPLACE if self.draws == 1 else AveragedLaplace(self.draws)
 
     def terms(self, relation: Relation) -> tuple[DominatingPair, ...]:
-        """Return the worst pair: a Gaussian one, or one of bounded loss; of averaged noise a curve below that bound.
+        """Return the dominating pair: Gaussian, or of bounded loss; of averaged noise a profile below that bound.
 
         It is the curve of one number that makes the whole movement (`hedgerow.accounting.averaged`).
         """

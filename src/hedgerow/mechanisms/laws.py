@@ -316,7 +316,7 @@ class Additive(AtomicMechanism):
         raise NotImplementedError
 
     def terms(self, relation: Relation) -> tuple[DominatingPair, ...]:
-        """Return the worst pair of a vector: a Gaussian one, or one whose loss is bounded."""
+        """Return the dominating pair of a vector: a Gaussian one, or one whose loss is bounded."""
         if self.noise_law.power == 2:
             return (GaussianTerm(self.mu(relation) / SMOOTHED * ROUND_UP),)
         return (PureDPPair(self.pure(relation) * ROUND_UP),)

@@ -506,7 +506,7 @@ class NewtonSteps(Additive):
         return ReleasedStep(noisy[:split] * UNIT, noisy[split:] * UNIT, *sds)
 
     def attained(self, relation: Relation) -> LowerBoundPairs:
-        """Return the worst pair of the first step, at β = 0: at the others β follows from noise."""
+        """Return the dominating pair of the first step, at β = 0: at the others β follows from noise."""
         first = Additive.attained(replace(self, precisions=self.precisions[:1]), relation)
         return LowerBoundPairs(
             first.pairs, "Only the first Newton step is taken at coefficients that are known before it."

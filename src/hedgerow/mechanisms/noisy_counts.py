@@ -103,7 +103,7 @@ class Counts(OneWidth):
         return min(self.cells, 2) if relation is Relation.REPLACE_ONE else 1
 
     def terms(self, relation: Relation) -> tuple[DominatingPair, ...]:
-        """Return the worst pair: one shift by 1, or two."""
+        """Return the dominating pair: one shift by 1, or two."""
         return (self.noise_law.count_term(self.width, self.touched(relation)),)
 
     def noisy(

@@ -155,7 +155,7 @@ class MomentsLayout:
             if self.presence == "public":
                 raise ParameterError(
                     "HG406",
-                    rule="Under add-remove nobody's presence is public.",
+                    rule="Under add-remove it is private who is in the data.",
                     finding="The layout says it is.",
                 )
             return alone

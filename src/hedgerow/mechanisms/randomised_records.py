@@ -417,7 +417,7 @@ def drawn_losses(histogram: Histogram, draws: int, generator: np.random.Generato
 
 @lru_cache(maxsize=64)
 def smoothed_curve(mechanism: SmoothedResample, relation: Relation, *, looks: int = 1) -> Curve:
-    """Return an upper bound on the privacy curve of `looks` independent smoothed resamples.
+    """Return an upper bound on the privacy profile of `looks` independent smoothed resamples.
 
     Parameters
     ----------

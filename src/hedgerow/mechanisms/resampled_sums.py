@@ -264,7 +264,7 @@ def bootstrap(
     count_weight: float = 1.0,
     presence: Presence | None = None,
 ) -> ResampledGaussian:
-    """Return k resampled tables with noise of variance k·R²/(2ρ) each, R the range; counts at `count_weight` κ.
+    """Return k replicate tables with noise of variance k·R²/(2ρ) each, R the range; counts at `count_weight` κ.
 
     >>> round(bootstrap(1, "value").coordinates[0].distance, 3)
     0.5
@@ -491,7 +491,7 @@ class ResampledUnits(ResampledSums):
 
 @lru_cache(maxsize=256)
 def resampled_curve(mechanism: ResampledGaussian, relation: Relation) -> Curve:
-    """Return an upper bound on the privacy curve of all k replicates together.
+    """Return an upper bound on the privacy profile of all k replicates together.
 
     Raises
     ------
@@ -514,7 +514,7 @@ def resampled_pairs(mechanism: ResampledGaussian, relation: Relation) -> tuple[M
     if relation is Relation.ADD_REMOVE:
         if mechanism.presence == "public":
             raise UncertifiedError(
-                "HG401", rule="Under add-remove nobody's presence is public.", finding="The mechanism says it is."
+                "HG401", rule="Under add-remove it is private who is in the data.", finding="The mechanism says it is."
             )
         return (one_sided,)
     across = MixturePair(PairKind.ACROSS, 1.0, norm, rate)
@@ -534,7 +534,7 @@ def resampled_pairs(mechanism: ResampledGaussian, relation: Relation) -> tuple[M
 
 @lru_cache(maxsize=256)
 def units_curve(mechanism: ResampledUnits, relation: Relation) -> Curve:
-    """Return an upper bound on the privacy curve of all replicates of a release of unit totals.
+    """Return an upper bound on the privacy profile of all replicates of a release of unit totals.
 
     Neighbours differ in all the rows of one unit: there or not, or replaced by any others.
 

@@ -370,7 +370,7 @@ class SparseVectorRun:
                 "HG426",
                 rule="A sparse-vector run answers no question after its last yes.",
                 finding=f"All {self.description.positives} are used up.",
-                remedy="Start another run, at a price of its own.",
+                remedy="Start another run; it has its own price.",
             )
         for start in range(0, len(statistics), _AHEAD):
             part = np.asarray(statistics[start : start + _AHEAD], dtype=np.int64)

@@ -69,7 +69,7 @@ def origin_of(
     if not hasattr(estimator, "predict_proba"):
         raise ParameterError(
             "HG166",
-            rule="A base model has `predict_proba`: what is calibrated are probabilities.",
+            rule="A base model needs `predict_proba`: probabilities are calibrated.",
             finding=f"{type(estimator).__name__} has none.",
             remedy="Wrap it in sklearn.calibration.CalibratedClassifierCV, or give precomputed scores.",
         )
@@ -173,7 +173,7 @@ def _rows_are_apart(base_rows: Any, rows: Sequence[Any]) -> None:
     if any(other is private for other, private in zip(base_rows, rows, strict=True)):
         raise UncertifiedError(
             "HG429",
-            rule="Rows for the base model are others than those that are protected.",
+            rule="The rows for the base model and the protected rows must differ.",
             finding="`base_rows` holds the very X or y of the fit. Nothing was read or spent.",
             remedy="Split the records first, and give each part once; or take rows that are public.",
         )

@@ -498,7 +498,7 @@ class CalibratedModel:
         if given.shape != (len(columns), len(self.calibrations)):
             raise DataError(
                 "HG166",
-                rule="There is one score a record, or one a class above two classes.",
+                rule="Each record has one score, or with more than two classes one score for each class.",
                 finding=f"Found {given.shape[-1]} columns of scores for {len(self.calibrations)}.",
             )
         classes = self.family.classes(columns)

@@ -200,7 +200,7 @@ def fit_model(
         if account.ledger is not None:
             raise ParameterError(
                 "HG167",
-                rule="What is on record in a ledger has a price.",
+                rule="Every entry of a ledger has a price.",
                 finding=f"mechanism={mechanism.name!r} has none: it reads the records as they are.",
                 remedy='Choose a private mechanism, for example "table", or fit without a ledger.',
             )

@@ -221,7 +221,7 @@ def mechanism_named(mechanism: object) -> CalibrationMechanism[Any]:
     if mechanism == _WITHOUT:
         raise ParameterError(
             "HG167",
-            rule="A calibration that protects nobody is for studies, and is not asked for by name.",
+            rule="A calibration without privacy is for studies only and has no name.",
             finding=f'Found "{_WITHOUT}".',
             remedy="A study in Python gives Multicalibrator a NoPrivacy() of hedgerow.testing.published in its place.",
         )

@@ -80,8 +80,8 @@ class RecordColumns:
         if cells is None or cells.ndim != 1:
             raise DataError(
                 "HG166",
-                rule="A column of groups or of scores is in the records: by name in a frame, by position in an array.",
-                finding=f"{name!r} is not.",
+                rule="Use a column's name for a data frame, and its integer position for an array.",
+                finding=f"Column {name!r} was not found.",
                 remedy="Compare the spelling; the columns of an array have numbers 0, 1, … instead of names.",
             )
         return cells

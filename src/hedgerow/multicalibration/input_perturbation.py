@@ -93,7 +93,7 @@ class InputPerturbation(CalibrationMechanism[RandomisedRecords]):
         if setting.relation is not Relation.REPLACE_ONE:
             raise UncertifiedError(
                 "HG425",
-                rule="Randomised records protect what is in a record, under replace-one, not whether it is there.",
+                rule="Randomised records protect the values of a record (replace-one), not its presence (add-remove).",
                 finding="The relation is add-remove.",
                 remedy='Take relation="replace-one", or another mechanism.',
             )

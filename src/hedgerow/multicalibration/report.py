@@ -267,7 +267,9 @@ class Report:
     def _residuals(self, when: str, label: Scalar | None) -> Residuals | None:
         if label is not None and label not in self.labels:
             raise ParameterError(
-                "HG165", rule="A label is one that a model was fitted for.", finding="No model has this label."
+                "HG165",
+                rule="The label must be one of those for which the model was fitted.",
+                finding="No model has this label.",
             )
         model = 0 if label is None else self.labels.index(label)
         return {"before": self.before, "after": self.after}[when][model] if when in ("before", "after") else None

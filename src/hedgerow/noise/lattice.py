@@ -6,7 +6,7 @@ number of steps. Two things follow: the rounding costs less than one part in a m
 Gaussian is priced as a continuous one whose width is smaller by two parts in 10¹² (see
 ``accounting/dominating_pairs.py``).
 
-Where noise comes from: one protocol with a secure implementation and, in `hedgerow.testing`, a seeded stand-in.
+Where noise comes from: one protocol with a secure implementation and, in `hedgerow.testing`, a seeded one for studies.
 
 The released additive table: the one primitive that means, tables, test sets and multicalibration read.
 """

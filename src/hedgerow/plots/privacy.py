@@ -125,7 +125,7 @@ def draw_epsilon_of_delta(
     Parameters
     ----------
     epsilons, deltas : sequence of float
-        Points of an upper bound on a privacy curve; those with δ below 1e-12 are left out.
+        Points of an upper bound on a privacy profile; those with δ below 1e-12 are left out.
     stated : (float, float)
         The certificate's ε and δ; at δ = 0 a line instead of a mark.
     ax : matplotlib Axes, optional

@@ -534,7 +534,7 @@ def reading_back() -> Iterator[None]:
         raise VerificationError(
             "HG502",
             rule="A regression is read back from the record that it left.",
-            finding="This is no such record.",
+            finding="This is another kind of record.",
             remedy="Use the record as it was written, or the ledger's stored result.",
         ) from None
 

@@ -153,7 +153,7 @@ class ColumnDistribution:
         if kind not in ("histogram", "lorenz"):
             raise ParameterError(
                 "HG112",
-                rule="A picture of a distribution is one of cdf, histogram and lorenz.",
+                rule="A distribution is drawn as cdf, histogram or lorenz.",
                 finding=f"Found {format_argument(kind)}.",
                 remedy='Take "histogram", for example.',
             )

@@ -384,7 +384,7 @@ def _statistics(statistics: object) -> tuple[tuple[StatisticRequest, ...], tuple
     if not listed or not all(isinstance(statistic, kinds) for statistic in listed):
         raise ParameterError(
             "HG112",
-            rule="A release is asked for one or more statistics.",
+            rule="A release needs one or more statistics.",
             finding=_found(statistics, listed),
             remedy='For example [hg.mean("age", bounds=(0, 100)), hg.count()].',
             shell="For example --mean age:0:100 --count.",
@@ -446,7 +446,7 @@ def _groups(by: object, other: bool | None, resolver: Resolver, most: int) -> tu
             "HG107",
             rule=f"A release has at most {most:,} cells.",
             finding=f"The declared categories make {cells:,}.",
-            remedy="Take fewer or coarser groups: each cell has noise of its own.",
+            remedy="Use fewer or coarser groups: every cell gets its own noise.",
         )
     if groups:
         return groups
@@ -526,7 +526,7 @@ def _asked(given: Mapping[str, Any], where: str) -> AskedFor:
 def _unfit(where: str, finding: str) -> FactsError:
     return FactsError(
         "HG702",
-        rule="Every field of the facts file is known and holds what it should.",
+        rule="Every field of the facts file has a known name and a valid value.",
         finding=f"{where}: {finding}.",
         remedy="hedgerow schema prints what each field may hold.",
     )

@@ -526,7 +526,7 @@ def release_from_record(text: str, *, backend: str | None = None) -> Release:
         raise VerificationError(
             "HG502",
             rule="A release is read back from the JSON that it wrote.",
-            finding="This is no such record.",
+            finding="This is another kind of record.",
             remedy="Use release.json as it was written, or the ledger's stored result.",
         ) from None
 

@@ -74,14 +74,14 @@ class PublishedRecord:
         except (KeyError, TypeError, ValueError, AttributeError):
             raise VerificationError(
                 "HG502",
-                rule="What is published is the record of a release with its certificate.",
+                rule="Only the record of a release with its certificate is published.",
                 finding=f"{str(place)!r} is none.",
                 remedy="Name the folder that a release was written into, or its release.json.",
             ) from None
         if not verify_record(record).holds:
             raise VerificationError(
                 "HG501",
-                rule="What is published has the price that its mechanism has.",
+                rule="The stated price must be that of the mechanism.",
                 finding="The price of this record, computed anew, is another.",
                 remedy="Publish the record as the release wrote it; `hedgerow verify` says what does not hold.",
             )

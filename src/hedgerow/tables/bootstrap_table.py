@@ -538,7 +538,7 @@ def bootstrap_cells(
     if guarantee != GUARANTEE:
         raise UncertifiedError(
             "HG414",
-            rule="Bootstrap differential privacy is released only where it is asked for by name.",
+            rule="Bootstrap differential privacy must be requested by name.",
             finding="It was not.",
             remedy='guarantee="bootstrap-dp" asks for it; it is not differential privacy, and says whom it leaves out.',
         )

@@ -290,7 +290,7 @@ class ProtectedTable(Result):
                 "HG153",
                 rule="The accuracy of a table follows from its certificate, where each cell has one number of plain "
                 "noise.",
-                finding="This table has none, or its noise may not be told.",
+                finding="This table has no such half-width, or its noise is confidential.",
                 remedy='Ask for the intervals of its cells, or release it with guarantee="dp" and unit "row".',
             )
         if self.drawn is None or self.known_total is None:

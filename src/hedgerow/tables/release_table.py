@@ -181,7 +181,7 @@ def _from_text(choice: TableChoice, text: str) -> tuple[AdditiveTable, str | Non
         raise VerificationError(
             "HG502",
             rule="A table is read back from the record that it left in the ledger.",
-            finding="This is no such record.",
+            finding="This is another kind of record.",
             remedy="Give the request another id, at its price.",
         ) from None
 

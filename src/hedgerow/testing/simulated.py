@@ -1,4 +1,4 @@
-"""Seeded stand-ins for studies of coverage, width and power. NOT PRIVATE: marked, never certified, in no ledger.
+"""Seeded noise for studies of coverage, width and power. NOT PRIVATE: marked, never certified, in no ledger.
 
 The same plan, histogram and inference as a release; only the source of chance differs. A test ties the laws of the two
 sources together.
@@ -161,7 +161,7 @@ def sample(
 
 
 class SimulatedTestSet(TestSet):
-    """`TestSet` with the seeded stand-in for noise; everything else is the same."""
+    """`TestSet` with seeded noise for noise; everything else is the same."""
 
     __test__ = False
 
@@ -177,7 +177,7 @@ class SimulatedTestSet(TestSet):
         if ledger is not None:
             raise ParameterError(
                 "HG172",
-                rule="A simulated test set has no ledger: what is drawn from a seed is not private.",
+                rule="A simulated test set has no ledger: seeded noise is not private.",
                 finding="One was given.",
                 remedy="Leave it out.",
             )

@@ -226,7 +226,7 @@ def require_key(relation: Relation, key: str | None) -> None:
             rule="Under add-remove predictions are joined to labels by a key: by position, a record that comes or goes "
             "would move the predictions of all others.",
             finding="No key is named.",
-            remedy='Name the column that tells records apart, in both files: key="id". Or use relation="replace-one".',
+            remedy='Name the column that identifies a record, in both files: key="id". Or use relation="replace-one".',
         )
 
 
@@ -238,7 +238,7 @@ def refuse_further_columns(columns: Iterable[str], named: Collection[str | None]
             rule="Where the test set has no key, predictions are joined to records by position, and a file of "
             "predictions has no further column: rows in another order would be scored against other records.",
             finding="It has a further column.",
-            remedy='Make the test set with the column that tells records apart as its key: key="id". Or bring the rows '
+            remedy='Make the test set with the column that identifies a record as its key: key="id". Or bring the rows '
             "into the order of the test set and drop the column. No look was taken.",
             shell="Make the test set with `--key id`, the column that tells records apart. Or bring the rows into the "
             "order of the test set and drop the column. No look was taken.",
@@ -250,9 +250,9 @@ def check_distinct(keys: Sequence[str], *, whose: str) -> None:
     if len(set(keys)) < len(keys) or "" in keys:
         raise ParameterError(
             "HG437",
-            rule="A key stands for one record.",
+            rule="A key identifies one record.",
             finding=f"In the file of {whose} one is missing, or is there twice.",
-            remedy="Give every row a key of its own. No look was taken.",
+            remedy="Give every row a different key. No look was taken.",
         )
 
 

@@ -301,7 +301,7 @@ class LedgerLooks:
                 "HG433",
                 rule="The ledger of a test set begins with its settings.",
                 finding="This one begins otherwise: it belongs to something else, or was made and never used.",
-                remedy="Give another path. A test set has a ledger of its own.",
+                remedy="Give another path. Every test set needs its own ledger.",
             )
         settings = json.loads(first)
         del settings["testset"]

@@ -222,7 +222,7 @@ def from_function(
     if not isinstance(name, str) or not name or not callable(function) or needs not in ("labels", "chances"):
         raise ParameterError(
             "HG171",
-            rule="A metric of one's own has a name, a function of (labels, predictions), and needs labels or chances.",
+            rule="Your metric needs a name, a function of (labels, predictions), and labels or chances.",
             finding="One of them is missing.",
             remedy='For example from_function("absolute error", f, bounds=(0, 10)).',
         )
@@ -311,7 +311,7 @@ def check_function(function: Function, needs: str, labels: Sequence[Any]) -> Non
     if not any(_takes(function, values, whole=whole, predictions=chances) for values, whole in tried):
         raise ParameterError(
             "HG178",
-            rule="A metric of one's own returns one number per record.",
+            rule="The function of your metric returns one number per record.",
             finding="This function failed on made-up records, or returned another number of results.",
             remedy="Call it on two records yourself: f(numpy.array([0, 1]), numpy.array([1, 1])). Where it knows some "
             "labels only, declare them: labels=[…]. No look was taken.",

@@ -126,7 +126,7 @@ def checked_labels(metric: Metric, labels: Sequence[Any] | None) -> tuple[Any, .
         raise ParameterError(
             "HG171",
             rule="A metric of chances names the label whose chance is predicted, as it stands among the labels.",
-            finding="It is none of the declared labels.",
+            finding="It is not one of the declared labels.",
             remedy='For example metric=brier(positive="yes").',
         )
     return tuple(given)

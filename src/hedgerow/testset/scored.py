@@ -97,7 +97,7 @@ def refuse_models(*given: object) -> None:
     if any(is_model(sent) for sent in given):
         raise ParameterError(
             "HG170",
-            rule="Comparisons and looks by parts take predictions: how many records these differ for is told.",
+            rule="Comparisons and looks by parts take predictions, and print for how many records these differ.",
             finding="A model was given.",
             remedy="Give predictions, where the features are yours to see. No look was taken.",
         )

@@ -306,7 +306,7 @@ def score_from_record(text: str) -> Score:
         raise VerificationError(
             "HG502",
             rule="A score is read back from the JSON that it wrote.",
-            finding="This is no such record.",
+            finding="This is another kind of record.",
             remedy="Use the ledger's stored result.",
         ) from None
 

@@ -55,7 +55,7 @@ def test_a_help_lists_what_is_registered(verb: str) -> None:
 
 def test_a_law_that_is_registered_later_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(LAWS, "another-law", next(iter(LAWS.values())))
-    assert filled("Noise law: auto, <laws>.").endswith(" or another-law.")
+    assert filled("Noise distribution: auto, <laws>.").endswith(" or another-law.")
 
 
 @pytest.mark.parametrize("name", shared_options._REGISTRIES)

@@ -212,7 +212,7 @@ def ask(
     if not paths:
         raise ParameterError(
             "HG116",
-            rule="An expression is asked of one or several records.",
+            rule="An expression needs one or several records.",
             finding="Found one argument: a record, or an expression, is missing.",
             remedy="For example: hedgerow ask release.json 'ratio(tax, income) * 100'.",
         )

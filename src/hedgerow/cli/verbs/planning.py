@@ -319,7 +319,7 @@ def _planner(survey: Survey | None, facts: Facts | None, protection: Protection,
         raise FactsError(
             "HG703",
             rule="Under replace-one the number of records is public, and a plan needs it.",
-            finding="It is not given, and there is no source to count.",
+            finding="The number is not given, and there is no source whose records could be counted.",
             remedy="Give --n, or the source.",
         )
     if n is not None and n < 1:

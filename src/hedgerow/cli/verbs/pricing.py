@@ -75,7 +75,7 @@ def _table(price: Price, rho: float | None, mu: float | None, rate: float | None
         raise ParameterError(
             "HG124",
             rule="`--table` compares a bootstrap with one plain release of the same ρ or μ.",
-            finding="There is none to compare.",
+            finding="There is no replicate count to compare.",
             remedy="For example --mechanism bootstrap --rho 0.5 --table.",
         )
     total = mu if mu is not None else math.sqrt(2.0 * (rho or 0.0))
@@ -111,8 +111,8 @@ def audit(
     """Attack a mechanism on its worst neighbours. Exit 5 if a lower bound on ε is above the price.
 
     Without --mechanism everything is attacked: each mechanism, the laws of noise, replays on neighbours, and releases
-    broken on purpose, which must be rejected. Noise is drawn by a stand-in with the law of the released one. Reads no
-    data.
+    broken on purpose, which must be rejected. Simulated noise has the distribution of the released noise.
+    Reads no data.
     """
     if report is not None:
         _check_report(report)

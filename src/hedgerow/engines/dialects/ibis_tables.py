@@ -404,7 +404,7 @@ def _text(frame: Any) -> str:
 
 
 def asked_values(counted: nw.LazyFrame[Any], kind: str) -> Asked[ValueCounts]:
-    """Return the question for the columns ``key`` and ``records``, without the values that nobody can declare.
+    """Return the question for the columns ``key`` and ``records``, without values that no category can be.
 
     Memory grows with the number of different values. No number of them is too many: a refusal would tell of the last
     record.

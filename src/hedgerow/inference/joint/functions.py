@@ -146,7 +146,7 @@ class FunctionOfTotals:
         return [totals[:, 0]]
 
     def weighted(self, place: int, most: float) -> FunctionOfTotals:
-        """Return it of weighted means and sums; `place` is that of the weights' total, see `ScaledMean`."""
+        """Return the same function of weighted means and sums; `place` is the index of Σw, see `ScaledMean`."""
         raise NotImplementedError
 
     def quotient(self, size: int) -> tuple[Floats, Floats] | None:
@@ -191,7 +191,7 @@ class MeanOfTotals(FunctionOfTotals):
         return [self.x.number(totals)]
 
     def weighted(self, place: int, most: float) -> MeanOfTotals:
-        """Return it of weighted means and sums."""
+        """Return the same function of weighted means and sums."""
         return replace(self, x=self.x.weighted(place, most))
 
 
@@ -232,7 +232,7 @@ class SumOfTotals(FunctionOfTotals):
         return []
 
     def weighted(self, place: int, most: float) -> SumOfTotals:
-        """Return it of weighted means and sums."""
+        """Return the same function of weighted means and sums."""
         return replace(self, x=self.x.weighted(place, most))
 
 
@@ -270,7 +270,7 @@ class RatioOfTotals(FunctionOfTotals):
         return [self.y.total(totals)]
 
     def weighted(self, place: int, most: float) -> RatioOfTotals:
-        """Return it of weighted means and sums."""
+        """Return the same function of weighted means and sums."""
         return replace(self, x=self.x.weighted(place, most), y=self.y.weighted(place, most))
 
 
@@ -416,7 +416,7 @@ class UserFunctionOfTotals(FunctionOfTotals):
         return [bases[base].number(totals) for base in sorted(bases)]
 
     def weighted(self, place: int, most: float) -> UserFunctionOfTotals:
-        """Return it of weighted means; see `FunctionOfTotals.weighted`."""
+        """Return the same function of weighted means; see `FunctionOfTotals.weighted`."""
         return replace(self, columns=tuple((name, axis.weighted(place, most)) for name, axis in self.columns))
 
     def of_means(self, means: Numbers) -> complex:

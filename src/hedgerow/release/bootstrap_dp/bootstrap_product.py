@@ -347,7 +347,7 @@ class BootstrapProduct(Generic[R]):
             raise VerificationError(
                 "HG502",
                 rule="A release is read back from the record that it left in the ledger.",
-                finding="This is no such record.",
+                finding="This is another kind of record.",
                 remedy="Give the request another id, at its price.",
             ) from None
         return self._read(values, date, None)

@@ -326,7 +326,7 @@ class TableCells(Cells):
         if self.withheld:
             raise ParameterError(
                 "HG161",
-                rule="The errors of this table are withheld: they would tell the scale of its noise.",
+                rule="The errors of this table are withheld: they would reveal the scale of its noise.",
                 finding="One was asked for.",
                 remedy='Publish the values alone, or release the table with guarantee="dp".',
             )

@@ -1,4 +1,4 @@
-"""The private bootstrap: k resampled tables with noise, from which any smooth statistic gets its error.
+"""The private bootstrap: k replicate tables with noise, from which any smooth statistic gets its error.
 
 See private_bootstrap.md §1.
 

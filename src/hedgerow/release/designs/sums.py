@@ -10,8 +10,8 @@ n times the mean's numerator. The file itself as target needs no second moment.
 Totals of cells whose bounds were declared cell by cell: how they are planned, drawn and read.
 
 The noise of a cell is either scaled to its own reach H_i = max(|L_i|, |U_i|) (*per cell*) or the same in all (*whole
-table*); either way it is the least that makes the worst pair (`hedgerow.mechanisms.bounded_totals`) cost what is asked
-for.
+table*); either way it is the least noise at which the dominating pair
+(`hedgerow.mechanisms.bounded_totals`) costs what is asked for.
 
 Where the target is the population Σ y² goes out beside the total, at weight ω: widths are proportional to H_i and
 H_i²/ω. The pair costs √(1 + ω²) times the Gaussian noise of the total alone, or 1 + ω times the Laplace noise, and a
@@ -445,7 +445,7 @@ class CellTotalsDesign(Design[CellTotals, AdditiveTable]):
         return np.asarray(start + stride * np.array(self.bounds, dtype=np.int64))
 
     def mechanism(self, mu: float) -> CellTotals:
-        """Return the mechanism whose worst pair costs μ (ε of geometric noise), widths rounded up to their lattices."""
+        """Return the mechanism whose dominating pair costs μ (geometric noise: ε), widths rounded up to lattices."""
         start, stride, _ = self.statistic.grid.about_zero()
         reach = np.abs(self.limits).max(axis=1).astype(np.float64)
         if self.scaled == "whole-table":

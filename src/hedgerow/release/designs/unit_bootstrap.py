@@ -314,7 +314,7 @@ def unit_design(
     if facts.census:
         raise ParameterError(
             "HG115",
-            rule="A file whose rows are dropped beyond a limit is no census of itself.",
+            rule="If rows beyond a limit are dropped, the file is not a complete census.",
             finding='target="file" was given with units of several rows.',
             remedy='Use target="population", whose intervals count that choice as sampling.',
         )

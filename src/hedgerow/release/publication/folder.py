@@ -185,7 +185,7 @@ def _check_names(target: Path, names: Sequence[str]) -> None:
 def _occupied(target: Path, finding: str, names: Sequence[str]) -> ParameterError:
     return ParameterError(
         "HG119",
-        rule="A release does not write over what is there.",
+        rule="A release does not replace existing files.",
         finding=f"The folder {str(target)!r} {finding}.",
         remedy="Name a new folder, or give `force` to replace its " + ", ".join(names) + ".",
     )

@@ -226,7 +226,7 @@ def refuse_statement(record: object) -> None:
         rule="A price is verified by computing it anew from the record alone.",
         finding=f"This record states epsilon = {statement.epsilon:.6g} of bootstrap-dp, {statement.relation}: that is "
         "NOT differential privacy, and the scale of its noise follows from the data, which the record must not tell.",
-        remedy="Only D's custodian can check it, with the data; whoever has the record has the custodian's word.",
+        remedy="Only the custodian can check it, with the data; a reader of the record has only the custodian's word.",
     )
 
 

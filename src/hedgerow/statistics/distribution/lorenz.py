@@ -100,7 +100,7 @@ def _built(column: str, at: object, bounds: tuple[float, float] | None, step: fl
     if share is None or not 0.0 < share < 1.0:
         raise ParameterError(
             "HG112",
-            rule="A Lorenz curve is asked for at a share of the records, strictly between 0 and 1.",
+            rule="A Lorenz curve needs a share of the records, strictly between 0 and 1.",
             finding=f"Found {format_argument(at)}.",
             remedy=f'For example hg.lorenz("{checked}", at=0.4).',
             shell=f"For example {checked}:0.4:0:200000.",

@@ -356,7 +356,7 @@ _SHAVINGS = 12
 
 
 def all_looks(mechanism: AtomicMechanism, conditions: Conditions) -> Profile:
-    """Return an upper bound on the privacy curve of `n_looks` looks by one mechanism.
+    """Return an upper bound on the privacy profile of `n_looks` looks by one mechanism.
 
     Examples
     --------

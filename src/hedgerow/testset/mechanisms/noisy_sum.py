@@ -340,7 +340,7 @@ class SplitLook(LookMechanism):
         if n // conditions.n_looks < 2:
             raise UncertifiedError(
                 "HG431",
-                rule="`split` gives every look at least two records of its own.",
+                rule="`split` needs at least two records for each look.",
                 finding=f"{conditions.n_looks:,} looks at {n:,} records leave fewer.",
                 remedy="Use mechanism='gaussian', or fewer looks.",
             )

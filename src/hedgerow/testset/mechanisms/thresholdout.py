@@ -201,7 +201,7 @@ def checked_training(training: object) -> float:
     raise ParameterError(
         "HG176",
         rule="`thresholdout` compares the test score with the training score.",
-        finding="It was not given, or is no finite number.",
+        finding="The score was not given, or is not a finite number.",
         remedy="Give the same metric on the training set: training_score=0.93.",
     )
 

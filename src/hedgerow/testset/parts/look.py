@@ -256,7 +256,7 @@ def no_positive(given: Any) -> ParameterError:
     return ParameterError(
         "HG171",
         rule="These metrics are about one label, the positive one, as it stands among the labels.",
-        finding="None was named, and 1 is no label." if given is None else "It is none of the declared labels.",
+        finding="None was named, and 1 is no label." if given is None else "It is not one of the declared labels.",
         remedy='For example positive="yes". No look was taken.',
         shell="For example --positive yes. No look was taken.",
     )

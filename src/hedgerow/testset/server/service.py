@@ -173,7 +173,7 @@ def malformed(finding: str) -> ParameterError:
     """Return the refusal of a request that cannot be read."""
     return ParameterError(
         "HG453",
-        rule="A request holds predictions as JSON or CSV, its type, and an Idempotency-Key of its own.",
+        rule="A request has predictions as JSON or CSV, a content type, and its own Idempotency-Key.",
         finding=finding,
         remedy="No look was taken. Mend the request and send it again.",
     )
