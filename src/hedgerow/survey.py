@@ -85,11 +85,11 @@ def open(
     unit : "row" or {"column": …, "max_rows": …}
         The unit of protection: one row, or all rows of one person, of whom at most `max_rows` (a random choice) count.
     target : {"population", "file"}
-        What intervals are about, ``"population"`` by default; ``"file"`` is a census, without sampling error.
+        The target of intervals, ``"population"`` by default; ``"file"`` is a census, without sampling error.
     table : str, optional
         Which table of a database.
     ledger : path, optional
-        Where prices are reserved before data are read; by default the facts' own ledger, if they name one.
+        The ledger in which prices are reserved before data are read; by default that of the facts.
 
     Returns
     -------
@@ -166,7 +166,7 @@ class Survey(AsksRegressions):
     source : ColumnSource
         Where histograms are counted.
     relation, unit, target
-        Who is protected, and what intervals are about.
+        Who is protected, and the target of intervals.
     facts : Facts or None
         What is declared about the source.
     overrides : tuple of str
@@ -306,7 +306,7 @@ class Survey(AsksRegressions):
             The law, on integers. ``"auto"`` chooses from public facts. ``"averaged-laplace"`` is the average of
             `n_draws` (10) Laplace releases: close to normal, and pure; for counts, proportions, sums and means.
         missing : {"drop", "midpoint", "error-if-declared-complete"}
-            What a missing, NaN, infinite or unparsable value counts as: by default as the facts say, else ``"drop"``.
+            The policy for missing, NaN, infinite or unparsable values: by default that of the facts, else ``"drop"``.
         share : list of float, optional
             Parts of the noise precision (μ²), one per statistic; equal by default.
         other : bool
@@ -478,7 +478,7 @@ class Survey(AsksRegressions):
         where: str | None = None,
         request_id: str | None = None,
     ) -> Bounds:
-        """Find bounds that hold most values of a column, as a release of its own: ``.bounds`` is public.
+        """Find bounds that contain most values of a column, by a separate release: ``.bounds`` is public.
 
         Guarantee   ε-differential privacy (δ = 0) of everything in the result; its price adds to that of the releases
         that use the bounds. Bounds from a codebook cost nothing, and are better where there are some.
@@ -536,7 +536,7 @@ class Survey(AsksRegressions):
         where: str | None = None,
         request_id: str | None = None,
     ) -> Categories:
-        """Find the values of a column that many records have, as a release of its own: ``.values`` are public.
+        """Find the values of a column that many records have, by a separate release: ``.values`` are public.
 
         Guarantee   (ε, δ)-differential privacy of everything in the result. A value that only one record has is shown
         with a chance of at most δ; values that few records have are left out.

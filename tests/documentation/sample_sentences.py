@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import inspect
 import random
 import re
 import tomllib
@@ -18,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.documentation.test_docstrings import documented, members_of
+from tests.documentation.test_docstrings import documented, methods_of, named
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "hedgerow"
@@ -72,19 +73,27 @@ def of_messages() -> Iterator[Sentence]:
                     yield Sentence("message", str(path.relative_to(ROOT)), text)
 
 
-def of_docstrings(internal: bool) -> Iterator[Sentence]:
-    """Yield the sentences of docstrings, without examples: of what the reference shows, or of the whole package."""
-    shown = {name for path in documented() for name in (path.rpartition(".")[2], *members_of(path))}
+def docstrings(internal: bool) -> Iterator[tuple[str, str]]:
+    """Yield (place, docstring): of what the pages of the reference show, or of the whole package."""
+    if not internal:
+        for path in documented():
+            yield path, getattr(named(path), "__doc__", None) or ""
+            yield from ((name, function.__doc__ or "") for name, function in methods_of(path) if name != path)
+        return
     for path in sorted(SOURCE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, (ast.ClassDef, ast.FunctionDef)) or not (text := ast.get_docstring(node)):
-                continue
-            if internal or node.name in shown:
-                prose = re.split(r"^(?:>>> |Examples\n-+)", text, maxsplit=1, flags=re.MULTILINE)[0]
-                # The name of a parameter is no part of a sentence; its text is.
-                prose = re.sub(r"^(?:\S.*\n-+|\S[^\n]* : [^\n]*)$", "", prose, flags=re.MULTILINE)
-                for sentence in sentences_of(prose):
-                    yield Sentence("docstring", str(path.relative_to(ROOT)), sentence)
+            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+                yield str(path.relative_to(ROOT)), ast.get_docstring(node) or ""
+
+
+def of_docstrings(internal: bool) -> Iterator[Sentence]:
+    """Yield the sentences of docstrings, without their examples."""
+    for place, text in docstrings(internal):
+        prose = re.split(r"^(?:>>> |Examples\n-+)", inspect.cleandoc(text), maxsplit=1, flags=re.MULTILINE)[0]
+        # The name of a parameter, or of an error, is no part of a sentence; its text is a paragraph.
+        prose = re.sub(r"^(?:\S.*\n-+|\S[^\n]* : [^\n]*|[\w*, ]+)$", "\n", prose, flags=re.MULTILINE)
+        for sentence in sentences_of(prose):
+            yield Sentence("docstring", place, sentence)
 
 
 @cache

@@ -57,11 +57,6 @@ def methods_of(path: str) -> Iterator[tuple[str, Callable[..., Any]]]:
                     yield f"{path}.{name}", plain
 
 
-def members_of(path: str) -> Iterator[str]:
-    """Yield the names of the public methods of a class; of a function none."""
-    yield from (name.rpartition(".")[2] for name, _ in methods_of(path) if name != path)
-
-
 def arguments(function: Callable[..., Any]) -> list[str]:
     """Return the names of what a caller gives, options by keyword as one."""
     return [name for name in inspect.signature(function).parameters if name not in ("self", "cls")]

@@ -187,14 +187,14 @@ def column(expression: str, *, bounds: tuple[float, float] | None = None, step: 
     """Return a column that is computed from others, record by record, in double arithmetic; ask for it as for any.
 
     A value is missing where one of its columns is, where it divides by zero, and where it is too large for a double.
-    It is clamped to its bounds like any value, so what it is computed from needs none.
+    A derived column is clamped to its bounds like any column, so the columns in its expression need no bounds.
 
     Parameters
     ----------
     expression : str
         Columns and numbers with ``+ - * /`` and brackets; a name that is no plain word stands between backticks.
     bounds, step : optional
-        As in `hedgerow.mean`, for every statistic that gives none of its own.
+        As in `hedgerow.mean`, for every statistic that has no bounds in its own call.
 
     Returns
     -------
@@ -245,7 +245,7 @@ def bands(*cuts: float, labels: Sequence[str] | None = None) -> Bands:
     *cuts : float
         Two or more, in rising order. Values outside, and missing ones, are left out or fall under ``other``.
     labels : list of str, optional
-        What to show beside the bands in every output, one a band.
+        One label for each band, shown in every output.
 
     Returns
     -------

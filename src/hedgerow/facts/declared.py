@@ -48,7 +48,7 @@ class DataFacts:
 
 @dataclass(frozen=True, slots=True)
 class ColumnFacts:
-    """What is declared about one column; whatever is None must come with a call that needs it.
+    """The declared facts about one column. A fact that is None must be given in the call that needs it.
 
     Attributes
     ----------
@@ -61,15 +61,15 @@ class ColumnFacts:
     bands : tuple or None
         Cut points that make cells of a numeric column, in place of categories: see `hedgerow.bands`.
     labels : tuple or None
-        What is shown beside categories or bands, one each.
+        One label for each category or band, shown in every output.
     expression : str or None
         Arithmetic on other columns, for a column that is computed: see `hedgerow.column`.
     other : bool
         Whether the rest makes a cell too.
     missing : Missing or None
-        What a missing value counts as.
+        The policy for missing values.
     source : str or None
-        Where these facts are known from. Every certificate that rests on a fact without a source says so.
+        The source of these facts, such as a codebook. Every certificate that rests on a fact without a source says so.
 
     Raises
     ------
@@ -288,7 +288,7 @@ class Facts:
         return cls(**fields, data=None if data is None else DataFacts(**data), columns=columns, folder=folder)
 
     def column(self, name: str) -> ColumnFacts:
-        """Return what is declared about a column; nothing where it is not there."""
+        """Return the declared facts about a column; empty facts if none are declared."""
         return self.columns.get(name, ColumnFacts())
 
     def with_column(self, name: str, **facts: Any) -> Facts:

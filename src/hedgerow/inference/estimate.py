@@ -58,7 +58,7 @@ class Estimate(Operators):
     sampling_error, bootstrap_error, privacy_error : float or None
         The three parts of the standard error: square them and add.
     covers : str
-        What the interval is about, in words.
+        The target of the interval, in words.
     method : str
         What was released: ``"moments"``, ``"gaussian"``, ``"geometric"``, ``"averaged-laplace"``,
         ``"bootstrap"`` or ``"public"``.
@@ -67,10 +67,10 @@ class Estimate(Operators):
     reliable : bool
         False where the noise swamps the cell; the interval is then everything that is possible.
     note : str or None
-        What a reader must know about this number.
+        A note for readers of this number.
     replicates : tuple of float or None
         The noisy replicates behind a bootstrap's estimate, in the column's unit; None for any other method, and where
-        the noise swamps the cell. They were paid for with the estimate: drawing or combining them costs nothing more.
+        the noise swamps the cell. Their price was paid with the estimate: combining them costs nothing.
     labels : mapping
         {column: label} of the categories of the cell that have labels.
     """
@@ -166,13 +166,13 @@ class Estimate(Operators):
     def test(self, value: float = 0.0, method: str | None = None) -> HypothesisTest:
         """Return the two-sided test that the target is `value`, sampling and noise counted. It costs no budget.
 
-        It rejects at α exactly where ``confidence_interval(1 - α, method)`` excludes the value, so that its level is
+        The test rejects at α exactly where ``confidence_interval(1 - α, method)`` excludes the value, so its level is
         that of the intervals. Two cells differ: ``(a - b).test()``.
 
         Parameters
         ----------
         value : float
-            What the target is under the null hypothesis.
+            The value of the target under the null hypothesis.
         method : str, optional
             As in `confidence_interval`.
 

@@ -81,7 +81,7 @@ def normal_quantile(level: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A confidence interval that knows its level, its method and, in words, what it covers.
+    """A confidence interval with its level, its method and, in words, its target.
 
     ``low`` or ``high`` is infinite where no bound is possible; JSON has null there.
     """

@@ -244,7 +244,7 @@ class Ledger:
     def again(cls, path: str | Path, *, timeout: float = _TIMEOUT) -> Ledger:
         """Open a ledger that this process may have used before, which is then much quicker; close it after use.
 
-        Every row is read and compared with what was read before, and what is new is checked as ever. Where anything
+        Every row is read and compared with the rows that were read before, and new rows are checked. Where anything
         differs, what is known is forgotten, and the file is checked from its first link on, as by `open`.
 
         Raises
@@ -311,7 +311,7 @@ class Ledger:
             return (self._read(connection).total_micro or 0) / 1e6
 
     def remaining(self) -> float:
-        """Return what is left of ε, rounded down; a mix of mechanisms may fit somewhat more, since they compose."""
+        """Return the remaining ε, rounded down; a mix of mechanisms may fit somewhat more, since they compose."""
         with self._file.transaction(write=False) as connection:
             return max(0, self._header.allowed_micro - (self._read(connection).total_micro or 0)) / 1e6
 
@@ -357,7 +357,7 @@ class Ledger:
         certificate : Certificate or BootstrapStatement
             The price; what counts is its mechanism, composed here with those of all entries.
         request_id : str
-            Names the request, once and for all.
+            Names the request permanently.
         fingerprint : str
             Canonical text of the request (`fingerprint_of`), which may hold public facts only: it is kept.
 

@@ -77,7 +77,7 @@ class Certificate:
     bound : str
         ``"upper"``: the true curve lies at or below.
     assumptions : tuple of str
-        What must hold for the price to hold; empty where it rests on the code and its libraries alone.
+        The assumptions of the price; empty if the price relies only on the code and its libraries.
     versions : mapping
         What computed it.
     mu : float or None
@@ -114,7 +114,7 @@ class Certificate:
         return profile_of(self.mechanism, self.relation)
 
     def verify(self) -> None:
-        """Re-price the mechanism and compare with what is stated.
+        """Recompute the price of the mechanism and compare it with the stated price.
 
         Raises
         ------

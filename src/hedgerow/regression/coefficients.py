@@ -152,7 +152,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         raise NotImplementedError
 
     def known(self) -> dict[str, Any]:
-        """Return what is known beside the coefficients, as plain JSON data."""
+        """Return all facts about the fit except the coefficients, as plain JSON data."""
         return {}
 
     @property
@@ -217,7 +217,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         Raises
         ------
         ParameterError
-            HG194: a name that is none of the coefficients'; HG110 for the level.
+            HG194: the name of no coefficient; HG110 for the level.
 
         Examples
         --------
@@ -253,7 +253,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         Raises
         ------
         ParameterError
-            HG194: what is no weighted sum of coefficients; HG110 for the level.
+            HG194: an argument that is not a weighted sum of coefficients; HG110 for the level.
 
         Examples
         --------
@@ -355,7 +355,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         return ()
 
     def summary(self, level: float = 0.95) -> str:
-        """Return the table of coefficients as text, with what is known of the fit, the price and the notes."""
+        """Return the table of coefficients as text, with facts about the fit, the price and the notes."""
         intervals, params, bse = self.conf_int(level), self.params, self.bse
         ends = f"[{(1 - level) / 2:.3g}", f"{(1 + level) / 2:.3g}]"
         rows = [["", "coef", "std err", "sampling", "privacy", *ends]]

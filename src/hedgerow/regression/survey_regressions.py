@@ -49,7 +49,7 @@ class AsksRegressions:
         formula : str
             ``"income ~ age + educ + C(sex)"``: columns, ``C(column)`` for categories (treatment coding, the first
             declared value is the reference), ``a:b`` and ``a * b`` for products, ``I(age ** 2)`` for powers, ``- 1``
-            for no intercept. It needs the extra ``hedgerow[formulas]``.
+            for no intercept. A formula needs the extra ``hedgerow[formulas]``.
         regressors : list of str, optional
             The terms, where `formula` is the name of the response alone; formulaic is not needed.
         **options

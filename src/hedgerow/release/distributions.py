@@ -81,11 +81,11 @@ class ColumnDistribution:
         return self.reading.cells[self.place]
 
     def quantile(self, probability: float) -> Estimate:
-        """Return the quantile of a probability, with its interval (HG112 for what is no probability)."""
+        """Return the quantile of a probability, with its interval (HG112 for a number that is not a probability)."""
         return self.estimate_of(self._asked(quantile(self.column, probability)))
 
     def cdf(self, x: float) -> Estimate:
-        """Return the share of records whose value is at most x (HG112 for what is no number)."""
+        """Return the share of records whose value is at most x (HG112 for an argument that is not a number)."""
         return self.estimate_of(self._asked(cdf(self.column, at=x)))
 
     def share_below(self, line: float | None = None, *, of_median: float | None = None) -> Estimate:

@@ -44,12 +44,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Plan:
-    """What runs if this is executed, and its price. Made from public facts; spends and reads nothing.
+    """The mechanisms that a release with these arguments runs, and their price: from public facts, nothing spent.
 
     Attributes
     ----------
     request : Request
-        What was asked for, completed from the facts.
+        The request, completed from the facts.
     facts : PublicFacts
         Whom the guarantee protects, and n where it is public.
     items : tuple of PlannedStatistic
@@ -126,7 +126,7 @@ class Plan:
         Parameters
         ----------
         guess : {column: {"mean": …, "sd": …, "share": …, "missing": …, "correlation": {other: …}}}, optional
-            What is not guessed is taken at its worst, and columns are taken to be independent. For quantiles and
+            Unknown moments are taken at their worst, and columns are taken to be independent. For quantiles and
             shares of a skewed column also ``"quantiles": {0.1: …, 0.5: …, 0.9: …}``, or ``"law": "lognormal"``,
             "gamma" or "beta" beside mean and sd: without either the widest interval of the three is forecast. With
             `where`, ``{"where": {"share": …}}`` guesses the share of the records that are selected; without it no error
@@ -170,6 +170,16 @@ class Plan:
         ----------
         guess, n
             As in `forecast`.
+
+        Returns
+        -------
+        tuple of str
+            One sentence for each statistic that would gain; empty if none would.
+
+        Raises
+        ------
+        ParameterError
+            HG707: a guess that is impossible.
 
         Examples
         --------

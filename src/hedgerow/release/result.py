@@ -62,7 +62,7 @@ _TAIL = ("method", "n_resamples", "reliable", "note")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Release(Result):
-    """What left the data: a sequence of `Estimate`, and the one certificate of the whole call.
+    """The result of a call: a sequence of `Estimate`, and one certificate for the whole call.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Release(Result):
     reasons : dict
         Why each method was chosen, from public facts.
     notes : tuple of str
-        What a reader must know about the release as a whole.
+        Notes for readers about the release as a whole.
     asked, identity : tuple of statistic, str
         What was asked of which opened source; not written to any record, it tells releases of one thing from others.
     joint : tuple of dict
@@ -192,12 +192,12 @@ class Release(Result):
             raise AttributeError(f"A release has no {name!r}{near}.", name=name)
 
     def estimate(self, statistic: str, *about: object, **cell: object) -> Estimate:
-        """Return one estimate: by its statistic, what it is of, and its cell.
+        """Return one estimate by its statistic, its columns and its cell.
 
         Parameters
         ----------
         statistic : str
-            Its name: ``"mean"``, ``"ratio"``, that of a function of one's own.
+            Its name: ``"mean"``, ``"ratio"``, or the name of your own function.
         *about
             Its columns in order, and what else stands in the brackets of a term: ``"employed=1"``, ``0.5``. Nothing:
             whatever they are, where that is one estimate.
@@ -211,7 +211,7 @@ class Release(Result):
         Raises
         ------
         ParameterError
-            HG137: there is none, or several; it lists what there is.
+            HG137: the release has no such estimate, or several; the message lists its estimates.
 
         Examples
         --------

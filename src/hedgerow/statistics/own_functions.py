@@ -89,9 +89,9 @@ def bootstrap(
         Functions of the columns, given as arrays of grid values, with declared bounds to which they are clamped.
         Without them the columns themselves are added up.
     name : str, optional
-        What to call it; the function's own name otherwise.
+        The name of the statistic; by default that of the function.
     limits : (low, high)
-        What is possible for the statistic; intervals are cut there.
+        The range of possible values of the statistic; intervals are cut there.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def bootstrap(
     Raises
     ------
     ParameterError
-        HG104 to HG107 for bounds, HG112 for what is no statistic.
+        HG104 to HG107 for bounds, HG112 for an argument that is not a statistic.
 
     Examples
     --------
@@ -230,9 +230,9 @@ def function(
     columns : {name: (low, high) or (low, high, step)}
         Numeric columns with their declared bounds.
     name : str, optional
-        What to call it; the function's own name otherwise.
+        The name of the statistic; by default that of the function.
     limits : (low, high)
-        What is possible for the statistic; intervals are cut there.
+        The range of possible values of the statistic; intervals are cut there.
 
     Returns
     -------
@@ -242,7 +242,7 @@ def function(
     Raises
     ------
     ParameterError
-        HG104 to HG107 for bounds, HG112 for what is no function of means, HG129 for one that is not smooth.
+        HG104 to HG107 for bounds, HG112 for no function of means, HG129 for a function that is not smooth.
 
     Examples
     --------

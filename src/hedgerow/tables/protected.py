@@ -112,15 +112,15 @@ class ProtectedTable(Result):
     unit_value : float
         What one of the integers that were added up is worth in the column's unit; 1 for a count.
     remarks : tuple of str
-        What a reader must know about the table as a whole.
+        Notes for readers about the table as a whole.
     known_total : float or None
         The grand total, where it is public.
     mechanism : AtomicMechanism or None
-        What drew the noise; None where its scale may not be told, and of a simulated table.
+        The mechanism that drew the noise; None if its scale is confidential, and for a simulated table.
     drawn : TableCells or None
         The cells as they were drawn, where other ones are shown.
     request, noisy : dict, tuple of dict
-        What was asked and the noisy numbers, as plain JSON data: all that is on record follows from these.
+        The request and the noisy numbers, as plain JSON data: everything else in the record follows from them.
     steps : tuple of dict
         How the numbers that are shown were made of those that were drawn, step by step, as plain JSON data.
 
@@ -213,7 +213,7 @@ class ProtectedTable(Result):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know about the table as a whole."""
+        """Notes for readers about the table as a whole."""
         return (*self.remarks, *disclosures_of(self), *self.as_drawn, *self.table.notes)
 
     @property
@@ -275,7 +275,7 @@ class ProtectedTable(Result):
         Raises
         ------
         ParameterError
-            HG153: the guarantee does not let the noise be told; HG157 for γ.
+            HG153: the guarantee keeps the noise confidential; HG157 for γ.
         """
         size, drawn = len(self), self.drawn or self.cells
         plain = None if self.mechanism is None else self.mechanism.half_width(size, gamma)

@@ -136,7 +136,7 @@ class BestBefore:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Score(_Estimated, Receivable):
-    """What one look at a test set returned.
+    """The result of one look at a test set.
 
     Attributes
     ----------

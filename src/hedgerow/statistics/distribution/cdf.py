@@ -62,7 +62,7 @@ def cdf(
 ) -> Statistic | NeedsBounds | list[Statistic | NeedsBounds]:
     """Ask for the share of records whose value is at most `at`, or for several such shares.
 
-    All of one column is read from one table of counts. Where no step is declared, values are taken to have no atom at
+    All of one column is read from one table of counts. If no step is declared, values are assumed to have no atom at
     `at`, and the interval allows for one.
 
     Parameters

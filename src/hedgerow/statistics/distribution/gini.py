@@ -59,7 +59,7 @@ def check_nowhere_negative(what: str, column: str, grid: Grid) -> None:
 def gini(
     column: str, *, bounds: tuple[float, float] | None = None, step: float | None = None
 ) -> Statistic | NeedsBounds:
-    """Ask for the Gini coefficient of a clamped column, read from the table of counts that tells its quantiles too.
+    """Ask for the Gini coefficient of a clamped column, read from the same table of counts as its quantiles.
 
     Parameters
     ----------

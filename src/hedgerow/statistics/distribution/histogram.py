@@ -58,7 +58,7 @@ def histogram(
     bounds: tuple[float, float] | None = None,
     step: float | None = None,
 ) -> list[Statistic | NeedsBounds]:
-    """Ask for the shares of records in bins [a, b), the last one closed: one table of counts tells all of them.
+    """Ask for the shares of records in bins [a, b), the last one closed: all shares are read from one table of counts.
 
     Parameters
     ----------

@@ -83,7 +83,7 @@ def lorenz(
     Raises
     ------
     ParameterError
-        HG112: a share that is none, or a lower bound below 0.
+        HG112: a share that is not between 0 and 1, or a lower bound below 0.
 
     Examples
     --------

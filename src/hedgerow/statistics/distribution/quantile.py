@@ -108,7 +108,7 @@ def quantile(
     Raises
     ------
     ParameterError
-        HG112: a probability that is none, or more than 2²⁰ steps.
+        HG112: a number that is not a probability, or more than 2²⁰ steps.
 
     Examples
     --------

@@ -75,7 +75,7 @@ def share_below(
     Raises
     ------
     ParameterError
-        HG112: neither or both, or what is no number.
+        HG112: neither or both are given, or an argument is not a number.
 
     Examples
     --------
