@@ -384,6 +384,20 @@ MUTANTS = (
         "tests/unit/testset/test_adaptive_bounds.py",
     ),
     Mutant(
+        "what earlier answers tell counts a tenth in the bound by their likelihood",
+        "testset/adaptive_bounds.py",
+        "growth = 2.0 * _ORDERS",
+        "growth = 0.2 * _ORDERS",
+        "tests/unit/testset/test_likelihood_bound.py",
+    ),
+    Mutant(
+        "parts of a private number of records have the noise of a plain look",
+        "testset/parts/counted_parts.py",
+        "mu * _PLACES",
+        "mu",
+        "tests/unit/testset/test_private_number_of_records.py",
+    ),
+    Mutant(
         "everybody may read the secret of a test set",
         "testset/looks.py",
         "os.open(path, flags, 0o600)",
@@ -400,8 +414,8 @@ MUTANTS = (
     Mutant(
         "a server sends a score that is on no record",
         "testset/server/service.py",
-        "if found.unrecorded:",
-        "if found.unrecorded and not found.value:",
+        "if score.unrecorded:",
+        "if score.unrecorded and not score.value:",
         SERVER,
     ),
     Mutant(

@@ -81,6 +81,11 @@ def looks_by_parts() -> Made:
     for look in range(2):
         yield f"squares {look}", ts.score(sent, metric=["r2", "mean_squared_error"], bounds=(0, 10)).to_json()
         yield f"errors {look}", ts.score(sent, metric="mean_squared_error", bounds=(0, 10), groups=group).to_json()
+    private = TestSet(None, y, relation="add-remove", epsilon=6.0, n_looks=9, mechanism="gaussian")
+    for look in range(2):
+        yield f"comparison, n private {look}", private.compare(first, second).to_json()
+        yield f"classes, n private {look}", private.score(first, metric=["f1", "recall"], groups=group).to_json()
+        yield f"right, n private {look}", private.score(first, groups=group).to_json()
 
 
 def people() -> pa.Table:

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Required, Self, TypedDict, Unpack
 
@@ -95,6 +95,11 @@ class SentEntries:
         columns = [column for column in (self.predictions, keys, self.groups) if column is not None]
         return None if self.model is not None else digest_of(key, *columns)
 
+    def each(self, arranged: Callable[[Entries], Entries]) -> SentEntries:
+        """Return the predictions and the groups, arranged."""
+        groups = None if self.groups is None else arranged(self.groups)
+        return replace(self, predictions=arranged(self.predictions), groups=groups)
+
     def arranged(self, records: list[str]) -> SentEntries:
         """Return the entries of all records by their keys, in the order of these (HG437 where one is left out)."""
         keys = self.keys or ()
@@ -134,8 +139,8 @@ class LabelSource(ABC):
         """Return the context in which labels are read; and what was sent, in the order of records if that is public."""
 
     @abstractmethod
-    def records(self, opened: Any, sent: SentEntries) -> tuple[Entries, Entries]:
-        """Return the label and the prediction of each record. Call it only after a look is paid."""
+    def records(self, opened: Any, sent: SentEntries) -> tuple[Entries, SentEntries]:
+        """Return the label of each record, and what was sent for each. Call it only after a look is paid."""
 
     @abstractmethod
     def again(self) -> dict[str, Any]:
@@ -177,8 +182,10 @@ class ArraySource(LabelSource):
         n, settings = len(self.labels), self.settings
         public = settings.conditions.n is not None
         if kind is not None:
-            predictions = checked_for(kind, settings.labels, as_predictions(given, n, public=True))
-            return SentEntries(predictions, None if groups is None else as_predictions(groups, n, public=True))
+            predictions = checked_for(kind, settings.labels, as_predictions(given, n, public=public))
+            # Groups of another number than the predictions are refused: both were sent.
+            rows = len(predictions)
+            return SentEntries(predictions, None if groups is None else as_predictions(groups, rows, public=True))
 
         def checked(entries: Entries) -> Entries:
             return checked_kind(settings.metric, settings.labels, entries)
@@ -199,9 +206,9 @@ class ArraySource(LabelSource):
             remedy="Leave it out. No look was taken.",
         )
 
-    def records(self, opened: Any, sent: SentEntries) -> tuple[Entries, Entries]:
+    def records(self, opened: Any, sent: SentEntries) -> tuple[Entries, SentEntries]:
         """Return both by position."""
-        return self.labels, align_to_records(sent.predictions, len(self.labels))
+        return self.labels, sent.each(lambda entries: align_to_records(entries, len(self.labels)))
 
     def again(self) -> dict[str, Any]:
         """Return the arrays and the keywords (HG179 without a ledger)."""
@@ -332,10 +339,11 @@ class FileSource(LabelSource):
         keys = self.columns.read_keys(opened)
         return reading, [entries.arranged(keys) for entries in sent]
 
-    def records(self, opened: Any, sent: SentEntries) -> tuple[Entries, Entries]:
+    def records(self, opened: Any, sent: SentEntries) -> tuple[Entries, SentEntries]:
         """Return both, joined by the key where there is one; a record whose prediction was not sent has none."""
         labels, keys = self.columns.read_labels(opened)
-        return labels, sent.predictions if self.columns.key is None else joined(keys, sent.predictions, sent.keys or ())
+        by_key = self.columns.key is not None
+        return labels, sent.each(lambda entries: joined(keys, entries, sent.keys or ())) if by_key else sent
 
     def again(self) -> dict[str, Any]:
         """Return where the ledger lies: a copy counts there, too."""

@@ -4,6 +4,7 @@ A record adds d = −1, 0 or 1: whether the first model is right, minus whether 
 Σ d by at most 2. That is what it moves Σ u by, u = ±1 for a loss of 0 or 1, so the noise of one look serves and the
 price is that of one look. Records for which both predictions are equal add 0 whatever their label is, and how many
 differ, m, is known from what was sent. Hence E d² ≤ P(the predictions differ), and the sampling error is √(m/n)/√n.
+Where n is private, so is m, and a look releases the number of records, Σ d and Σ d².
 
 The difference is distinguishable from 0 if it exceeds z·√(m/n² + p²), z = Φ⁻¹(1 − α/(2·n_looks)), p the noise: all
 comparisons of the declared looks hold at once, of models that were made before any answer was known. The interval from
@@ -33,15 +34,26 @@ from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import normal_quantile
 from hedgerow.inference.region import LevelTest, ScoreRegion
 from hedgerow.mechanisms.certificate import Certificate
+from hedgerow.mechanisms.laws import GAUSSIAN
 from hedgerow.mechanisms.mechanism import Composition, Mechanism, as_record, parts_of
 from hedgerow.release.record import Record, RecordKind, Rewritten
 from hedgerow.resampling.counted_values import Histogram
-from hedgerow.testset.adaptive_bounds import METHOD, NUMBERS, SHARES, Earlier, earlier_answers, for_fitted_model
+from hedgerow.testset.adaptive_bounds import (
+    METHOD,
+    NUMBERS,
+    SHARES,
+    Earlier,
+    chernoff,
+    earlier_answers,
+    for_fitted_model,
+)
 from hedgerow.testset.entries import Entries
 from hedgerow.testset.looks import Settings, TestSetTerms, assumptions_of
 from hedgerow.testset.mechanisms.choose import choose, kind_named, mechanism_of
 from hedgerow.testset.mechanisms.look_mechanism import Conditions, DrawnLook, LookMechanism, Options
+from hedgerow.testset.mechanisms.noisy_sum import GaussianLook, SummedLosses
 from hedgerow.testset.metric import Metric
+from hedgerow.testset.parts.counted_parts import CountedParts
 from hedgerow.testset.parts.look import SHAVED, Division, LookByParts, score_by_parts
 from hedgerow.testset.parts.measures import parse_measures
 from hedgerow.testset.parts.squares import SquaredParts
@@ -50,6 +62,7 @@ from hedgerow.testset.scores import LEVEL, BestBefore, Score, distinguishable, d
 
 _POWER = 0.8
 _COVERS = "the difference of two expected scores, first minus second"
+_DIFFERENCES = Grid.from_bounds("difference", (-1, 1), 1.0)
 
 
 def plain_score(settings: Settings, drawn: DrawnLook, earlier: Earlier, best: BestBefore | None) -> Score:
@@ -79,15 +92,14 @@ def plain_score(settings: Settings, drawn: DrawnLook, earlier: Earlier, best: Be
     return score if best is None else replace(score, distinguishable=distinguishable(score, best))
 
 
-def require_paired(settings: Settings) -> int:
-    """Return the number of records of a test set that compares pairs (HG431 for others)."""
-    n = settings.conditions.n
-    if n is not None and settings.conditions.binary and settings.mechanism.mu is not None:
-        return n
+def require_paired(settings: Settings) -> None:
+    """Refuse a test set that cannot compare pairs (HG431)."""
+    if settings.conditions.binary and settings.mechanism.mu is not None:
+        return
     raise UncertifiedError(
         "HG431",
-        rule="Two models are compared by losses of 0 and 1, n public, with Gaussian noise.",
-        finding="This test set has another metric, mechanism or relation.",
+        rule="Two models are compared by losses of 0 and 1, with Gaussian noise.",
+        finding="This test set has another metric or mechanism.",
         remedy="One is made in Python, with metric='accuracy' and mechanism='gaussian'. No look was taken.",
     )
 
@@ -113,6 +125,28 @@ def count_differing(first: Entries, second: Entries) -> int:
     return len(first) - int(first.equal(second).sum())
 
 
+def paired_look(settings: Settings) -> GaussianLook:
+    """Return what answers a comparison where n is private: (N, Σ d, Σ d²), at the price of a plain look at most.
+
+    Of one record that tells more than a plain look of the same price, so the noise is larger by as much as makes it
+    tell no more.
+    """
+    plain = settings.mechanism
+    conditions, mu = replace(settings.conditions, grid=_DIFFERENCES), (plain.mu or 0.0) * SHAVED
+    losses = SummedLosses(conditions, GAUSSIAN)
+    tells = GaussianLook(conditions, losses.mechanism(mu)).of_one_record() / plain.of_one_record()
+    return GaussianLook(conditions, losses.mechanism(mu / math.sqrt(max(1.0, tells))))
+
+
+def with_equal(differences: Histogram, records: int) -> Histogram:
+    """Return d + 1 of all records, also of those that add nothing: 0, 1 or 2."""
+    counts = np.zeros(3, dtype=np.int64)
+    counts[2 * differences.index] = differences.count
+    counts[1] = records - counts.sum()
+    index = np.flatnonzero(counts)
+    return Histogram.from_triplets(np.zeros_like(index), index, counts[index], cells=1)
+
+
 def differences_of(metric: Metric, labels: Entries, first: Entries, second: Entries) -> Histogram:
     """Return how many records only the first (index 1) and only the second (index 0) scores on; others add nothing."""
     difference = metric.places(labels, first) - metric.places(labels, second)
@@ -121,9 +155,17 @@ def differences_of(metric: Metric, labels: Entries, first: Entries, second: Entr
     return Histogram.from_triplets(np.zeros_like(index), index, counts[index], cells=1)
 
 
-def difference_score(settings: Settings, drawn: DrawnLook, differing: int, earlier: Earlier) -> Score:
-    """Return the difference that the numbers drawn of `differences_of` give, after the earlier answers."""
-    mechanism, n = settings.mechanism, require_paired(settings)
+def difference_score(settings: Settings, drawn: DrawnLook, differing: int | None, earlier: Earlier) -> Score:
+    """Return the difference that the numbers drawn of `differences_of` give, after the earlier answers.
+
+    Parameters
+    ----------
+    differing : int or None
+        For how many records the predictions differ; None where the number of records is private.
+    """
+    if differing is None:
+        return _difference_of_private_n(settings, paired_look(settings), drawn, earlier)
+    mechanism, n = settings.mechanism, settings.conditions.n or 0
     answer = mechanism.read(drawn)
     # The answer is read as a score, (1 + Σ d/n)/2.
     value = min(max(2.0 * answer.estimate.estimate - 1.0, -differing / n), differing / n)
@@ -146,24 +188,47 @@ def difference_score(settings: Settings, drawn: DrawnLook, differing: int, earli
         covers=_COVERS,
         region=ScoreRegion(plain),
     )
-    fitted = earlier.looks > 0
-    estimate = replace(fixed, region=ScoreRegion(bound)) if fitted else fixed
+    fitted = replace(fixed, region=ScoreRegion(bound)) if earlier.looks else None
+    released = {"numbers": list(drawn.numbers), "differing": differing}
+    return _compared(settings, fixed, fitted, earlier, (released, {}))
+
+
+def _difference_of_private_n(settings: Settings, look: GaussianLook, drawn: DrawnLook, earlier: Earlier) -> Score:
+    """Return the difference that (N, Σ d, Σ d²) give."""
+    answer, known = look.read(drawn), {"nats_of_one_record": earlier.of_one_record} if earlier.looks else {}
+    fixed = replace(answer.estimate, covers=_COVERS)
+    bound = LevelTest(partial(_fitted_ends_of_private_n, look, drawn, earlier), METHOD, -1.0, 1.0)
+    fitted = replace(fixed, region=ScoreRegion(bound)) if earlier.looks else None
+    return _compared(settings, fixed, fitted, earlier, ({"numbers": list(drawn.numbers)}, known))
+
+
+def _compared(
+    settings: Settings,
+    fixed: Estimate,
+    fitted: Estimate | None,
+    earlier: Earlier,
+    recorded: tuple[dict[str, Any], dict[str, Any]],
+) -> Score:
+    """Return the score of a comparison; `recorded` is what was released, and what else its test set must tell."""
+    errors = (fixed.sampling_error, fixed.privacy_error)
+    known = [error for error in errors if error is not None]
+    explained = _critical(settings.conditions.n_looks) * math.hypot(*known)
     return Score(
-        estimate=estimate,
+        estimate=fixed if fitted is None else fitted,
         metric=f"difference of {settings.metric.name}",
         greater_is_better=settings.metric.greater_is_better,
         look=earlier.looks + 1,
         n_looks=settings.conditions.n_looks,
         best=None,
         best_look=None,
-        distinguishable=abs(value) > _critical(settings.conditions.n_looks) * math.hypot(sampling, noise),
-        paid=answer.paid,
+        distinguishable=abs(fixed.estimate) > explained if len(known) == len(errors) else None,
+        paid=True,
         request_id="",
         certificate=None,
-        fixed_model=fixed.confidence_interval() if fitted else None,
+        fixed_model=None if fitted is None else fixed.confidence_interval(),
         determined_by={
-            "test_set": {**settings.on_record(), **earlier.record()},
-            "released": {"kind": "comparison", "numbers": list(drawn.numbers), "differing": differing},
+            "test_set": {**settings.on_record(), **recorded[1], **earlier.record()},
+            "released": {"kind": "comparison", **recorded[0]},
         },
     )
 
@@ -176,7 +241,8 @@ def minimum_detectable_paired_difference(settings: Settings, agree: float) -> fl
     >>> round(minimum_detectable_paired_difference(ts.settings, 0.9) / ts.minimum_detectable_difference, 2)
     0.52
     """
-    n = require_paired(settings)
+    require_paired(settings)
+    n = settings.conditions.n or 1
     error = math.hypot(math.sqrt((1.0 - agree) / n), 2.0 * (settings.mechanism.expected_error() or 0.0))
     return (_critical(settings.conditions.n_looks) + NormalDist().inv_cdf(_POWER)) * error
 
@@ -200,14 +266,39 @@ def _fitted_ends(
     """
     n = float(mechanism.conditions.n or 1)
     beta = 1.0 - level
-    variance = differing / (n - 1.0)
 
     def half(share: float) -> float:
-        log = earlier.exponent(n, share * beta) + math.log(4.0)
-        sampling = math.sqrt(2.0 * variance * log / n) + 14.0 * log / (3.0 * (n - 1.0))
+        sampling = _bernstein(n, differing, earlier.exponent(n, share * beta))
         return sampling + 2.0 * mechanism.spread((1.0 - share) * beta)
 
     return _around(value, min(half(share) for share in SHARES))
+
+
+def _bernstein(n: float, squares: float, exponent: float) -> float:
+    """Return the bound for the mean of n numbers in [−1, 1] whose squares add up to so much."""
+    log = exponent + math.log(4.0)
+    return math.sqrt(2.0 * squares / (n - 1.0) * log / n) + 14.0 * log / (3.0 * (n - 1.0))
+
+
+def _fitted_ends_of_private_n(
+    look: GaussianLook, drawn: DrawnLook, earlier: Earlier, level: float
+) -> tuple[float, float]:
+    """Return the same for what the noise leaves possible of n, Σ d and Σ d², a third of .2·β for each."""
+    beta, (count, total, square) = 1.0 - level, drawn.numbers
+    around, along, over = look.spread_of_moments(0.2 * beta / 3.0)
+    least, most = count - around, count + around
+    if not least >= 2.0:
+        return -1.0, 1.0
+    known = replace(earlier, information=earlier.looks * most * earlier.of_one_record)
+    # Squares are released about a number that is taken off each.
+    squares = min(most, max(0.0, square + over + look.taken_off * most))
+    # Half of the probability for each of two bounds, which both hold then.
+    exponent = known.exponent(most, 0.8 * beta) + math.log(2.0)
+    half = _bernstein(least, squares, exponent)
+    ends = [(total + way * along) / n for way in (-1.0, 1.0) for n in (least, most)]
+    low, high = (min(1.0, max(-1.0, end)) for end in (min(ends), max(ends)))
+    lowest, highest = chernoff((1.0 + low) / 2.0, least, exponent)[0], chernoff((1.0 + high) / 2.0, least, exponent)[1]
+    return max(2.0 * lowest - 1.0, low - half), min(2.0 * highest - 1.0, high + half)
 
 
 def _around(value: float, half: float) -> tuple[float, float]:
@@ -251,6 +342,8 @@ def _plain(record: Record, certificate: Certificate) -> Read:
         settings.mechanism, looks, _numbers_before(record, looks * (settings.mechanism.numbers or 0))
     )
     certified = {"mechanism": _as_json(mechanism), "assumptions": list(settings.assumptions)}
+    if drawn is None and "differing" not in released:
+        return _private_comparison(record, certificate, settings)
     if drawn is None:
         numbers = DrawnLook(tuple(map(float, released["numbers"])))
         return difference_score(settings, numbers, int(released["differing"]), earlier), (_NUMBERS,), certified
@@ -259,6 +352,19 @@ def _plain(record: Record, certificate: Certificate) -> Read:
     # Of a number of records that was divided among looks, what each look has is known.
     unchecked += ("test_set.n",) if settings.mechanism.records_a_look != settings.conditions.n else ()
     return plain_score(settings, drawn, earlier, best), unchecked, certified
+
+
+def _private_comparison(record: Record, certificate: Certificate, settings: Settings) -> Read:
+    """Return a comparison of two models where the number of records is private."""
+    score, terms, drawn = record["score"], record["test_set"], tuple(map(float, record["released"]["numbers"]))
+    (described,) = parts_of(certificate.mechanism)
+    look = GaussianLook(replace(settings.conditions, grid=_DIFFERENCES), described)
+    looks, each = score["look"] - 1, terms.get("nats_of_one_record", math.inf)
+    if not settings.conditions.binary or (looks and not math.isclose(each, look.of_one_record(), rel_tol=1e-3)):
+        raise ValueError("comparison")
+    earlier = Earlier(math.inf if looks else 0.0, looks, _numbers_before(record, looks), each)
+    certified = {"mechanism": _as_json(look.restated()), "assumptions": list(settings.assumptions)}
+    return _difference_of_private_n(settings, look, DrawnLook(drawn), earlier), (_NUMBERS,), certified
 
 
 def _best(record: Record, settings: Settings) -> tuple[BestBefore | None, tuple[str, ...]]:
@@ -297,21 +403,21 @@ def _settings(record: Record, certificate: Certificate, *, paid: bool) -> Settin
 def _by_parts(record: Record, certificate: Certificate) -> Read:
     """Return a look by parts."""
     score, terms, released = record["score"], record["test_set"], record["released"]
-    squares = released["of"] == "squares"
-    parts, sums = (SquaredParts if squares else Division).from_record(released)
+    private, squares = "sizes" not in released, released["of"] == "squares"
+    parts, sums = (CountedParts if private else SquaredParts if squares else Division).from_record(released)
     measures, mu, earlier = parse_measures(released["metrics"]), float(terms["mu_of_a_look"]), score["look"] - 1
     each = float(terms["nats_of_one_record"]) if earlier else None
     conditions = (score["n_looks"], earlier, _numbers_before(record, earlier), mu, each, bool(terms["keyed"]))
     look = LookByParts(measures, parts, *conditions)
     described = parts.mechanism(mu * SHAVED)
     # A plain look at one sum tells D²/8 of a record, and at a sum and its squares D²/6.
-    if {measure.kind for measure in measures} != {released["of"]} or not (each is None or _near(each, mu)):
+    if {measure.kind for measure in measures} != {released["of"]} or not (each is None or _near(each, mu, private)):
         raise ValueError("parts")
     unread = set.intersection(*(set(measure.unread) for measure in measures))
     certified = {
         "mechanism": _as_json(described),
-        "relation": str(Relation.REPLACE_ONE),
-        "assumptions": list(assumptions_of(look.records, look.keyed)),
+        "relation": str(parts.relation),
+        "assumptions": list(assumptions_of(parts.records, look.keyed)),
     }
     unchecked = (_NUMBERS, *(f"released.{field}" for field in unread))
     return score_by_parts(look, described, sums), unchecked, certified
@@ -329,8 +435,10 @@ def _as_json(mechanism: Mechanism) -> Any:
     return json.loads(json.dumps(as_record(mechanism)))
 
 
-def _near(each: float, mu: float) -> bool:
+def _near(each: float, mu: float, private: bool) -> bool:
     # μ is that of the noise as priced, D that of the lattice: they differ in the last digits.
+    if private:
+        return 0.999 * mu**2 / 4.0 <= each <= 1.001 * mu**2 / 2.0
     return any(math.isclose(each, mu**2 / part, rel_tol=1e-3) for part in (6.0, 8.0))
 
 
@@ -340,7 +448,9 @@ def _of_before(record: Record, certificate: Certificate) -> Rewritten:
     kind = kind_named(fields["mechanism"])
     # The first look of some mechanisms pays for all others.
     free = kind.once and fields["look"] > 1 and not parts
-    described = ("joint-moments",) if "parts" in fields else kind.describes
+    # Where their number is private, parts are moments by cell.
+    vector = "parts" in fields and certificate.relation is Relation.REPLACE_ONE
+    described = ("joint-moments",) if vector else kind.describes
     fits = free or (len(parts) == 1 and parts[0].type in described)
     score = score_from_record(json.dumps({"score": fields, "certificate": certificate.to_dict()}))
     again = score.to_dict()

@@ -83,8 +83,8 @@ class Part(_Estimated):
     metric : str
     group : str or None
         None: all records.
-    records : int
-        How many records it is about; public.
+    records : int or None
+        How many records it is about; None where that is private.
     estimate : Estimate
     fixed_model : Interval or None
         As of a `Score`.
@@ -92,7 +92,7 @@ class Part(_Estimated):
 
     metric: str
     group: str | None
-    records: int
+    records: int | None
     estimate: Estimate
     fixed_model: Interval | None
 

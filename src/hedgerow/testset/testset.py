@@ -33,24 +33,18 @@ from hedgerow.testset.mechanisms.choose import Compared, compare
 from hedgerow.testset.mechanisms.look_mechanism import Conditions, DrawnLook, Question, checked_options
 from hedgerow.testset.mechanisms.thresholdout import checked_training
 from hedgerow.testset.metric import Metric, check_function, losses_of, parse_metric
-from hedgerow.testset.parts.look import (
-    Parts,
-    PartsAsked,
-    group_of,
-    numbers_released,
-    require_parts,
-    score_by_parts,
-)
+from hedgerow.testset.parts.look import PartsAsked, numbers_released, parts_of_sent, require_parts, score_by_parts
 from hedgerow.testset.parts.measures import parse_measures
-from hedgerow.testset.parts.squares import Squares
 from hedgerow.testset.predictions import checked_labels, checked_length, labels_of
 from hedgerow.testset.scored import (
     count_differing,
     difference_score,
     differences_of,
+    paired_look,
     plain_score,
     refuse_models,
     require_paired,
+    with_equal,
 )
 from hedgerow.testset.scores import Score, best_of, describe_difference, score_from_record
 
@@ -337,7 +331,8 @@ class TestSet:
         BudgetExceeded
             HG430: no looks are left. Nothing was read.
         UncertifiedError
-            HG431: a look by parts under add-remove, or by another mechanism than Gaussian noise. No look was taken.
+            HG431: a look by parts by another mechanism than Gaussian noise; under add-remove one of ranks, bins or
+            squares. No look was taken.
         ParameterError
             HG170 predictions of another shape or kind, HG171 a metric or label that is none, HG174 a model that cannot
             predict, HG176 no training score, HG179 in the child of a fork without a ledger, HG314 an invalid id. No
@@ -368,8 +363,8 @@ class TestSet:
         reading, (sent,) = self._source.held(labels, sent)
 
         def take(now: EarlierLooks, name: str, opened: Any) -> Score:
-            truth, predictions = self._source.records(opened, sent)
-            losses = partial(losses_of, self._source.measured, truth, predictions)
+            truth, aligned = self._source.records(opened, sent)
+            losses = partial(losses_of, self._source.measured, truth, aligned.predictions)
             drawn, earlier = self._draw(losses, now, name, training), self._earlier(now, name)
             before = [now.scores[other] for other in now.ids[: earlier.looks] if other in now.scores]
             # Differences of two models are no scores of one.
@@ -388,23 +383,23 @@ class TestSet:
         labels: str | Path | None,
     ) -> Score:
         """Take one look by parts; see `hedgerow.testset.parts.look`."""
-        n, measures = require_parts(self.settings), parse_measures(metric)
-        refuse_models(given)
+        measures = parse_measures(metric)
         kind = measures[0].kind
+        require_parts(self.settings, kind)
+        refuse_models(given)
         positive = self._source.positive(kind, about)
         sent = self._source.sent(given, kind, groups)
         digests = self._digests(request_id, predictions=sent)
         reading, (sent,) = self._source.held(labels, sent)
-        parts: Parts | Squares
-        if kind == "squares":
-            parts = Squares.of(sent.predictions, group_of(sent.groups, n), about)
-        else:
-            parts = Parts.of(kind, sent.predictions, sent.groups, positive)
+        about = about if kind == "squares" else positive
+        parts = parts_of_sent(self.settings, kind, (sent.predictions, sent.groups), about)
         asked = PartsAsked(measures, positive, parts)
         described = asked.mechanism(self.settings)
 
         def take(now: EarlierLooks, name: str, opened: Any) -> Score:
-            sums = parts.draw(described, asked.outcome(*self._source.records(opened, sent)), self._noise)
+            truth, aligned = self._source.records(opened, sent)
+            placed: Any = parts.placed(aligned.predictions, aligned.groups)
+            sums = placed.draw(described, asked.outcome(truth, aligned.predictions), self._noise)
             return score_by_parts(asked.look(self.settings, self._earlier(now, name)), described, sums)
 
         return self._take_look(take, {**digests, **asked.record()}, request_id, reading, described)
@@ -450,16 +445,20 @@ class TestSet:
         sent = [self._source.sent(predictions) for predictions in (first, second)]
         request = {"training": None, **self._digests(request_id, predictions=sent[0], against=sent[1])}
         reading, (entries, other) = self._source.held(labels, *sent)
-        differing = count_differing(entries.predictions, other.predictions)
+        public = self.settings.conditions.n is not None
+        look = None if public else paired_look(self.settings)
+        differing = count_differing(entries.predictions, other.predictions) if public else None
 
         def take(now: EarlierLooks, name: str, opened: Any) -> Score:
-            pairs = [self._source.records(opened, each) for each in (entries, other)]
-            differences = differences_of(self._source.measured, pairs[0][0], pairs[0][1], pairs[1][1])
-            return difference_score(
-                self.settings, self._draw(lambda _: differences, now, name), differing, self._earlier(now, name)
-            )
+            (truth, ours), (_, theirs) = (self._source.records(opened, each) for each in (entries, other))
+            differences = differences_of(self._source.measured, truth, ours.predictions, theirs.predictions)
+            if look is None:
+                drawn = self._draw(lambda _: differences, now, name)
+            else:
+                drawn = look.draw(Question(with_equal(differences, len(truth))), self._noise)
+            return difference_score(self.settings, drawn, differing, self._earlier(now, name))
 
-        return self._take_look(take, request, request_id, reading)
+        return self._take_look(take, request, request_id, reading, None if look is None else look.described)
 
     def _digests(self, request_id: str | None, **sent: SentEntries) -> dict[str, str | None]:
         """Return by its name what tells each from others; of a request without an id nothing."""

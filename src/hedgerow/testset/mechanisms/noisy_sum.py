@@ -257,6 +257,18 @@ class GaussianLook(NoisySumLook):
         """Return the normal quantile; noise on a lattice of 1,000 steps to an sd exceeds it by .1 % at most."""
         return 1.001 * two_sided(beta) * width
 
+    def spread_of_moments(self, beta: float) -> tuple[float, float, float]:
+        """Return what N, Σ u and Σ u² err by, each but for a probability `beta`, where all three are released."""
+        (total, _), (count, _) = self.losses.widths(self.described)
+        square = self.described.noise.square.in_units / float(self.described.layout.reach) ** 2
+        around, along, over = (self.quantile(width, 1.0, beta) for width in (count, total, square))
+        return around, along, over
+
+    @property
+    def taken_off(self) -> float:
+        """What is taken off each u² before these are added up."""
+        return float(self.described.layout.offset) / float(self.described.layout.reach) ** 2
+
     def of_one_record(self) -> float:
         """Return D²/8 for one sum, D²/6 for a sum and its squares; D, in sds, from one value of a record to another.
 

@@ -15,7 +15,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
 from hedgerow.mechanisms.joint_numbers import STEPS, JointFeature, JointLayout
 from hedgerow.mechanisms.joint_sensitivity import JointWeights
 from hedgerow.mechanisms.laws import GAUSSIAN
+from hedgerow.mechanisms.noisy_moments import MomentsGaussian
 from hedgerow.noise.lattice import NoiseSource
 from hedgerow.testset.adaptive_bounds import COVERS_FITTED, METHOD, Earlier, share_of_sampling
 from hedgerow.testset.entries import Entries, entries_of
@@ -35,8 +36,9 @@ from hedgerow.testset.looks import Settings
 from hedgerow.testset.mechanisms.look_mechanism import COVERS, two_sided
 from hedgerow.testset.mechanisms.noisy_sum import GaussianLook
 from hedgerow.testset.metric import accuracy, brier
-from hedgerow.testset.parts.measures import BINS, SUBPARTS, GroupSums, Kind, Measure, PartReading
-from hedgerow.testset.parts.squares import GroupMoments, SquaredParts, Squares
+from hedgerow.testset.parts.counted_parts import CountedParts
+from hedgerow.testset.parts.measures import BINS, SUBPARTS, GroupSums, Kind, KnownOfGroup, Measure, PartReading
+from hedgerow.testset.parts.squares import SquaredParts, Squares
 from hedgerow.testset.predictions import checked_kind
 from hedgerow.testset.scores import Part, Score
 
@@ -45,7 +47,8 @@ OF_LABELS: tuple[Kind, ...] = ("right", "classes")
 """The kinds whose predictions are labels."""
 SHAVED = 1.0 - 1e-6  # rounding of the noise to its lattice must not make it dearer than a look
 _OF_COUNT = 0.5  # the weight of a label itself beside its rank
-Known = TypeVar("Known")
+Described = JointMoments | MomentsGaussian
+Group = TypeVar("Group")
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -68,6 +71,13 @@ class Division:
     groups: tuple[str, ...]
     sizes: Integers
     chances: Floats
+
+    relation: ClassVar[Relation] = Relation.REPLACE_ONE
+
+    @property
+    def records(self) -> int:
+        """How many records there are."""
+        return int(self.sizes.sum())
 
     @property
     def cells(self) -> int:
@@ -170,6 +180,10 @@ class Parts(Division):
         weights = np.trunc(vectors * STEPS).astype(np.int64)
         return cls(kind, names, sizes, np.asarray(totals, dtype=np.float64), cell, weights)
 
+    def placed(self, predictions: Entries, groups: Entries | None) -> Parts:
+        """Return the same: the part of each record follows from what was sent."""
+        return self
+
     def exact(self, outcome: NDArray[np.bool_]) -> NDArray[np.object_]:
         """Return Σ (2y − 1)·v of each part, (cells, d), in steps."""
         signs = np.where(outcome, 1.0, -1.0)
@@ -195,9 +209,9 @@ class PartsAsked:
 
     measures: tuple[Measure, ...]
     positive: Any
-    parts: Parts | Squares
+    parts: Parts | Squares | CountedParts
 
-    def mechanism(self, settings: Settings) -> JointMoments:
+    def mechanism(self, settings: Settings) -> Described:
         """Return the release, whose price is at most that of a plain look."""
         return self.parts.mechanism(_mu(settings) * SHAVED)
 
@@ -222,17 +236,31 @@ class PartsAsked:
         return {"metrics": [measure.name for measure in self.measures], "positive": label, **self.parts.asked()}
 
 
-def require_parts(settings: Settings) -> int:
-    """Return the number of records of a test set that can be looked at by parts (HG431 for others)."""
-    n = settings.conditions.n
-    if n is not None and settings.mechanism.mu is not None:
-        return n
+def require_parts(settings: Settings, kind: Kind) -> None:
+    """Refuse looks by parts of a kind that a test set has no proven price for (HG431)."""
+    public, gaussian = settings.conditions.n is not None, settings.mechanism.mu is not None
+    if gaussian and (public or kind in OF_LABELS):
+        return
     raise UncertifiedError(
         "HG431",
-        rule="Parts are looked at where the number of records is public, with Gaussian noise.",
-        finding="This test set has another relation or mechanism.",
+        rule="Parts are looked at with Gaussian noise; ranks, bins and squares where the number of records is public.",
+        finding="This test set has another " + ("relation." if gaussian else "mechanism."),
         remedy="Make one with relation='replace-one' and mechanism='gaussian'. No look was taken.",
     )
+
+
+def parts_of_sent(
+    settings: Settings, kind: Kind, sent: tuple[Entries, Entries | None], about: Any
+) -> Parts | Squares | CountedParts:
+    """Return the parts of predictions and groups that were sent and checked (HG170, HG171)."""
+    predictions, groups = sent
+    if settings.conditions.n is None:
+        names, place = group_of(groups, len(predictions))
+        values = {} if groups is None else dict(zip(place.tolist(), groups.kinds_and_values(), strict=True))
+        return CountedParts(kind, names, tuple(values[number] for number in sorted(values)), about)
+    if kind == "squares":
+        return Squares.of(predictions, group_of(groups, settings.conditions.n), about)
+    return Parts.of(kind, predictions, groups, about)
 
 
 def _mu(settings: Settings) -> float:
@@ -278,9 +306,9 @@ def checked_for(kind: Kind, labels: Sequence[Any], sent: Entries) -> Entries:
     return sent
 
 
-def named(groups: Sequence[str], known: Sequence[Known]) -> list[tuple[str | None, Known]]:
+def named(groups: Sequence[str], known: Sequence[Group]) -> list[tuple[str | None, Group]]:
     """Return what is told of all records, and then of each group by its name."""
-    by_name: list[tuple[str | None, Known]] = list(zip(groups, known[:-1], strict=True))
+    by_name: list[tuple[str | None, Group]] = list(zip(groups, known[:-1], strict=True))
     return [(None, known[-1]), *(by_name if tuple(groups) != ("",) else [])]
 
 
@@ -291,7 +319,7 @@ class LookByParts:
     Attributes
     ----------
     measures : tuple of Measure
-    parts : Division or SquaredParts
+    parts : Division, SquaredParts or CountedParts
     n_looks, earlier : int
         How many looks there are, and how many came before this one.
     numbers : int or None
@@ -305,7 +333,7 @@ class LookByParts:
     """
 
     measures: tuple[Measure, ...]
-    parts: Division | SquaredParts
+    parts: Division | SquaredParts | CountedParts
     n_looks: int
     earlier: int
     numbers: int | None
@@ -313,23 +341,17 @@ class LookByParts:
     of_one_record: float | None
     keyed: bool
 
-    @property
-    def records(self) -> int:
-        """The number of records of the test set."""
-        return int(self.parts.sizes.sum())
-
-    @property
-    def before(self) -> Earlier:
-        """The earlier answers."""
+    def before(self, records: float) -> Earlier:
+        """Return the earlier answers of a test set of so many records."""
         each = self.of_one_record or 0.0
-        return Earlier(self.earlier * self.records * each, self.earlier, self.numbers, each)
+        return Earlier(self.earlier * records * each, self.earlier, self.numbers, each)
 
     def to_dict(self, sums: Floats) -> dict[str, Any]:
         """Return this look and its noisy sums as plain JSON data."""
         nats = {} if self.of_one_record is None else {"nats_of_one_record": self.of_one_record}
         metrics = [measure.name for measure in self.measures]
         return {
-            "test_set": {"keyed": self.keyed, "mu_of_a_look": self.mu, **nats, **self.before.record()},
+            "test_set": {"keyed": self.keyed, "mu_of_a_look": self.mu, **nats, **self.before(0.0).record()},
             "released": {"kind": "parts", "metrics": metrics, **self.parts.record(sums)},
         }
 
@@ -340,18 +362,21 @@ def numbers_released(determined_by: Mapping[str, Any] | None, plain: int | None)
         return None
     released = determined_by["released"]
     if released["kind"] != "parts":
-        return plain
+        # Where n is private, a comparison answers Σ d and Σ d².
+        return 2 if released["kind"] == "comparison" and "differing" not in released else plain
     groups = len(released["groups"])
+    if "sizes" not in released:
+        return 2 * CountedParts.from_record(released)[0].cells
     if released["of"] == "squares":
         return groups * SquaredParts.NUMBERS
     return groups * SUBPARTS[released["of"]] * (1 if released["of"] != "ranks" else 2 + (groups > 1))
 
 
-def score_by_parts(look: LookByParts, described: JointMoments, sums: Floats) -> Score:
+def score_by_parts(look: LookByParts, described: Any, sums: Floats) -> Score:
     """Return the score that noisy sums tell: the first metric of all records leads. It reads no record."""
-    known: Sequence[GroupSums | GroupMoments] = look.parts.of_groups(described, sums)
+    known: Sequence[KnownOfGroup] = look.parts.of_groups(described, sums)
     every = tuple(
-        _part(look, measure, name, sums_of_group)
+        _part(look, measure, name, sums_of_group, known[-1].total)
         for name, sums_of_group in named(look.parts.groups, known)
         for measure in look.measures
     )
@@ -374,8 +399,10 @@ def score_by_parts(look: LookByParts, described: JointMoments, sums: Floats) -> 
     )
 
 
-def _part(look: LookByParts, measure: Measure, group: str | None, known: GroupSums | GroupMoments) -> Part:
-    records = int(known.sizes.sum())
+def _part(
+    look: LookByParts, measure: Measure, group: str | None, known: KnownOfGroup, total: tuple[float, float]
+) -> Part:
+    records = known.records
     reading = measure.read(known)
     estimate = Estimate(
         statistic="score",
@@ -395,18 +422,31 @@ def _part(look: LookByParts, measure: Measure, group: str | None, known: GroupSu
     if not look.earlier:
         return Part(measure.name, group, records, estimate, None)
     fixed = estimate.confidence_interval()
-    fitted = partial(fitted_ends, reading, look, records, float(known.sds[0]))
+    of_private = partial(_fitted_ends_of_private_n, reading, look, total)
+    fitted = of_private if records is None else partial(fitted_ends, reading, look, records, known.sd)
     region = ScoreRegion(LevelTest(fitted, METHOD, *reading.ends))
     return Part(measure.name, group, records, replace(estimate, region=region, covers=COVERS_FITTED), fixed)
 
 
 def fitted_ends(reading: PartReading, look: LookByParts, records: int, sd: float, level: float) -> tuple[float, float]:
     """Return the interval of a model fitted to earlier answers; public facts alone share the probability to err."""
-    if not math.isfinite(look.before.information):
+    n, beta = float(look.parts.records or records), 1.0 - level
+    earlier = look.before(n)
+    if not math.isfinite(earlier.information):
         return reading.ends
-    n, beta = look.records, 1.0 - level
-    share = share_of_sampling(look.before, records, lambda b: two_sided(b) * sd / records, beta, all_records=n)
-    return reading.fitted(look.before.exponent(n, share * beta), (1.0 - share) * beta)
+    share = share_of_sampling(earlier, records, lambda b: two_sided(b) * sd / records, beta, all_records=n)
+    return reading.fitted(earlier.exponent(n, share * beta), (1.0 - share) * beta)
+
+
+def _fitted_ends_of_private_n(
+    reading: PartReading, look: LookByParts, total: tuple[float, float], level: float
+) -> tuple[float, float]:
+    """Return the interval where the number of records is private: for the most that the noise leaves possible."""
+    beta = 1.0 - level
+    most = total[0] + two_sided(0.1 * beta) * total[1]  # one side of it: .05 of β
+    if most < 1.0 or not math.isfinite(look.of_one_record or 0.0):
+        return reading.ends
+    return reading.fitted(look.before(most).exponent(most, 0.8 * beta), 0.15 * beta)
 
 
 def group_of(groups: Entries | None, n: int) -> tuple[tuple[str, ...], Integers]:

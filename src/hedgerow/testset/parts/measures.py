@@ -39,7 +39,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -402,6 +402,22 @@ def _chernoff(right: float, wrong: float, exponent: float) -> tuple[float, float
     return WHOLE if total <= 0.0 else chernoff(right / total, total, exponent)
 
 
+class KnownOfGroup(Protocol):
+    """What is known of one group, or of all records."""
+
+    @property
+    def records(self) -> int | None:
+        """How many records there are; None where that is private."""
+
+    @property
+    def total(self) -> tuple[float, float]:
+        """How many records there are as far as is known, and the sd of the noise on that."""
+
+    @property
+    def sd(self) -> float:
+        """Of the noise on a number of records, or on what stands for one."""
+
+
 Kind = Literal["right", "classes", "ranks", "chances", "squares"]
 BINS = 10
 SUBPARTS: dict[Kind, int] = {"right": 1, "classes": 2, "ranks": 1, "chances": BINS, "squares": 1}
@@ -429,6 +445,28 @@ class GroupSums:
     sizes: NDArray[np.int64]
     chances: Floats
 
+    @property
+    def records(self) -> int:
+        """How many records there are."""
+        return int(self.sizes.sum())
+
+    @property
+    def total(self) -> tuple[float, float]:
+        """The number of records, without noise."""
+        return float(self.records), 0.0
+
+    @property
+    def sd(self) -> float:
+        """Of the noise on a number of records."""
+        return float(self.sds[0])
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """The records of each part that are not positive (or right), and those that are: one noise moves both."""
+        inside = np.clip(self.sums, 0.0, self.sizes)
+        counts = np.asarray(np.stack([self.sizes - inside, inside], axis=1).ravel(), dtype=np.float64)
+        return counts, np.asarray(np.kron(np.eye(len(inside)), [[-1.0], [1.0]]), dtype=np.float64), self.sd
+
 
 @dataclass(frozen=True, slots=True)
 class Measure:
@@ -442,46 +480,60 @@ class Measure:
     """The fields of a record's ``released`` that hold sums, which this metric is not read from."""
 
 
-def _right(known: GroupSums) -> Share:
-    size = float(known.sizes.sum())
-    right = min(size, max(0.0, float(known.sums[0])))
-    return Share(right, size - right, (1.0,), (-1.0,), float(known.sds[0]))
+Outcomes = tuple[Floats, Floats, float]
+"""Noisy numbers of records by part and outcome, how far each noise moves each, and the sd of the noises."""
 
 
-def _wrong(known: GroupSums) -> Share:
-    right = _right(known)
-    return Share(right.wrong, right.right, (-1.0,), (1.0,), right.sd)
+@dataclass(frozen=True, slots=True, eq=False)
+class CountedOutcomes:
+    """What is known of one group, or of all records, where their number is private.
+
+    Attributes
+    ----------
+    counts : float array
+        The noisy number of records of each part with either outcome: first those that are not right, or not positive.
+    sd : float
+        Of the noise on each.
+    """
+
+    counts: Floats
+    sd: float
+
+    @property
+    def records(self) -> None:
+        """Their number is private."""
+
+    @property
+    def total(self) -> tuple[float, float]:
+        """The noisy number of records, and the sd of its noise."""
+        return float(self.counts.sum()), self.sd * math.sqrt(len(self.counts))
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """The counts; each has a noise of its own."""
+        return np.maximum(self.counts, 0.0), np.eye(len(self.counts)), self.sd
 
 
-def _kinds(known: GroupSums) -> tuple[float, float, float, float, float]:
-    """Return true negatives, false negatives, false positives, true positives, and the sd of the noise."""
-    missed, hit = (float(number) for number in known.sums)
-    rest, called = (float(size) for size in known.sizes)
-    missed, hit = min(rest, max(0.0, missed)), min(called, max(0.0, hit))
-    return rest - missed, missed, called - hit, hit, float(known.sds[0])
+def _share(known: Any, *, right: list[int], wrong: list[int], doubled: bool = False) -> Share:
+    """Return right/(right + wrong) of records by their part and outcome."""
+    counts, moves, sd = known.outcomes
+    plus, minus = (tuple(moves[places].sum(axis=0).tolist()) for places in (right, wrong))
+    return Share(float(counts[right].sum()), float(counts[wrong].sum()), plus, minus, sd, doubled=doubled)
 
 
-def _precision(known: GroupSums) -> Share:
-    _, _, false, hit, sd = _kinds(known)
-    return Share(hit, false, (0.0, 1.0), (0.0, -1.0), sd)
+# Of classes: true negatives, false negatives, false positives, true positives.
+_TN, _FN, _FP, _TP = range(4)
 
 
-def _recall(known: GroupSums) -> Share:
-    _, missed, _, hit, sd = _kinds(known)
-    return Share(hit, missed, (0.0, 1.0), (1.0, 0.0), sd)
+_right = partial(_share, right=[1], wrong=[0])
+_wrong = partial(_share, right=[0], wrong=[1])
+_precision = partial(_share, right=[_TP], wrong=[_FP])
+_recall = partial(_share, right=[_TP], wrong=[_FN])
+_specificity = partial(_share, right=[_TN], wrong=[_FP])
+_f1 = partial(_share, right=[_TP], wrong=[_FP, _FN], doubled=True)
 
 
-def _specificity(known: GroupSums) -> Share:
-    rest, _, false, _, sd = _kinds(known)
-    return Share(rest, false, (-1.0, 0.0), (0.0, -1.0), sd)
-
-
-def _f1(known: GroupSums) -> Share:
-    _, missed, false, hit, sd = _kinds(known)
-    return Share(hit, false + missed, (0.0, 1.0), (1.0, -1.0), sd, doubled=True)
-
-
-def _balanced(known: GroupSums) -> MeanOfTwo:
+def _balanced(known: Any) -> MeanOfTwo:
     return MeanOfTwo(_recall(known), _specificity(known))
 
 

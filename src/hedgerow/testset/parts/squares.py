@@ -69,6 +69,21 @@ class GroupMoments:
     sds: Floats
     half_range: float
 
+    @property
+    def records(self) -> int:
+        """How many records there are."""
+        return int(self.sizes.sum())
+
+    @property
+    def total(self) -> tuple[float, float]:
+        """The number of records, without noise."""
+        return float(self.records), 0.0
+
+    @property
+    def sd(self) -> float:
+        """Of the noise on Σ a."""
+        return float(self.sds[0])
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SquaredParts:
@@ -86,6 +101,12 @@ class SquaredParts:
     sizes: Integers
     bounds: tuple[float, float]
     NUMBERS: ClassVar[int] = len(_FIRST + _SECOND)  # of each group
+    relation: ClassVar[Relation] = Relation.REPLACE_ONE
+
+    @property
+    def records(self) -> int:
+        """How many records there are."""
+        return int(self.sizes.sum())
 
     def asked(self) -> dict[str, Any]:
         """Return what else tells such a look from others."""
@@ -162,6 +183,10 @@ class Squares(SquaredParts):
         sizes = np.bincount(group, minlength=len(names))
         squares = cls(names, sizes, (ends[0], ends[1]), group, np.zeros(0))
         return replace(squares, scaled=squares.within(sent.numbers))
+
+    def placed(self, predictions: Entries, groups: Entries | None) -> Squares:
+        """Return the same: the group of each record follows from what was sent."""
+        return self
 
     def within(self, numbers: Floats) -> Floats:
         """Return numbers moved into the bounds, from −1 to 1; what is no number stays none."""
