@@ -62,7 +62,8 @@ def correction(
     same shift of both ends is had from a sampling variance that grows by (2/3 + 1/(3z²))·μ₃/v for each unit of the
     total, as that of a binomial total does (Cai 2005), and it does not vanish with the estimated variance. A skewness
     that is unknown within ± `unsure` leaves a shift of at most Δ = (1 + 2z²)/6 · unsure·sampling/total^(3/2) standard
-    errors; an interval wider by the factor 1 + Δ²/2 covers whichever it is, to the same order.
+    errors; an interval wider by the factor 1 + Δ²/2 covers whichever it is, to the same order, and so does one that
+    reaches Δ further at both ends, 1 + Δ/z, also where Δ is large. The smaller of the two factors is taken.
 
     Parameters
     ----------
@@ -79,7 +80,7 @@ def correction(
     """
     spread = np.where(total > 0.0, total, 1.0)
     shift = (1.0 + 2.0 * z**2) / 6.0 * unsure * sampling / spread**1.5
-    return skew * (2.0 / 3.0 + 1.0 / (3.0 * z**2)), np.square(1.0 + shift**2 / 2.0)
+    return skew * (2.0 / 3.0 + 1.0 / (3.0 * z**2)), np.square(1.0 + np.minimum(shift**2 / 2.0, shift / z))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
