@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
-# Pages that the test does not hold yet: their functions are for those who write a metric, a server or a study.
-LATER = ("ledger.md", "multicalibration.md", "simulated.md", "testset.md")
+# Pages that the test does not hold yet: their functions are for custodians and for authors of metrics and studies.
+LATER = ("ledger.md", "simulated.md", "testset.md")
 # Methods that the test does not hold yet: shorthands that say `release`, and what is shown and is to become internal.
 UNHELD = {
     "hedgerow.Estimate.combined",

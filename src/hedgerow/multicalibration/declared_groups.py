@@ -180,6 +180,25 @@ class CutPoints:
 def masks(*columns: Column, disjoint: bool = False) -> tuple[Attribute, ...]:
     """Return a group for each yes-or-no column; disjoint ones share one attribute, so a record is in one at most.
 
+    Parameters
+    ----------
+    *columns : str or int
+        Columns of yes and no (1 and 0): names for a data frame, positions for an array.
+    disjoint : bool
+        Whether a record belongs to at most one of the groups.
+
+    Returns
+    -------
+    tuple of Attribute
+        What to pass as `groups`, alone or as a value of a mapping.
+
+    Raises
+    ------
+    ParameterError
+        HG165: where the groups are used, if no column or a column twice was named.
+
+    Examples
+    --------
     >>> family_of(masks("a", "b", "c")).most_groups, family_of(masks("a", "b", "c", disjoint=True)).most_groups
     (4, 2)
     """

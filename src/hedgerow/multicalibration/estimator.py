@@ -234,6 +234,11 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         base_rows : (X, y), optional
             Other rows, on which the base model is fitted: this price does not cover them.
 
+        Returns
+        -------
+        Multicalibrator
+            This estimator, fitted.
+
         Raises
         ------
         ParameterError, UncertifiedError, BudgetExceeded, LedgerError
@@ -241,6 +246,15 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             private rows, HG440 a predicate cannot be evaluated for one record.
         SpentError
             The price counts as spent.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd
+        >>> people = pd.DataFrame({"score": np.linspace(0.1, 0.9, 500), "sex": [0, 1] * 250})
+        >>> clf = Multicalibrator(groups={"sex": [0, 1]}, relation="add-remove", epsilon=1.0)
+        >>> clf = clf.fit(people, (people["score"] > 0.5).astype(int))
+        >>> clf.certificate_.epsilon <= 1.0
+        True
         """
         mechanism = mechanism_named(self.mechanism)
         private = mechanism.name != "none"

@@ -52,6 +52,11 @@ def multicalibration_error(
     X : array or frame, optional
         The records, where groups are declared by columns or predicates.
 
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
     Raises
     ------
     ParameterError, DataError, UncertifiedError
@@ -103,7 +108,29 @@ def alpha_of(residuals: Residuals, errors: Floats) -> Floats:
 
 
 def residuals_of(y: object, p: object, groups: object = None, *, n_buckets: int = 10, X: object = None) -> Residuals:
-    """Return the exact residual sums by group and bucket; arguments as `multicalibration_error`."""
+    """Return the exact residual sums by group and bucket.
+
+    Parameters
+    ----------
+    y, p, groups, n_buckets, X
+        As in `multicalibration_error`.
+
+    Returns
+    -------
+    Residuals
+        Sums of label − score, numbers of records and sums of scores, by group and bucket.
+
+    Raises
+    ------
+    ParameterError, DataError or UncertifiedError
+        As `multicalibration_error`.
+
+    Examples
+    --------
+    >>> y, p = np.array([0, 1, 1, 1]), np.array([0.25, 0.25, 0.75, 0.75])
+    >>> residuals_of(y, p, n_buckets=2).groups
+    ('all',)
+    """
     labels, scores = _labels_and_scores(y, p)
     names, member = _membership(groups, X, len(labels))
     bucket = score_bucket(scores, n_buckets)
@@ -124,8 +151,30 @@ def noise_floor(
     n_draws: int = 50,
     rng: np.random.Generator | int | None = None,
 ) -> float:
-    """Return the mean of M or W over labels redrawn from p itself: the error of a perfectly calibrated model.
+    """Return the mean of M or W over labels drawn from p itself: the error of a perfectly calibrated model.
 
+    Parameters
+    ----------
+    p, groups, n_buckets, X
+        As in `multicalibration_error`.
+    kind : {"max", "group-weighted"}
+        M or W.
+    n_draws : int
+        How often labels are drawn anew.
+    rng : Generator or int, optional
+        The source of the labels; for studies only.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ParameterError, DataError or UncertifiedError
+        As `multicalibration_error`.
+
+    Examples
+    --------
     >>> 0.003 < noise_floor(np.full(10_000, 0.5), rng=1) < 0.005  # E|N(0, 50²)| / 10,000 = .004
     True
     """
@@ -140,6 +189,23 @@ def noise_floor(
 def log_loss(y: object, p: object) -> float:
     """Return the mean log loss in nats; scores are kept 1e-15 away from 0 and 1.
 
+    Parameters
+    ----------
+    y : array of 0 and 1, (records,)
+    p : array of float, (records,)
+        Scores in [0, 1].
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ParameterError or DataError
+        HG166: the arrays do not fit each other, or scores lie outside [0, 1].
+
+    Examples
+    --------
     >>> round(log_loss([1, 0], [0.5, 0.5]), 4)
     0.6931
     """
@@ -151,6 +217,23 @@ def log_loss(y: object, p: object) -> float:
 def brier_score(y: object, p: object) -> float:
     """Return the mean squared difference of label and score.
 
+    Parameters
+    ----------
+    y : array of 0 and 1, (records,)
+    p : array of float, (records,)
+        Scores in [0, 1].
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ParameterError or DataError
+        HG166: the arrays do not fit each other, or scores lie outside [0, 1].
+
+    Examples
+    --------
     >>> brier_score([1, 0], [0.5, 0.0])
     0.125
     """

@@ -203,12 +203,27 @@ def _residuals(record: Mapping[str, Any] | None) -> Residuals | None:
 def write_model(model: CalibratedModel, path: str | Path) -> None:
     """Write a model as JSON; a file of that name is replaced.
 
+    Parameters
+    ----------
+    model : CalibratedModel
+        ``model_`` of a fitted `Multicalibrator`.
+    path : str or Path
+
     Raises
     ------
     ParameterError
         HG169: a group is a function, which a file cannot hold.
     DataError
         HG168: it cannot be written there.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, pandas as pd
+    >>> from hedgerow.multicalibration import Multicalibrator
+    >>> people = pd.DataFrame({"score": np.linspace(0.1, 0.9, 500), "sex": [0, 1] * 250})
+    >>> clf = Multicalibrator(groups={"sex": [0, 1]}, relation="add-remove", epsilon=1.0)
+    >>> clf = clf.fit(people, (people["score"] > 0.5).astype(int))
+    >>> write_model(clf.model_, tempfile.mkdtemp() + "/model.json")
     """
     if any(isinstance(attribute, Predicate) for attribute in model.family.attributes):
         raise ParameterError(

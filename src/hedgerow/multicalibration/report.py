@@ -413,6 +413,10 @@ def hoped_alpha(
     bound : {"table", "published"}
         See the module.
 
+    Returns
+    -------
+    float
+
     Raises
     ------
     ParameterError
@@ -435,8 +439,27 @@ def least_cell(
     alpha: float, groups: object, *, epsilon: float, relation: object = "add-remove", n_buckets: int = 10,
     bound: Bound = "table",
 ) -> float:  # fmt: skip
-    """Return the fewest records of a cell for which one may hope for α (Theorem 2); arguments as `hoped_alpha`.
+    """Return the fewest records of a cell for which α is possible in spite of the noise (Theorem 2).
 
+    Parameters
+    ----------
+    alpha : float
+        The α to be reached, between 0 and 1.
+    groups, epsilon, relation, n_buckets, bound
+        As in `hoped_alpha`.
+
+    Returns
+    -------
+    float
+        Records of a group × bucket.
+
+    Raises
+    ------
+    ParameterError
+        HG165: `alpha` is not between 0 and 1, or `bound` is unknown.
+
+    Examples
+    --------
     >>> groups = {"sex": ["f", "m"], "race": ["a", "b", "c"]}
     >>> [round(least_cell(0.1, groups, epsilon=1.0, bound=bound)) for bound in ("table", "published")]
     [889, 10325]
