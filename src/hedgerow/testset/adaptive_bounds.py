@@ -28,7 +28,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.accounting.profile import Profile
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.region import ScoreRegion
 from hedgerow.inference.score_test import SingleTest
@@ -194,32 +193,6 @@ def split_half_width(n: int, looks: int, beta: float = 0.05) -> float:
     from hedgerow.inference.interval import normal_quantile
 
     return min(1.0, normal_quantile(1.0 - beta) / (2.0 * math.sqrt(max(1, n // looks))))
-
-
-def chebyshev_half_width(information: float, n: float, spread: Spread, beta: float = 0.05) -> float:
-    """Return the bound of Rogers et al. (2020): the second moment by mutual information, then Chebyshev, β in halves.
-
-    >>> round(chebyshev_half_width(0.0, 10_000, lambda beta: 0.0), 3)
-    0.032
-    """
-    grid = np.linspace(1e-4, 1.0 - 1e-4, 2000)
-    second = np.min((2.0 * information - np.log1p(-grid)) / (4.0 * n * grid))
-    return float(math.sqrt(second / (beta / 2.0)) + spread(beta / 2.0))
-
-
-def transfer_half_width(earlier: Profile, spread: Spread, beta: float = 0.05) -> float:
-    """Return the bound of Jung et al. (2020): α + (e^ε − 1) + c + 2d with β = P(noise > α)/c + δ/d, at its least."""
-    best = 1.0
-    for log_delta in np.linspace(-30.0, -3.0, 28):
-        delta = math.exp(log_delta)
-        gap = math.expm1(earlier.epsilon_upper(delta))
-        if gap >= best:
-            continue
-        for share in (0.1, 0.3, 0.5, 0.7, 0.9):
-            d = delta / (share * beta)
-            for c in np.geomspace(1e-4, 0.3, 60):
-                best = min(best, spread(min(0.999, (1.0 - share) * beta * c)) + gap + c + 2.0 * d)
-    return float(best)
 
 
 def _half_width(earlier: Earlier, n: tuple[float, float], spread: Spread, share: float, beta: float) -> float:

@@ -17,12 +17,10 @@ from hedgerow.testset import TestSet
 from hedgerow.testset.adaptive_bounds import (
     Earlier,
     Spread,
-    chebyshev_half_width,
     chernoff,
     half_width,
     information_exponent,
     split_half_width,
-    transfer_half_width,
 )
 from hedgerow.testset.mechanisms.choose import choose
 from hedgerow.testset.mechanisms.look_mechanism import Conditions, Options, two_sided
@@ -38,6 +36,28 @@ def conditions(epsilon: float = 1.0, *, n: int = N, looks: int = LOOKS, grid: Gr
 
 def normal(sd: float) -> Spread:
     return lambda beta: two_sided(beta) * sd
+
+
+def chebyshev_half_width(information: float, n: float, spread: Spread, beta: float = 0.05) -> float:
+    """Return the bound of Rogers et al. (2020): the second moment by information, then Chebyshev, β in halves."""
+    grid = np.linspace(1e-4, 1.0 - 1e-4, 2000)
+    second = np.min((2.0 * information - np.log1p(-grid)) / (4.0 * n * grid))
+    return float(math.sqrt(second / (beta / 2.0)) + spread(beta / 2.0))
+
+
+def transfer_half_width(earlier: GaussianProfile, spread: Spread, beta: float = 0.05) -> float:
+    """Return the bound of Jung et al. (2020): α + (e^ε − 1) + c + 2d with β = P(noise > α)/c + δ/d, at its least."""
+    best = 1.0
+    for log_delta in np.linspace(-30.0, -3.0, 28):
+        delta = math.exp(log_delta)
+        gap = math.expm1(earlier.epsilon_upper(delta))
+        if gap >= best:
+            continue
+        for share in (0.1, 0.3, 0.5, 0.7, 0.9):
+            d = delta / (share * beta)
+            for c in np.geomspace(1e-4, 0.3, 60):
+                best = min(best, spread(min(0.999, (1.0 - share) * beta * c)) + gap + c + 2.0 * d)
+    return float(best)
 
 
 @pytest.mark.parametrize("information", [0.0, 0.01, 1.0, 30.0])
