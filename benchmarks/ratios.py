@@ -44,6 +44,7 @@ COLUMNS = """(hash(i) % 100001)::DOUBLE AS x, (hash(i * 3) % 10)::BIGINT AS few,
     (hash(i * 11) % 4096)::DOUBLE AS v4096, (hash(i * 13) % 65536)::DOUBLE AS v65536"""
 FEW = """(hash(i) % 100001)::DOUBLE AS x, (hash(i * 5) % 4096)::BIGINT AS many, (hash(i * 7) % 100000)::BIGINT AS lots,
     'c' || (hash(i * 3) % 10) AS text"""
+PERSONS = "i // 4 AS four, hash(i) % 250000 AS chance, (hash(i * 3) % 100001)::DOUBLE AS x"
 FIVE = ("x", "few", "v256", "v4096", "v65536")
 BOUNDS = {"x": (0, 100_000), "few": (0, 10), "v256": (0, 255), "v4096": (0, 4095), "v65536": (0, 65_535)}
 EPSILONS = itertools.count()
@@ -179,6 +180,16 @@ def of_files(rows: Path, many: Path, text: Path, n: str) -> Iterator[Work]:
     yield Work(f"mean of {n} rows of CSV", "DuckDB's avg", asked(f"SELECT avg(x) FROM '{text}'"), ours, 2.0)
 
 
+def of_persons(rows: Path) -> Iterator[Work]:
+    """Yield a mean of 10⁶ rows of persons over DuckDB's totals by person: 4 rows each, or 4 on average, 3 of 8 more."""
+    for name, column, limit in (("4 rows each", "four", 2.0), ("of whom three of eight have more", "chance", None)):
+        totals = f"SELECT {column}, sum(x) AS t FROM '{rows}' GROUP BY {column}"
+        survey = hg.open(rows, relation="add-remove", unit={"column": column, "max_rows": 4})
+        ours = released(survey, mean("x"))
+        theirs = asked(f"SELECT {ABOUT.format('t')} FROM ({totals})")
+        yield Work(f"mean of persons, at most 4 rows, {name}", "DuckDB's GROUP BY person", theirs, ours, limit)
+
+
 def in_memory() -> Iterator[Work]:
     """Yield a mean of an array over OpenDP's, which has no error bar."""
     import opendp.prelude as dp
@@ -262,7 +273,8 @@ def draw(lines: list[Line]) -> None:
 
 def make_data(folder: Path, rows: int, big: Path | None) -> dict[str, Path]:
     """Write what is measured: the large file, one of at most ten million rows, one with many groups, one of CSV."""
-    paths = {name: folder / f"{name}.parquet" for name in ("large", "rows", "many")} | {"text": folder / "t.csv"}
+    paths = {name: folder / f"{name}.parquet" for name in ("large", "rows", "many", "persons")}
+    paths["text"] = folder / "t.csv"
     if shutil.disk_usage(folder).free < 60 * rows * (big is None) + 4 * 10**9:
         sys.exit(f"{folder} has too little room for {rows:,} rows: choose fewer with --rows, or another TMPDIR")
     for name, n in (("large", rows), ("rows", min(rows, MOST))):
@@ -271,6 +283,7 @@ def make_data(folder: Path, rows: int, big: Path | None) -> dict[str, Path]:
         else:
             duckdb.sql(f"COPY (SELECT {COLUMNS} FROM range({n}) r(i)) TO '{paths[name]}'")
     duckdb.sql(f"COPY (SELECT {FEW} FROM range(1000000) r(i)) TO '{paths['many']}'")
+    duckdb.sql(f"COPY (SELECT {PERSONS} FROM range(1000000) r(i) ORDER BY hash(i * 7)) TO '{paths['persons']}'")
     duckdb.sql(f"COPY (SELECT {COLUMNS} FROM range({min(rows, MOST)}) r(i)) TO '{paths['text']}'")
     return paths
 
@@ -283,6 +296,7 @@ def works(chosen: argparse.Namespace, folder: Path, said: list[str]) -> Iterator
     paths = make_data(folder, chosen.rows, chosen.big)
     yield from of_large_files(paths["large"], n)
     yield from of_files(paths["rows"], paths["many"], paths["text"], power(fewer))
+    yield from of_persons(paths["persons"])
     yield from in_memory()
     optional: dict[str, Callable[[], Iterator[Work | Line]]] = {
         "10⁶ cells with all margins": lambda: elsewhere.tables(chosen.turns),

@@ -148,6 +148,8 @@ class _Logged:
     def close(self) -> None:
         said = self._connection.execute("SELECT message FROM duckdb_logs WHERE type = 'QueryLog'").fetchall()
         setting_up = ("SET", "CALL", "SELECT", "ATTACH", "USE", "PRAGMA", "BEGIN")
+        # DuckDB looks up the names of a query of a relation by a view, which is gone before anything is read.
+        setting_up += ("CREATE TEMPORARY VIEW", "DROP VIEW")
         self._heard += [text for (text,) in said if not text.startswith(setting_up) and "?" not in text]
         # A table without rows, in which a query on a CSV file is built where it is only shown.
         self._heard[:] = [text for text in self._heard if not text.startswith("CREATE TEMP TABLE cells (")]
@@ -226,9 +228,9 @@ def test_a_secret_key_is_never_shown(kind: str, tmp_path: Path) -> None:
     assert not re.search(r"[0-9a-f]{32}", "".join(shown))
     with sent_to(kind) as heard:
         read_histograms(plan, survey.source)
-    keys = set(re.findall(r"[0-9a-f]{64}", "".join(heard)))
+    keys = set(re.findall(r"[0-9a-f]{32}", "".join(heard)))
     assert len(keys) > 1, "a key of its own for each question"
-    assert [re.sub(r"[0-9a-f]{64}", SECRET_KEY, text).strip() for text in heard] == [text.strip() for text in shown]
+    assert [re.sub(r"[0-9a-f]{32}", SECRET_KEY, text).strip() for text in heard] == [text.strip() for text in shown]
 
 
 @pytest.mark.databases

@@ -53,7 +53,7 @@ def seeded(seed: int) -> Iterator[None]:
     keys = np.random.default_rng(seed)
     with (
         patch.multiple(SecureNoise, **{name: _method(noise, name) for name in names}),
-        patch("hedgerow.engines.dialects.levels.os.urandom", keys.bytes),
+        patch("hedgerow.engines.dialects.units.os.urandom", keys.bytes),
         patch("hedgerow.clock.now", lambda: datetime(2026, 11, 22, tzinfo=UTC)),
         warnings.catch_warnings(),
     ):

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from hedgerow.engines import frames, streamed
 from hedgerow.engines.dialects.ibis_tables import Asked
-from hedgerow.engines.dialects.levels import fresh_key
+from hedgerow.engines.dialects.units import fresh_key
 from hedgerow.engines.frames import A, Builds, Q
 from hedgerow.engines.query import ColumnQuery, Query, SumsQuery, ValueCounts
 from hedgerow.engines.reading import unreachable, withheld
@@ -18,7 +18,7 @@ from hedgerow.resampling.counted_values import GridSums, Histogram
 from hedgerow.resampling.replicates import StreamedReplicates, Tally
 
 SECRET_KEY = "<a secret key, drawn for this question alone>"
-"""What stands in a text that is shown where the key of `dialects.priority` will stand in the one that is sent."""
+"""What stands in a text that is shown where the key of `dialects.units` will stand in the one that is sent."""
 
 
 class FrameAnswers(ABC):

@@ -20,7 +20,8 @@ from hedgerow.engines.checked import Steps, distance, within_doubles
 from hedgerow.engines.dialects import ibis_tables
 from hedgerow.engines.dialects.held import added_up, is_held, read_as_values, terms_of
 from hedgerow.engines.dialects.ibis_tables import Asked, asked_counts, asked_values
-from hedgerow.engines.dialects.levels import UNIT, code_of, with_levels, within_limit
+from hedgerow.engines.dialects.levels import code_of, with_levels
+from hedgerow.engines.dialects.units import UNIT, units_of
 from hedgerow.engines.query import (
     ClippedSquare,
     ColumnProduct,
@@ -474,12 +475,10 @@ def _add_up_units(rows: nw.LazyFrame[Any], query: SumsQuery, key: bytes | None) 
 
     inside = rows.filter(nw.col("known"), nw.col("level") >= 0)
     values = [f"index_{place}" for place in range(len(query.values))]
-    alike = not (values or query.by)
-    rows = within_limit(inside.filter(nw.col("counts")).select(UNIT, "level", *values), query.unit, key, alike=alike)
-    totals = [nw.col(name).sum().alias(f"sum_{place}") for place, name in enumerate(values)]
-    units = rows.group_by(UNIT, "level").agg(*totals, nw.len().alias("rows"))
-    counted = [nw.col(f"sum_{place}").cast(nw.Int64).alias(f"t_{place}") for place in range(len(values))]
-    counted.append(nw.col("rows").cast(nw.Int64).alias(f"t_{len(values)}"))
+    counting = inside.filter(nw.col("counts")).select(UNIT, "level", *values)
+    units = units_of(counting, values, query.unit, key, many=bool(query.by))
+    counted = [nw.col(f"sum_{place}").alias(f"t_{place}") for place in range(len(values))]
+    counted.append(nw.col("rows").alias(f"t_{len(values)}"))
     ones = [nw.lit(1, nw.Int64).alias(name) for name in ("one", *(f"there_{i}" for i in range(len(values) + 1)))]
     asked = added_up(units.select("level", *counted, *ones), query)
     if query.missing is not Missing.DECLARED_COMPLETE:
@@ -501,17 +500,16 @@ def _count_units(rows: nw.LazyFrame[Any], query: Query, key: bytes | None) -> As
     """
     import narwhals.stable.v2 as nw
 
-    level, index, total = nw.col("level"), nw.col("index"), nw.col("total")
+    level, index = nw.col("level"), nw.col("index")
     inside = rows.filter(nw.col("known"), level >= 0)
     if query.missing is Missing.MIDPOINT:
         filled = nw.when(index >= 0).then(index).otherwise(nw.lit((query.row_size - 1) // 2, nw.Int64))
         inside = inside.select(UNIT, "level", filled.alias("index"))
     # Before the limit: a row that counts nowhere must not displace one that does.
-    alike = query.value is None and not query.by
-    rows_there = inside.filter(index >= 0).select(UNIT, "level", "index")
-    counted_rows = within_limit(rows_there, query.unit, key, alike=alike)
-    units = counted_rows.group_by(UNIT, "level").agg(nw.len().alias("rows"), index.sum().alias("total"))
-    code = (nw.col("rows").cast(nw.Int64) - 1) * query.totals + total.cast(nw.Int64)
+    counting = inside.filter(index >= 0).select(UNIT, "level", "index")
+    units = units_of(counting, () if query.value is None else ("index",), query.unit, key, many=bool(query.by))
+    total = nw.lit(0, nw.Int64) if query.value is None else nw.col("sum_0")
+    code = (nw.col("rows") - 1) * query.totals + total
     asked = _occurrences(units.select((level * query.size + code).alias("key")))
     none = np.zeros(0, np.int64)
 

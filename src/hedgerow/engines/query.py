@@ -471,7 +471,7 @@ class SumsQuery(ByCells):
     Raises
     ------
     ParameterError
-        HG107 a monomial that can reach 2⁸⁴.
+        HG107 a value, or a unit's total of one, that can reach 2⁶²; a monomial that can reach 2⁸⁴.
     UncertifiedError
         HG402 units of several rows some of whose values may be missing alone.
 
@@ -497,6 +497,8 @@ class SumsQuery(ByCells):
                 finding="Some may be missing alone.",
                 remedy='Use unit="row", or ask for the columns in calls of their own.',
             )
+        for place in range(len(self.values)):
+            _check_places(self.largest(((place, 1),)))
         for monomial in self.monomials:
             _check_places(self.largest(monomial), _WIDEST)
         _check_places(self.cells)

@@ -2402,172 +2402,210 @@ FROM (
 
 -- units of several rows
 SELECT
-  `t10`.`level`,
+  `t11`.`level`,
   COUNT(*) AS `records`,
-  SUM(`t10`.`one`) AS `sum_0`,
-  SUM(`t10`.`t_0`) AS `sum_1`,
-  SUM(`t10`.`t_0` * `t10`.`t_0`) AS `sum_2`
+  SUM(`t11`.`one`) AS `sum_0`,
+  SUM(`t11`.`t_0`) AS `sum_1`,
+  SUM(`t11`.`t_0` * `t11`.`t_0`) AS `sum_2`
 FROM (
   SELECT
-    `t9`.`level`,
-    `t9`.`sum_0` AS `t_0`,
-    `t9`.`rows` AS `t_1`,
+    `t10`.`level`,
+    `t10`.`sum_0` AS `t_0`,
+    `t10`.`rows` AS `t_1`,
     CAST(1 AS BIGINT) AS `one`,
     CAST(1 AS BIGINT) AS `there_0`,
     CAST(1 AS BIGINT) AS `there_1`
   FROM (
     SELECT
-      `t8`.`unit`,
-      `t8`.`level`,
-      COALESCE(SUM(`t8`.`index_0`), 0) AS `sum_0`,
+      `t9`.`unit`,
+      `t9`.`level`,
+      COALESCE(SUM(`t9`.`index_0`), 0) AS `sum_0`,
       COUNT(*) AS `rows`
     FROM (
       SELECT
-        `t7`.`unit`,
-        `t7`.`level`,
-        `t7`.`index_0`,
-        `t7`.`place`
+        *
       FROM (
         SELECT
-          `t6`.`unit`,
-          `t6`.`level`,
-          `t6`.`index_0`,
-          `t6`.`row_number`,
-          `t6`.`priority`,
-          (
-            ROW_NUMBER() OVER (PARTITION BY `t6`.`unit` ORDER BY `t6`.`priority` ASC NULLS LAST) - CAST(1 AS BIGINT)
-          ) + CAST(1 AS BIGINT) AS `place`
+          `t7`.`unit`,
+          `t7`.`level`,
+          `t7`.`index_0`,
+          `t7`.`size`,
+          `t7`.`number`,
+          `t7`.`named`,
+          `t7`.`priority`,
+          CASE
+            WHEN `t7`.`priority` IS NOT NULL
+            THEN (
+              ROW_NUMBER() OVER (PARTITION BY `t7`.`unit` ORDER BY `t7`.`priority` ASC NULLS LAST) - CAST(1 AS BIGINT)
+            ) + CAST(1 AS BIGINT)
+            ELSE NULL
+          END AS `place`
         FROM (
           SELECT
-            `t5`.`unit`,
-            `t5`.`level`,
-            `t5`.`index_0`,
-            `t5`.`row_number`,
+            `t6`.`unit`,
+            `t6`.`level`,
+            `t6`.`index_0`,
+            `t6`.`size`,
+            `t6`.`number`,
+            `t6`.`named`,
             (
-              SHA2(
-                CONCAT(
-                  '<a secret key, drawn for this question alone>',
-                  CAST(`t5`.`row_number` AS STRING)
-                ),
-                256
-              )
+              SHA2(`t6`.`named`, 256)
             ) AS `priority`
           FROM (
             SELECT
-              `t4`.`unit`,
-              `t4`.`level`,
-              `t4`.`index_0`,
-              ROW_NUMBER() OVER (ORDER BY NULL) - CAST(1 AS BIGINT) AS `row_number`
+              `t5`.`unit`,
+              `t5`.`level`,
+              `t5`.`index_0`,
+              `t5`.`size`,
+              `t5`.`number`,
+              CASE
+                WHEN `t5`.`size` > CAST(2 AS BIGINT)
+                THEN CONCAT(
+                  CONCAT(
+                    CONCAT(
+                      CONCAT('<a secret key, drawn for this question alone>', '|', CAST(`t5`.`level` AS STRING)),
+                      '|',
+                      CAST(`t5`.`index_0` AS STRING)
+                    ),
+                    '|',
+                    CAST(`t5`.`number` AS STRING)
+                  ),
+                  '|',
+                  `t5`.`unit`
+                )
+                ELSE NULL
+              END AS `named`
             FROM (
               SELECT
-                `t3`.`unit`,
-                `t3`.`level`,
-                `t3`.`index_0`
+                `t4`.`unit`,
+                `t4`.`level`,
+                `t4`.`index_0`,
+                COUNT(*) OVER (PARTITION BY `t4`.`unit`) AS `size`,
+                CASE
+                  WHEN `t4`.`level` IS NOT NULL
+                  THEN (
+                    ROW_NUMBER() OVER (
+                      PARTITION BY `t4`.`unit`, `t4`.`level`, `t4`.`index_0`
+                      ORDER BY `t4`.`level` ASC NULLS LAST
+                    ) - CAST(1 AS BIGINT)
+                  ) + CAST(1 AS BIGINT)
+                  ELSE NULL
+                END AS `number`
               FROM (
                 SELECT
-                  CAST(FLOOR(
-                    CASE
-                      WHEN `t2`.`there_0`
-                      THEN CASE
-                        WHEN CASE
-                          WHEN `t2`.`position_0` > CAST(100.0 AS DOUBLE)
-                          THEN CAST(100.0 AS DOUBLE)
-                          ELSE `t2`.`position_0`
-                        END < CAST(0.0 AS DOUBLE)
-                        THEN CAST(0.0 AS DOUBLE)
-                        ELSE CASE
-                          WHEN `t2`.`position_0` > CAST(100.0 AS DOUBLE)
-                          THEN CAST(100.0 AS DOUBLE)
-                          ELSE `t2`.`position_0`
-                        END
-                      END
-                      ELSE -CAST(1.0 AS DOUBLE)
-                    END
-                  ) AS BIGINT) AS `index_0`,
-                  `t2`.`level_0` AS `level`,
-                  `t2`.`unit`,
-                  `t2`.`known`
+                  `t3`.`unit`,
+                  `t3`.`level`,
+                  `t3`.`index_0`
                 FROM (
                   SELECT
-                    (
-                      `t1`.`age` * CAST(0.0 AS DOUBLE)
-                    ) = CAST(0.0 AS DOUBLE) AS `there_0`,
-                    TRY_DIVIDE(
+                    CAST(FLOOR(
                       CASE
-                        WHEN (
-                          (
-                            CASE
-                              WHEN `t1`.`age` > CAST(100.0 AS DOUBLE)
-                              THEN CAST(100.0 AS DOUBLE)
-                              ELSE CASE
-                                WHEN `t1`.`age` < CAST(0.0 AS DOUBLE)
-                                THEN CAST(0.0 AS DOUBLE)
-                                ELSE `t1`.`age`
-                              END
-                            END - CAST(0.0 AS DOUBLE)
-                          ) * CAST(1024.0 AS DOUBLE)
-                        ) < CAST(1.0 AS DOUBLE)
-                        THEN CAST(0.0 AS DOUBLE)
-                        ELSE CASE
-                          WHEN `t1`.`age` > CAST(100.0 AS DOUBLE)
-                          THEN CAST(100.0 AS DOUBLE)
+                        WHEN `t2`.`there_0`
+                        THEN CASE
+                          WHEN CASE
+                            WHEN `t2`.`position_0` > CAST(100.0 AS DOUBLE)
+                            THEN CAST(100.0 AS DOUBLE)
+                            ELSE `t2`.`position_0`
+                          END < CAST(0.0 AS DOUBLE)
+                          THEN CAST(0.0 AS DOUBLE)
                           ELSE CASE
-                            WHEN `t1`.`age` < CAST(0.0 AS DOUBLE)
-                            THEN CAST(0.0 AS DOUBLE)
-                            ELSE `t1`.`age`
+                            WHEN `t2`.`position_0` > CAST(100.0 AS DOUBLE)
+                            THEN CAST(100.0 AS DOUBLE)
+                            ELSE `t2`.`position_0`
                           END
-                        END - CAST(0.0 AS DOUBLE)
-                      END,
-                      (
-                        `t1`.`age` * CAST(0.0 AS DOUBLE)
-                      ) + CAST(1.0 AS DOUBLE)
-                    ) + CAST(0.5 AS DOUBLE) AS `position_0`,
-                    CASE
-                      WHEN `t1`.`job` = 'nurse'
-                      THEN CAST(0 AS BIGINT)
-                      ELSE CASE
-                        WHEN `t1`.`job` = 'O\'Brien \\ so\n"n"'
-                        THEN CAST(1 AS BIGINT)
-                        ELSE CASE WHEN `t1`.`job` = 'é' THEN CAST(2 AS BIGINT) ELSE -CAST(1 AS BIGINT) END
+                        END
+                        ELSE -CAST(1.0 AS DOUBLE)
                       END
-                    END AS `level_0`,
-                    `t1`.`name` AS `unit`,
-                    NOT (
-                      `t1`.`name` IS NULL
-                    ) AS `known`
+                    ) AS BIGINT) AS `index_0`,
+                    `t2`.`level_0` AS `level`,
+                    `t2`.`unit`,
+                    `t2`.`known`
                   FROM (
                     SELECT
-                      `t0`.`age`,
                       (
-                        CAST(CAST(`t0`.`job` AS BINARY) AS STRING)
-                      ) AS `job`,
-                      (
-                        CAST(CAST(`t0`.`name` AS BINARY) AS STRING)
-                      ) AS `name`
-                    FROM `people` AS `t0`
-                  ) AS `t1`
-                ) AS `t2`
-              ) AS `t3`
-              WHERE
-                `t3`.`known`
-                AND `t3`.`level` >= CAST(0 AS BIGINT)
-                AND (
-                  TRUE AND (
-                    `t3`.`index_0` >= CAST(0 AS BIGINT)
+                        `t1`.`age` * CAST(0.0 AS DOUBLE)
+                      ) = CAST(0.0 AS DOUBLE) AS `there_0`,
+                      TRY_DIVIDE(
+                        CASE
+                          WHEN (
+                            (
+                              CASE
+                                WHEN `t1`.`age` > CAST(100.0 AS DOUBLE)
+                                THEN CAST(100.0 AS DOUBLE)
+                                ELSE CASE
+                                  WHEN `t1`.`age` < CAST(0.0 AS DOUBLE)
+                                  THEN CAST(0.0 AS DOUBLE)
+                                  ELSE `t1`.`age`
+                                END
+                              END - CAST(0.0 AS DOUBLE)
+                            ) * CAST(1024.0 AS DOUBLE)
+                          ) < CAST(1.0 AS DOUBLE)
+                          THEN CAST(0.0 AS DOUBLE)
+                          ELSE CASE
+                            WHEN `t1`.`age` > CAST(100.0 AS DOUBLE)
+                            THEN CAST(100.0 AS DOUBLE)
+                            ELSE CASE
+                              WHEN `t1`.`age` < CAST(0.0 AS DOUBLE)
+                              THEN CAST(0.0 AS DOUBLE)
+                              ELSE `t1`.`age`
+                            END
+                          END - CAST(0.0 AS DOUBLE)
+                        END,
+                        (
+                          `t1`.`age` * CAST(0.0 AS DOUBLE)
+                        ) + CAST(1.0 AS DOUBLE)
+                      ) + CAST(0.5 AS DOUBLE) AS `position_0`,
+                      CASE
+                        WHEN `t1`.`job` = 'nurse'
+                        THEN CAST(0 AS BIGINT)
+                        ELSE CASE
+                          WHEN `t1`.`job` = 'O\'Brien \\ so\n"n"'
+                          THEN CAST(1 AS BIGINT)
+                          ELSE CASE WHEN `t1`.`job` = 'é' THEN CAST(2 AS BIGINT) ELSE -CAST(1 AS BIGINT) END
+                        END
+                      END AS `level_0`,
+                      `t1`.`name` AS `unit`,
+                      NOT (
+                        `t1`.`name` IS NULL
+                      ) AS `known`
+                    FROM (
+                      SELECT
+                        `t0`.`age`,
+                        (
+                          CAST(CAST(`t0`.`job` AS BINARY) AS STRING)
+                        ) AS `job`,
+                        (
+                          CAST(CAST(`t0`.`name` AS BINARY) AS STRING)
+                        ) AS `name`
+                      FROM `people` AS `t0`
+                    ) AS `t1`
+                  ) AS `t2`
+                ) AS `t3`
+                WHERE
+                  `t3`.`known`
+                  AND `t3`.`level` >= CAST(0 AS BIGINT)
+                  AND (
+                    TRUE AND (
+                      `t3`.`index_0` >= CAST(0 AS BIGINT)
+                    )
                   )
-                )
-            ) AS `t4`
-          ) AS `t5`
-        ) AS `t6`
-      ) AS `t7`
+              ) AS `t4`
+            ) AS `t5`
+          ) AS `t6`
+        ) AS `t7`
+      ) AS `t8`
       WHERE
-        `t7`.`place` <= CAST(2 AS BIGINT)
-    ) AS `t8`
+        (
+          `t8`.`size` <= CAST(2 AS BIGINT)
+        ) OR (
+          `t8`.`place` <= CAST(2 AS BIGINT)
+        )
+    ) AS `t9`
     GROUP BY
       1,
       2
-  ) AS `t9`
-) AS `t10`
+  ) AS `t10`
+) AS `t11`
 GROUP BY
   1;
 
@@ -2576,60 +2614,46 @@ SELECT
   *
 FROM (
   SELECT
-    `t5`.`key`,
+    `t3`.`key`,
     COUNT(*) AS `records`
   FROM (
     SELECT
       (
-        `t4`.`level` * CAST(1 AS BIGINT)
+        `t2`.`level` * CAST(1 AS BIGINT)
       ) + (
         (
           (
-            `t4`.`rows` - CAST(1 AS BIGINT)
+            CASE
+              WHEN `t2`.`rows` < CAST(1 AS BIGINT)
+              THEN `t2`.`rows`
+              ELSE CAST(1 AS BIGINT)
+            END - CAST(1 AS BIGINT)
           ) * CAST(1 AS BIGINT)
-        ) + `t4`.`total`
+        ) + CAST(0 AS BIGINT)
       ) AS `key`
     FROM (
       SELECT
-        `t3`.`unit`,
-        `t3`.`level`,
-        COUNT(*) AS `rows`,
-        COALESCE(SUM(`t3`.`index`), 0) AS `total`
+        `t1`.`unit`,
+        `t1`.`level`,
+        COUNT(*) AS `rows`
       FROM (
         SELECT
-          `t2`.`unit`,
-          `t2`.`level`,
-          `t2`.`index`
-        FROM (
-          SELECT
-            `t1`.`unit`,
-            `t1`.`level`,
-            `t1`.`index`,
-            COUNT(*) AS `rows`
-          FROM (
-            SELECT
-              `t0`.`person` AS `unit`,
-              CAST(0 AS BIGINT) AS `level`,
-              CASE WHEN `t0`.`person` IS NULL THEN CAST(0 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `index`
-            FROM `people` AS `t0`
-            WHERE
-              NOT (
-                `t0`.`person` IS NULL
-              )
-              AND CAST(0 AS BIGINT) >= CAST(0 AS BIGINT)
-              AND CASE WHEN `t0`.`person` IS NULL THEN CAST(0 AS BIGINT) ELSE CAST(0 AS BIGINT) END >= CAST(0 AS BIGINT)
-          ) AS `t1`
-          GROUP BY
-            1,
-            2,
-            3
-        ) AS `t2`
-      ) AS `t3`
+          `t0`.`person` AS `unit`,
+          CAST(0 AS BIGINT) AS `level`,
+          CASE WHEN `t0`.`person` IS NULL THEN CAST(0 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `index`
+        FROM `people` AS `t0`
+        WHERE
+          NOT (
+            `t0`.`person` IS NULL
+          )
+          AND CAST(0 AS BIGINT) >= CAST(0 AS BIGINT)
+          AND CASE WHEN `t0`.`person` IS NULL THEN CAST(0 AS BIGINT) ELSE CAST(0 AS BIGINT) END >= CAST(0 AS BIGINT)
+      ) AS `t1`
       GROUP BY
         1,
         2
-    ) AS `t4`
-  ) AS `t5`
+    ) AS `t2`
+  ) AS `t3`
   GROUP BY
     1
-) AS `t6`;
+) AS `t4`;

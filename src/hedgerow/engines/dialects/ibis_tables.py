@@ -179,7 +179,10 @@ def _mended(engine: str) -> Callable[[Any], Any]:
             return call("TO_HEX", call("SHA256", text))
         if engine in ("snowflake", "databricks"):
             return call("SHA2", text, sql.Literal.number(256))
-        return call("SHA256" if engine == "duckdb" else _DIGEST, text)
+        if engine == "duckdb":
+            return call("SHA256", text)
+        # SQLite gives Python a text only where it is Unicode.
+        return call(_DIGEST, sql.Cast(this=text, to=sql.DataType.build("blob")))
 
     def mended(node: Any) -> Any:
         if isinstance(node, unknown):
@@ -197,13 +200,9 @@ def _mended(engine: str) -> Callable[[Any], Any]:
             return sql.Cast(this=node.copy(), to=sql.DataType.build("bigint"))
         if isinstance(node, sql.Literal) and not node.is_string and not node.is_int and engine in _DECIMALS:
             return sql.Cast(this=node.copy(), to=sql.DataType.build("double"))
-        if isinstance(node, sql.Window) and engine == "snowflake" and not node.args.get("order"):
-            # Rows are not numbered there without an order, which may be that of a constant.
-            return sql.Window(
-                this=node.this.transform(mended),
-                partition_by=node.args.get("partition_by"),
-                order=sql.Order(expressions=[sql.null()]),
-            )
+        if isinstance(node, sql.Window) and not node.args.get("order"):
+            # Without an order it is the whole partition; not every engine takes a frame of it.
+            return sql.Window(this=node.this.transform(mended), partition_by=node.args.get("partition_by"))
         return node
 
     return mended
@@ -253,8 +252,8 @@ def texts_of(counted: Any) -> list[tuple[Any, ...]]:
     return [(bytes(key).decode("utf-8", "surrogateescape"), records) for key, records in pairs]
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def _digest(octets: bytes | None) -> str | None:
+    return None if octets is None else hashlib.sha256(octets).hexdigest()
 
 
 def summed(rows: Any, products: Sequence[ProductSQL]) -> tuple[Any, Callable[[Sequence[Any]], list[tuple[Any, ...]]]]:
@@ -298,15 +297,9 @@ def _pieces(number: Any, bits: int, size: int) -> list[tuple[Any, int]]:
     ]
 
 
-def placed(rows: Any, key: bytes) -> Any:
-    """Return the rows with ``place``, the rank of each among those of its ``unit``, by a keyed hash, from 1 on."""
-    import ibis
-
-    # No order is asked of the row numbers: they need to differ, and nothing else.
-    numbered = rows.mutate(row_number=ibis.row_number())
-    hashed = numbered.mutate(priority=_marked(_DIGEST)(ibis.literal(key.hex()) + numbered.row_number.cast("string")))
-    rank = ibis.row_number().over(ibis.window(group_by="unit", order_by="priority"))
-    return hashed.mutate(place=rank + 1).drop("row_number", "priority")
+def with_digest(rows: Any, text: str, name: str) -> Any:
+    """Return the rows with a column more: the SHA-256 of a column of texts, in an order that is that of its octets."""
+    return rows.mutate(**{name: _marked(_DIGEST)(rows[text])})
 
 
 def mark_apart(texts: Sequence[str]) -> str:

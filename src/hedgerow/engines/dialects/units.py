@@ -1,0 +1,194 @@
+"""Which rows of a unit are kept, and what they add up to, on every engine: the same rows of the same data and key.
+
+A unit with more than L rows keeps a random choice of L. Each of its rows gets a number: SHA-256 of a secret key, the
+cell and the grid indices of the row, its number among the rows of the unit that have the same, and the unit. The unit
+keeps its rows of the smallest numbers. Given the key, what a unit keeps is a function of its own rows alone: that, and
+the limit itself, is all that the price of units rests on. Neither other units nor the order of rows enter.
+
+Only units with more than L rows are ranked. Every row is computed once, so that it cannot be counted with the rows of a
+small unit and ranked with those of a large one, even if a caller's frame gives other rows each time it is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import math
+import os
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hedgerow.engines.dialects import ibis_tables
+
+if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
+    from numpy.typing import NDArray
+
+    from hedgerow.facts.relation import UnitLimit
+
+
+UNIT = "unit"
+"""The column of units."""
+
+_DIGITS = 15  # hexadecimal ones of a number, 60 bits: two rows of a unit share theirs with a chance of 2⁻⁶⁰
+_WHOLE = 2.0**53  # units that are doubles lie below this
+_PARTS = 2.0**52  # of a unit that is no whole number
+
+
+def fresh_key() -> bytes:
+    """Return a secret key of 128 bits from the operating system; one is drawn for each question and kept nowhere."""
+    return os.urandom(16)  # so short that SHA-256 takes a usual row in one block
+
+
+def units_of(
+    rows: nw.LazyFrame[Any], names: Sequence[str], unit: UnitLimit | None, key: bytes | None, *, many: bool
+) -> nw.LazyFrame[Any]:
+    """Return a row for each unit and cell: ``unit``, ``level``, ``rows`` and ``sum_0``, …, of at most L rows of a unit.
+
+    Parameters
+    ----------
+    rows : LazyFrame
+        Rows that count: ``unit``, ``level`` and whole numbers.
+    names : sequence of str
+        The whole numbers, which are added up.
+    unit : UnitLimit or None
+    key : bytes or None
+        A fresh one is drawn where none is given.
+    many : bool
+        Whether there are several cells.
+    """
+    import narwhals.stable.v2 as nw
+
+    limit, key, engine = 1 if unit is None else unit.max_rows, key or fresh_key(), rows.implementation
+    if not (names or many):
+        # All rows of a unit are alike, so there is nothing to choose.
+        whole = rows.group_by(UNIT, "level").agg(nw.len().alias("rows"))
+        size = nw.col("rows").cast(nw.Int64)
+        return whole.with_columns(nw.when(size < limit).then(size).otherwise(nw.lit(limit, nw.Int64)).alias("rows"))
+    if engine.is_duckdb() and _duckdb_leaves_no_view():
+        return _in_duckdb(rows, names, limit, key, many=many)
+    sent = engine.is_duckdb() or engine.is_ibis() or engine.is_spark_like()
+    kept = (_in_sql if sent else _in_memory)(rows, names, limit, key)
+    sums = [nw.col(name).sum().alias(f"sum_{place}") for place, name in enumerate(names)]
+    units = kept.group_by(UNIT, "level").agg(*sums, nw.len().alias("rows"))
+    return units.with_columns(nw.col("rows", *(f"sum_{place}" for place in range(len(names)))).cast(nw.Int64))
+
+
+@cache
+def _duckdb_leaves_no_view() -> bool:
+    """Whether DuckDB asks a query of a relation without a view on the caller's connection, as it does from 2.0 on."""
+    from importlib.metadata import version
+
+    return int(version("duckdb").partition(".")[0]) >= 2
+
+
+def _in_duckdb(
+    rows: nw.LazyFrame[Any], names: Sequence[str], limit: int, key: bytes, *, many: bool
+) -> nw.LazyFrame[Any]:
+    """Return the units by one statement: it groups all rows, and ranks those of the units that have too many."""
+    import narwhals.stable.v2 as nw
+
+    codes, keys = ", ".join(["level"] * many + [*names]), "unit, level" if many else "unit"
+    # The total of a unit that has too many rows may be wider, and is not used.
+    sums = [f"TRY_CAST(sum({name}) AS BIGINT) AS sum_{place}" for place, name in enumerate(names)]
+    totals = ", ".join(['count(*) AS "rows"', *sums])
+    mark = "unit"
+    if rows.collect_schema()[UNIT].is_float():
+        fraction = f"floor((unit - floor(unit)) * {_PARTS:.0f})::BIGINT"
+        mark = f"concat_ws('.', floor(unit)::BIGINT, nullif({fraction}, 0))"
+    digest = f"sha256(concat_ws('|', '{key.hex()}', {'' if many else '0, '}{codes}, number, {mark}))"
+    query = f"""WITH
+counted AS MATERIALIZED (SELECT unit, {codes} FROM hedgerow_rows_of_units),
+parts AS MATERIALIZED (SELECT {keys}, {totals} FROM counted GROUP BY {keys}),
+large AS MATERIALIZED (SELECT unit FROM parts GROUP BY unit HAVING sum("rows") > {limit}),
+numbered AS (
+  SELECT *, row_number() OVER (PARTITION BY unit, {codes}) AS number FROM counted SEMI JOIN large USING (unit)),
+hashed AS (SELECT *, CAST('0x' || left({digest}, {_DIGITS}) AS BIGINT) AS priority FROM numbered),
+ranked AS (SELECT *, row_number() OVER (PARTITION BY unit ORDER BY priority) AS place FROM hashed),
+units AS (
+  SELECT * FROM parts ANTI JOIN large USING (unit)
+  UNION ALL
+  SELECT {keys}, {totals} FROM ranked WHERE place <= {limit} GROUP BY {keys})
+SELECT *{"" if many else ", 0::BIGINT AS level"} FROM units"""
+    native: Any = rows.to_native()
+    units: nw.LazyFrame[Any] = nw.from_native(native.query("hedgerow_rows_of_units", query))
+    return units
+
+
+def _in_sql(rows: nw.LazyFrame[Any], names: Sequence[str], limit: int, key: bytes) -> nw.LazyFrame[Any]:
+    """Return the rows that are kept, in a warehouse, a database or Spark: each worker ranks the units that it holds."""
+    import narwhals.stable.v2 as nw
+
+    codes = ["level", *names]
+    counted = rows.select(UNIT, *codes).with_columns(
+        nw.len().over(UNIT).alias("size"), nw.col("level").rank("ordinal").over(UNIT, *codes).alias("number")
+    )
+    unit = nw.col(UNIT)
+    mark = unit.cast(nw.String)
+    if rows.collect_schema()[UNIT].is_float():
+        inside = nw.when((unit < _WHOLE) & (unit > -_WHOLE)).then(unit).otherwise(nw.lit(0.0))
+        parts = ((inside - inside.floor()) * _PARTS).floor().cast(nw.Int64)
+        whole = inside.floor().cast(nw.Int64).cast(nw.String)
+        fraction = nw.concat_str([whole, parts.cast(nw.String)], separator=".")
+        mark = nw.when(parts > 0).then(fraction).otherwise(whole)
+    texts = [nw.lit(key.hex()), *(nw.col(name).cast(nw.String) for name in [*codes, "number"]), mark]
+    named = nw.when(nw.col("size") > limit).then(nw.concat_str(texts, separator="|"))
+    hashed: Any = counted.with_columns(named.alias("named")).to_native()
+    if rows.implementation.is_ibis():
+        hashed = ibis_tables.with_digest(hashed, "named", "priority")
+    elif rows.implementation.is_duckdb():
+        hashed = hashed.project("*, sha256(named) AS priority")
+    else:
+        hashed = hashed.selectExpr("*", "sha2(named, 256) AS priority")
+    frame: nw.LazyFrame[Any] = nw.from_native(hashed)
+    ranked = frame.with_columns(nw.col("priority").rank("ordinal").over(UNIT).alias("place"))
+    return ranked.filter((nw.col("size") <= limit) | (nw.col("place") <= limit))
+
+
+def _in_memory(rows: nw.LazyFrame[Any], names: Sequence[str], limit: int, key: bytes) -> nw.LazyFrame[Any]:
+    """Return the rows that are kept of those in memory."""
+    import narwhals.stable.v2 as nw
+
+    # Rows are numbered first: the size of each unit is joined back, which loses the order in Arrow.
+    held = rows.collect().with_columns(nw.len().over(UNIT).alias("size"))
+    large = held.filter(nw.col("size") > limit)
+    if not len(large):
+        return held.lazy()
+    codes = np.column_stack([large[name].to_numpy() for name in ["level", *names]])
+    chosen = nw.new_series("chosen", _chosen(large[UNIT].to_list(), codes, limit, key), backend=held.implementation)
+    small = held.filter(nw.col("size") <= limit)
+    return nw.concat([small, large.filter(chosen)]).lazy()
+
+
+def _chosen(units: Sequence[Any], codes: NDArray[np.int64], limit: int, key: bytes) -> NDArray[np.bool_]:
+    """Return which rows are kept, of units that all have too many.
+
+    >>> _chosen(["a"] * 3 + ["b"] * 3, np.array([[0], [1], [2]] * 2), 2, b"key").tolist()
+    [True, True, False, True, True, False]
+    """
+    numbers: Counter[tuple[Any, ...]] = Counter()
+    ranked: defaultdict[Any, list[tuple[str, int]]] = defaultdict(list)
+    for place, (unit, row) in enumerate(zip(units, codes.tolist(), strict=True)):
+        numbers[unit, *row] += 1
+        named = "|".join(map(str, (key.hex(), *row, numbers[unit, *row], _mark_of(unit))))
+        ranked[unit].append((hashlib.sha256(named.encode("utf-8", "surrogateescape")).hexdigest(), place))
+    chosen = np.zeros(len(codes), dtype=bool)
+    for rows in ranked.values():
+        chosen[[place for _, place in heapq.nsmallest(limit, rows)]] = True
+    return chosen
+
+
+def _mark_of(unit: Any) -> str:
+    """Return a unit as the text that is hashed: a number is the same text, whether a column holds it as a double.
+
+    >>> _mark_of(7), _mark_of(7.0), _mark_of("007"), _mark_of(-1.5)
+    ('7', '7', '007', '-2.2251799813685248')
+    """
+    if not isinstance(unit, float):
+        return str(unit)
+    parts = math.floor((unit - math.floor(unit)) * _PARTS)
+    return f"{math.floor(unit)}.{parts}" if parts else str(math.floor(unit))
