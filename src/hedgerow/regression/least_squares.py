@@ -29,8 +29,8 @@ with the response, the response's own square. At guessed truths the error of eac
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -378,6 +378,8 @@ class LeastSquaresFit:
 # Guessed truths: mean and standard deviation of every scaled regressor, those of the response, and the correlation of
 # each two. Most responses lie near one end of their bounds, as incomes do, and then the sums of regressors matter.
 _GUESSES = ((0.1, 0.4, -0.7, 0.3, 0.2), (-0.2, 0.3, -0.5, 0.3, 0.2), (0.0, 0.25, 0.0, 0.2, 0.3))
+_COLLINEAR = (0.1, 0.4, -0.7, 0.3, 0.9)
+"""Truth at which two laws of noise are compared that are alike at the others: products then matter most."""
 # In a ball about the midpoints most records lie near these, or they would be shrunk.
 _IN_BALL = ((0.0, 0.25, 0.0, 0.2, 0.3), (-0.1, 0.25, -0.2, 0.2, 0.2))
 _RECORDS = 1_000
@@ -387,6 +389,7 @@ TYPICAL_WEIGHT = 0.5  # of a record, over the largest
 _START = (-0.3, 0.0, -0.7, -0.4, 0.0, -1.2)
 _LOWEST, _HIGHEST = -5.0, 2.0
 _EXPECTED = 0.4  # the correlation of a regressor with the response, where none is guessed
+_ALIKE = math.log(1.1)  # errors of two laws that differ by less than a tenth
 _SHRUNK = 0.1  # the weight of the number of records that were shrunk into a ball: a hundredth of the price or less
 
 
@@ -454,11 +457,14 @@ class CoefficientQuestion:
     @cached_property
     def _linearised(self) -> LinearFunctions:
         """The coefficients at the guessed truths, linear in what is released, each number in units of its reach."""
+        return self._linear_at(self.guessed)
+
+    def _linear_at(self, truths: Sequence[Floats]) -> LinearFunctions:
         known = None if self.layout.presence == "private" else self.n
         flat = self.weights(np.zeros(len(_START)))
         reading = reading_of_numbers(self.layout, flat, self.relation, self.model.moments(), n=known)
         parts = noise_parts(self.model, reading, self.n)
-        each = [linear_in(self.fit(records, parts)) for records in self.guessed]
+        each = [linear_in(self.fit(records, parts)) for records in truths]
         return LinearFunctions(*map(np.stack, zip(*each, strict=True)))
 
     def fit(self, records: Floats, parts: Floats) -> LeastSquaresFit:
@@ -474,6 +480,28 @@ class CoefficientQuestion:
     def forecast(self, law: Law, weights: JointWeights, precision: float, relation: Relation) -> SquaredErrors:
         """Return the squared error of each coefficient at each guess, and the part of the noise."""
         return self._linearised.forecast(noise_of_numbers(self.layout, weights, relation, law, precision=precision))
+
+    def score(self, choice: JointChoice) -> float:
+        """Return the mean logarithm of the squared errors of what was chosen, maybe for another question."""
+        weights = choice.mechanism.weights()
+        return float(np.log(self.forecast(choice.law, weights, choice.precision, self.relation).squares).mean())
+
+    def settled(self, choice: JointChoice) -> JointChoice:
+        """Return the choice, or the best one of the other law where that is nearly as good, and better if collinear.
+
+        Regressors that nobody made a guess of may be collinear. Then what the laws do to products is what matters.
+        """
+        other, collinear = choice.runner_up, len(self.model.grids) > 2 and self.layout.ball is None
+        if other is None or self.guess is not None or not collinear or other.score - choice.score > 2.0 * _ALIKE:
+            return choice
+        linear = self._linear_at([_guessed(self.model, *_COLLINEAR)])
+        first, second = (np.log(linear.forecast(_noise_of(self, each)).squares).mean() for each in (choice, other))
+        return replace(other, runner_up=replace(choice, runner_up=None)) if second < first else choice
+
+
+def _noise_of(asked: CoefficientQuestion, choice: JointChoice) -> Floats:
+    weights = choice.mechanism.weights()
+    return noise_of_numbers(asked.layout, weights, asked.relation, choice.law, precision=choice.precision)
 
 
 def linear_in(fit: LeastSquaresFit) -> tuple[Floats, Floats, Floats, Floats]:
@@ -540,11 +568,11 @@ def guessed_records(model: LinearFeatures, given: Mapping[str, Any]) -> Floats:
     return model.records(columns, _even(model, np.random.default_rng(0), len(indices)))
 
 
-def reason_of(choice: JointChoice) -> str:
-    """Return why a release was chosen, in a sentence."""
+def reason_of(choice: JointChoice, gain: float | None = None) -> str:
+    """Return why a release was chosen, in a sentence; `gain` is by how much a guess makes errors smaller."""
     said = f"one release of joint moments, {choice.name}, weights chosen for the coefficients"
     other = choice.runner_up
-    if other is None:
-        return said
-    ratio = math.exp(0.5 * (other.score - choice.score))
-    return f"{said}; with {other.name} errors would be {ratio:.3g} times as large"
+    if other is not None:
+        ratio = math.exp(0.5 * (other.score - choice.score))
+        said += f"; with {other.name} errors would be {ratio:.3g} times as large"
+    return said if gain is None else f"{said}; without the guess errors would be {gain:.3g} times as large"

@@ -102,6 +102,7 @@ class RegressionDesign(Design[JointMoments, AdditiveTable]):
     guess: Mapping[str, Any] | None = None
     chosen: JointChoice | None = None
     second: SecondStep | None = None
+    gain: float | None = None
     method: str = "moments"
 
     @property
@@ -139,7 +140,7 @@ class RegressionDesign(Design[JointMoments, AdditiveTable]):
     @property
     def reason(self) -> str:
         """Why this law of noise, and what share of the price a second step has."""
-        reason = "" if self.chosen is None else reason_of(self.chosen)
+        reason = "" if self.chosen is None else reason_of(self.chosen, self.gain)
         return reason if self.second is None else f"{reason}; {self.second.share:.0%} of the price for robust errors"
 
     @property

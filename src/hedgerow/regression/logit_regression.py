@@ -15,7 +15,8 @@ remainder    what a Newton step leaves behind: d solves Hd + R(d) = g, R their r
 ===========  =========================================================================================================
 
 Intervals are all values whose score is not rejected, as those of `least_squares`: they have ends unless noise hides
-whether the outcome varies with a regressor, given the others.
+whether the outcome varies with a regressor, given the others. Then no interval has: what such a regressor explains
+moves all other coefficients, and not in proportion.
 
 **Of a model without one, and of earlier versions,** all steps are Newton's, from β = 0 on. Where noise could make H
 singular, its eigenvalues are raised to s·√P; a step that would move some record's linear predictor by more than 4 is
@@ -390,6 +391,14 @@ class LogitFit:
         sampling, noise = (math.sqrt(max(0.0, float(part))) for part in parts)
         return sampling, noise
 
+    def _accepted(self, weights: Floats, level: float) -> tuple[float, float]:
+        return self.path.last.accepted(self.back.T @ weights, level, census=self.census)
+
+    @cached_property
+    def _hidden(self) -> bool:
+        """Whether noise hides a coefficient: what is not known of one moves all others, and not linearly."""
+        return any(math.isinf(self._accepted(row, 0.95)[0]) for row in np.eye(len(self.back)))
+
     def accepted(self, weights: Floats, level: float) -> tuple[float, float]:
         """Return the values of w'β that are not rejected at a level: (−∞, ∞) where nothing is known of it."""
         from hedgerow.special import ndtri
@@ -397,7 +406,7 @@ class LogitFit:
         if not self.path.informative:
             return -math.inf, math.inf
         if self.path.piloted:
-            return self.path.last.accepted(self.back.T @ weights, level, census=self.census)
+            return (-math.inf, math.inf) if self._hidden else self._accepted(weights, level)
         reach = float(ndtri(0.5 + level / 2.0)) * math.hypot(*self.errors(weights))
         middle = float(weights @ self.params)
         return middle - reach, middle + reach

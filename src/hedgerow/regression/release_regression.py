@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -278,7 +279,12 @@ def _chosen(design: RegressionDesign, robust: str | None, budget: Budget, laws: 
     What a share of the price costs depends on the law, so that the best one for the first step alone may not be.
     """
     asked = design.weighing().checked()
-    best = choose(asked, budget, asked.relation, laws=laws if asked.layout.ball is None else (GAUSSIAN,))
+    laws = laws if asked.layout.ball is None else (GAUSSIAN,)
+    best = asked.settled(choose(asked, budget, asked.relation, laws=laws))
+    if asked.guess is not None:
+        plain = replace(asked, guess=None)
+        without = plain.settled(choose(plain, budget, asked.relation, laws=laws))
+        design = replace(design, gain=math.exp(0.5 * (asked.score(without) - best.score)))
     if robust is None:
         return replace(design, chosen=best)
     choices = [best, *([] if best.runner_up is None else [best.runner_up])]

@@ -166,6 +166,31 @@ def test_with_few_records_intervals_have_ends_and_hold() -> None:
     assert without < 0.80, "intervals that forget the noise would show"
 
 
+def test_where_noise_hides_one_coefficient_no_interval_has_an_end() -> None:
+    rng = np.random.default_rng(4)
+    first = rng.normal(scale=20.0, size=2000)
+    columns = {
+        "a": np.clip(50 + first, 0, 100).round(),
+        "b": np.clip(50 + first + rng.normal(size=2000), 0, 100).round(),
+    }
+    columns["late"] = np.where(rng.random(2000) < 0.4, "yes", "no")
+    opened, bounds = (
+        survey({name: list(column) for name, column in columns.items()}),
+        {"a": (0, 100, 1), "b": (0, 100, 1)},
+    )
+    fits = [simulated(opened, seed, **asked("late ~ a + b", bounds=bounds)) for seed in range(40)]
+    alone = np.array(
+        [
+            [np.isfinite(fit.fit.path.last.accepted(row, 0.95, census=False)).all() for row in np.eye(3)]
+            for fit in fits
+            if fit.fit.path.informative
+        ]
+    )
+    ends = np.array([np.isfinite(list(fit.conf_int().values())).all(axis=1) for fit in fits])
+    assert (ends.all(axis=1) == ends.any(axis=1)).all() and ends.all(axis=1).mean() < 0.5
+    assert (alone.any(axis=1) & ~alone.all(axis=1)).any(), "one coefficient by itself would have ends"
+
+
 def test_separation_and_noise_are_said_and_no_interval_has_an_end() -> None:
     n = 20_000
     apart = {"a": [float(i % 101) for i in range(n)], "late": ["yes" if i % 101 > 50 else "no" for i in range(n)]}

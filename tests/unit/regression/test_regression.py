@@ -30,6 +30,7 @@ from hedgerow.regression.formula import FormulaTerms
 from hedgerow.regression.least_squares import LeastSquaresFit, RegressionMoments
 from hedgerow.regression.regression import Regression, regressions_from_record
 from hedgerow.regression.release_regression import drawn_regression, read_regression
+from hedgerow.release.designs.chooser import choose
 from hedgerow.release.execute import read_histograms
 from hedgerow.reports.verify.verification import read_record, verify_record
 
@@ -412,3 +413,32 @@ def test_a_plan_on_a_source_tells_its_price_and_its_query() -> None:
     plan = survey.plan_ols("pay ~ age", bounds={"age": (0, 100), "pay": (0, 1000)}, epsilon=1.0)
     assert plan.epsilon == plan.plan.epsilon <= 1.0 and plan.delta == 1e-6
     assert plan.query() and all("range(1000)" in text for text in plan.query())
+
+
+def test_of_two_laws_alike_the_one_is_taken_that_collinear_regressors_need() -> None:
+    people = pyarrow.table({name: [0.0, 1.0] * 1000 for name in ("y", "a", "b", "c", "d")})
+    bounds = {"y": (1, 5), "a": (17, 43), "b": (0, 24), "c": (1, 4), "d": (0, 6)}
+    opened = hg.open(people, relation="replace-one")
+    plan = opened.plan_ols("y", ["a", "b", "c", "d"], bounds=bounds, epsilon=3.0, delta=1e-6)
+    asked = plan.design.weighing()
+    best = choose(asked, plan.plan.request.budget, asked.relation)
+    assert best.law.name == "laplace" and best.runner_up is not None, "uncorrelated regressors alone would take it"
+    assert plan.first.noise_law.name == "gaussian" and best.runner_up.score - best.score < 2.0 * np.log(1.1)
+    guess = {"a": {"sd": 7, "correlation": {"b": 0.9}}, "b": {"sd": 7}}
+    laplace = opened.plan_ols("y", ["a", "b", "c", "d"], bounds=bounds, epsilon=3.0, delta=1e-6, noise="laplace")
+    assert laplace.expected(guess)[0].noise_ratio > 1.4 * plan.expected(guess)[0].noise_ratio
+
+
+def test_a_plan_says_what_its_guess_gains() -> None:
+    people = pyarrow.table({name: [0.0, 1.0] * 3000 for name in ("y", "a", "b")})
+    bounds, guess = (
+        {"y": (0, 1000), "a": (0, 100), "b": (0, 100)},
+        {"y": {"mean": 20, "sd": 10}, "a": {"mean": 5, "sd": 5}},
+    )
+    opened = hg.open(people, relation="replace-one")
+    plan, plain = (opened.plan_ols("y", ["a", "b"], bounds=bounds, epsilon=1.0, guess=one) for one in (guess, None))
+    gain = plan.design.gain
+    assert gain is not None and gain > 1.05 and plain.design.gain is None
+    assert f"without the guess errors would be {gain:.3g} times as large" in plan.design.reason
+    ratios = [b.standard_error / a.standard_error for a, b in zip(plan.expected(), plain.expected(guess), strict=True)]
+    assert np.exp(np.mean(np.log(ratios))) == pytest.approx(gain, rel=0.15)
