@@ -207,7 +207,7 @@ class JointDesign:
         for place, degree in monomial:
             factor = grids[place].power(place, degree)
             # The places of a monomial rise, so its factors are in order.
-            whole = {(*one, *more): c * d for one, c in whole.items() for more, d in factor.items()}
+            whole = {(*first, *more): c * d for first, c in whole.items() for more, d in factor.items()}
         return whole
 
     def table(self, sums: GridSums, mechanism: JointMoments, source: NoiseSource) -> AdditiveTable:
