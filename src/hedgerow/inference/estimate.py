@@ -40,7 +40,7 @@ class Estimate(Operators):
     """One released number with its error, of one cell. One computes with it.
 
     ``a + b``, ``a - b``, ``2 * a``, ``a / b``, and ``a.log()``, ``a.exp()``, ``a.sqrt()`` or NumPy's functions of these
-    names are estimates again. Their sampling and privacy errors are those of the whole expression, correlations
+    names are estimates again. ``float(a)``, ``round(a, 2)`` and ``f"{a:.2f}"`` take the number alone. Their sampling and privacy errors are those of the whole expression, correlations
     included, where the statistics were released together as joint moments. With numbers one can compute any estimate.
 
     Attributes
@@ -360,6 +360,15 @@ class Estimate(Operators):
         """Return it with the labels of its cell, given by column and value."""
         own = {column: labels[column].get(value) for column, value in self.cell.items() if column in labels}
         return replace(self, labels={column: label for column, label in own.items() if label is not None})
+
+    def __float__(self) -> float:
+        return self.estimate
+
+    def __round__(self, digits: int | None = None) -> float:
+        return round(self.estimate, digits)
+
+    def __format__(self, code: str) -> str:
+        return format(self.estimate, code) if code else str(self)
 
     def __repr__(self) -> str:
         return f"<Estimate {self}>"

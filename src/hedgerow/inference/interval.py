@@ -30,6 +30,7 @@ lands at or beyond the quantile, and all further ones come down to it from there
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from functools import lru_cache
@@ -83,7 +84,11 @@ def normal_quantile(level: float) -> float:
 class Interval:
     """A confidence interval with its level, its method and, in words, its target.
 
-    ``low`` or ``high`` is infinite where no bound is possible; JSON has null there.
+    ``low`` or ``high`` is infinite where no bound is possible; JSON has null there. The two ends can be unpacked.
+
+    >>> low, high = Interval(1.0, 3.0, 0.95, "moments")
+    >>> high - low
+    2.0
     """
 
     low: float
@@ -91,6 +96,11 @@ class Interval:
     level: float
     method: str
     covers: str = ""
+
+    def __iter__(self) -> Iterator[float]:
+        """Yield the two ends: ``low, high = interval``."""
+        yield self.low
+        yield self.high
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""

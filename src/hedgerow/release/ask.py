@@ -199,6 +199,33 @@ def found(
     )
 
 
+def of_cell(estimates: Sequence[Estimate], categories: Sequence[object]) -> Estimate:
+    """Return the one estimate whose cell has these categories, by value or label, in the order of its columns.
+
+    Raises
+    ------
+    ParameterError
+        HG137: there is none, or several, as of two statistics.
+    """
+    texts = [str(category) for category in categories]
+    fitting = [estimate for estimate in estimates if _has_categories(estimate, texts)]
+    if len(fitting) == 1:
+        return fitting[0]
+    raise ParameterError(
+        "HG137",
+        rule="release[…] takes a place, or a value or a label for each column of `by`, and names one estimate.",
+        finding=f"{'Several have' if fitting else 'No estimate has'} the cell {', '.join(texts)[:80]}.",
+        remedy=f"There {_listed(fitting or estimates)}. release.estimate names a statistic too.",
+    )
+
+
+def _has_categories(estimate: Estimate, texts: Sequence[str]) -> bool:
+    return len(estimate.cell) == len(texts) and all(
+        text in (str(value), estimate.labels.get(column))
+        for text, (column, value) in zip(texts, estimate.cell.items(), strict=True)
+    )
+
+
 def _is_called(estimate: Estimate, where: Mapping[str, str]) -> bool:
     """Whether each column of its cell has this category, or a category of this label."""
     values, labels = _texts(estimate.cell), _texts(estimate.labels)

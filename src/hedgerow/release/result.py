@@ -25,7 +25,7 @@ from hedgerow.inference.interval import parse_level
 from hedgerow.inference.region import RecordedRegion, Region
 from hedgerow.mechanisms.certificate import Certificate, record_of
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
-from hedgerow.release.ask import Covariances, ask, correlated_numbers, covariances, found
+from hedgerow.release.ask import Covariances, ask, correlated_numbers, covariances, found, of_cell
 from hedgerow.release.designs.column_distribution import TableReading, reading_behind
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.distributions import (
@@ -37,7 +37,7 @@ from hedgerow.release.distributions import (
 )
 from hedgerow.release.execute import read_estimates, run_reserved
 from hedgerow.release.plan import Plan
-from hedgerow.release.publication.shared import REPLAYED, SIMULATED, Result, hidden_cells
+from hedgerow.release.publication.shared import REPLAYED, SIMULATED, Result, group_headings, hidden_cells
 from hedgerow.release.publication.write_file import write_lines
 from hedgerow.release.record import (
     READING,
@@ -171,11 +171,18 @@ class Release(Result):
         return release_from_record(text)
 
     @overload
-    def __getitem__(self, index: int) -> Estimate: ...
+    def __getitem__(self, index: int | str | tuple[object, ...]) -> Estimate: ...
     @overload
     def __getitem__(self, index: slice) -> Sequence[Estimate]: ...
-    def __getitem__(self, index: int | slice) -> Estimate | Sequence[Estimate]:
-        return self.estimates[index]
+    def __getitem__(self, index: int | str | tuple[object, ...] | slice) -> Estimate | Sequence[Estimate]:
+        """Return the estimate at a place, those of a slice, or the estimate of a cell.
+
+        A cell is named by a value or a label for each column of `by`, in order: ``release["women", "North"]``. Whole
+        numbers alone are places. HG137 where no estimate or several have the cell.
+        """
+        if isinstance(index, (int, slice)):
+            return self.estimates[index]
+        return of_cell(self.estimates, index if isinstance(index, tuple) else (index,))
 
     def __len__(self) -> int:
         return len(self.estimates)
@@ -388,9 +395,10 @@ class Release(Result):
         rows = self._entries(level)
         groups = list(dict.fromkeys(column for row in rows for column in row["cell"]))
         columns: dict[str, list[Any]] = {name: [row[name] for row in rows] for name in ("statistic", "column")}
-        columns |= {f"by_{group}": [row["cell"].get(group) for row in rows] for group in groups}
         labelled = [group for group in groups if any(group in row.get("labels", ()) for row in rows)]
-        columns |= {f"label_{group}": [row.get("labels", {}).get(group) for row in rows] for group in labelled}
+        headings, of_labels = group_headings(groups, labelled)
+        columns |= {headings[group]: [row["cell"].get(group) for row in rows] for group in groups}
+        columns |= {of_labels[group]: [row.get("labels", {}).get(group) for row in rows] for group in labelled}
         columns |= {name: [row[name] for row in rows] for name in _NUMBERS}
         columns |= {name: [row["confidence_interval"][name] for row in rows] for name in ("low", "high", "level")}
         return columns | {name: [row[name] for row in rows] for name in _TAIL}

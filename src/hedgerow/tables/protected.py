@@ -25,7 +25,7 @@ from hedgerow.release.cells.table_cells import TableCells
 from hedgerow.release.designs.design import MIDPOINT
 from hedgerow.release.publication.formats.json import parts_of
 from hedgerow.release.publication.publication import Publication
-from hedgerow.release.publication.shared import REPLAYED, SIMULATED, Result
+from hedgerow.release.publication.shared import REPLAYED, SIMULATED, Result, group_headings
 from hedgerow.release.publication.write_file import write_lines
 from hedgerow.release.record import READING
 
@@ -478,12 +478,11 @@ class ProtectedTable(Result):
         """Return the cells as columns of equal length: statistic, groups, numbers, interval, notes."""
         read, size, labels = self.columns(level), len(self), list(self.shape.cells())
         columns: dict[str, list[Any]] = {"statistic": [self.statistic] * size, "column": [self.column] * size}
-        columns |= {f"by_{group}": [cell[group] for cell in labels] for group in self.shape.columns}
-        columns |= {
-            f"label_{axis.column}": [self.shape.names_of(cell).get(axis.column) for cell in labels]
-            for axis in self.shape.axes
-            if axis.names
-        }
+        labelled = [axis.column for axis in self.shape.axes if axis.names]
+        headings, of_labels = group_headings(self.shape.columns, labelled)
+        columns |= {headings[group]: [cell[group] for cell in labels] for group in self.shape.columns}
+        names = [self.shape.names_of(cell) for cell in labels] if labelled else []
+        columns |= {of_labels[group]: [named.get(group) for named in names] for group in labelled}
         columns |= {name: finite(getattr(read, name)) for name in read._fields if name != "reliable"}
         columns |= {"level": [level] * size, "method": [self.method] * size, "reliable": read.reliable.tolist()}
         return columns | {"guarantee": [named_guarantee(self)] * size}

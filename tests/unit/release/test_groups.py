@@ -95,13 +95,13 @@ def test_labels_stand_beside_the_values_in_every_output(tmp_path: Path) -> None:
     made.to_csv(tmp_path / "a.csv")
     with (tmp_path / "a.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert (rows[3]["by_sex"], rows[3]["label_sex"], rows[3]["label_age"]) == ("1", "women", "middle")
+    assert (rows[3]["sex"], rows[3]["sex_label"], rows[3]["age_label"]) == ("1", "women", "middle")
     page = report_html(made)
     shown = [str(made), page, *(text.get_text() for text in made.plot().get_yticklabels())]
     assert all("sex=women" in text for text in shown[:2]) and "1 (women)" in page
     assert any("sex=women" in text for text in shown[2:])
     plain = SURVEY.release(hg.count(), by={"sex": [0, 1]}, epsilon=1.0)
-    assert "labels" not in plain.to_dict()["estimates"][0] and "label_sex" not in plain.to_columns()
+    assert "labels" not in plain.to_dict()["estimates"][0] and "sex_label" not in plain.to_columns()
 
 
 def test_labels_in_every_output_of_a_table(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_labels_in_every_output_of_a_table(tmp_path: Path) -> None:
     assert "women" in str(table) and "women" in (tmp_path / "a.html").read_text()
     with (tmp_path / "a.csv").open() as file:
         lines = list(csv.DictReader(file))
-    found = {(line["by_sex"], line["label_sex"]) for line in lines}
+    found = {(line["sex"], line["sex_label"]) for line in lines}
     assert found == {("0", "men"), ("1", "women"), ("other", "other"), ("", "")}
     assert "women" in {text.get_text() for text in table.plot().get_yticklabels()}
 

@@ -114,7 +114,7 @@ def test_a_table_is_a_sequence_that_makes_estimates_when_asked() -> None:
     assert repr(table).startswith("<ProtectedTable, count by sex, region, 2 × 3 cells, differential privacy, ε ≤ ")
     assert table._repr_html_().count("<td") >= 6
     frame = table.to_frame("pandas")
-    assert list(frame["by_region"]) == ["north", "south", "west"] * 2
+    assert list(frame["region"]) == ["north", "south", "west"] * 2
     assert pickle.loads(pickle.dumps(table)).to_json() == table.to_json()
 
 

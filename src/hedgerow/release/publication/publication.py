@@ -28,6 +28,7 @@ from hedgerow.release.cells.printed_numbers import (
 )
 from hedgerow.release.cells.shape import TableDimension
 from hedgerow.release.cells.table_cells import TableCells
+from hedgerow.release.publication.shared import group_headings
 
 _NUMBERS = ("standard_error", "sampling_error", "bootstrap_error", "privacy_error", "low", "high")
 _RAW_COUNTS = (
@@ -121,14 +122,15 @@ class Publication:
     def lines(self) -> Iterator[Sequence[Any]]:
         """Yield the names of the columns, then one line per cell or total with its errors, interval and letter.
 
-        ``by_COLUMN`` for every column, ``summed_over``, the estimate and its errors. Cells first, then the totals; a
+        Every column of groups, ``summed_over``, the estimate and its errors. Cells first, then the totals; a
         total has nothing in the columns that it adds over, which ``summed_over`` lists, and the group's name in the
         column of a hierarchy. Columns of errors are absent where the errors are withheld; the last column names the
         guarantee, where the publication does.
         """
         columns = self.table.interior.shape.columns
-        labelled = [f"label_{axis.column}" for axis in self.table.interior.shape.axes if axis.names]
-        head = [*(f"by_{column}" for column in columns), *labelled, "summed_over", "estimate"]
+        labelled = [axis.column for axis in self.table.interior.shape.axes if axis.names]
+        headings, of_labels = group_headings(columns, labelled)
+        head = [*headings.values(), *of_labels.values(), "summed_over", "estimate"]
         errors = () if self.table.interior.withheld else (*_NUMBERS, "reliable", "level", "letter")
         yield [*head, *errors, *(("guarantee",) if self.guarantee_name else ())]
         for columns_kept, cells in {columns: self.table.interior, **self.table.margins}.items():

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
 from hedgerow.errors import ParameterError
 from hedgerow.inference.estimate import Estimate
@@ -54,6 +54,48 @@ def _no_frame(finding: str) -> ParameterError:
         finding=finding,
         remedy="Install one of them, or use .to_dict(), which needs none.",
     )
+
+
+OWN_NAMES = frozenset(
+    [
+        "statistic",
+        "column",
+        "estimate",
+        "standard_error",
+        "sampling_error",
+        "bootstrap_error",
+        "privacy_error",
+        "low",
+        "high",
+        "level",
+        "method",
+        "n_resamples",
+        "reliable",
+        "note",
+        "letter",
+        "summed_over",
+        "guarantee",
+    ]
+)
+"""The names that hedgerow gives to columns of frames and files. A column of groups of such a name gets ``by_``."""
+
+
+def group_headings(groups: Sequence[str], labelled: Sequence[str] = ()) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the heading of each column of groups, and that of its labels; no two headings are equal.
+
+    >>> group_headings(["sex", "level"], ["sex"])
+    ({'sex': 'sex', 'level': 'by_level'}, {'sex': 'sex_label'})
+    """
+    taken = {*OWN_NAMES, *groups}
+    headings = {group: _heading(group, taken) if group in OWN_NAMES else group for group in groups}
+    return headings, {group: _heading(f"{group}_label", taken) for group in labelled}
+
+
+def _heading(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name = f"by_{name}"
+    taken.add(name)
+    return name
 
 
 REPLAYED = "Answered from the ledger's record of this request: nothing was spent, and no new noise was drawn."
@@ -176,35 +218,46 @@ class Result(Receivable, Sequence[Estimate]):
         """
         return build_frame(self.to_columns(), backend or self.backend)
 
-    def to_csv(self, path: str | Path, *, level: float = 0.95) -> None:
-        """Write a line for each number.
+    @overload
+    def to_csv(self, path: None = None, *, level: float = 0.95) -> str: ...
+    @overload
+    def to_csv(self, path: str | Path, *, level: float = 0.95) -> None: ...
+    def to_csv(self, path: str | Path | None = None, *, level: float = 0.95) -> str | None:
+        """Return CSV text, a line a number; with a path, write the lines there and return nothing.
 
-        Texts that a spreadsheet would run as a formula get an apostrophe in front.
+        Columns of groups keep their names; one that hedgerow itself gives to a column, such as ``level``, gets
+        ``by_``. Labels of categories stand in ``NAME_label``. Texts that a spreadsheet would run as a formula get an
+        apostrophe in front.
 
         Parameters
         ----------
-        path : str or Path
+        path : path, optional
+            The file; the text is returned where there is none, as of pandas' frames.
         level : float
             Of the intervals.
+
+        Returns
+        -------
+        str or None
 
         Raises
         ------
         ParameterError
-            HG118: the file cannot be written; HG110 for the level.
+            HG118 where the file cannot be written; HG110 for the level.
 
         Examples
         --------
-        >>> import pathlib, pyarrow, tempfile, hedgerow as hg
-        >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
-        >>> release = survey.mean("age", bounds=(0, 100), step=1, epsilon=1.0)
-        >>> path = tempfile.mkdtemp() + "/means.csv"
-        >>> release.to_csv(path)
-        >>> pathlib.Path(path).read_text().startswith("statistic")
-        True
+        >>> import pyarrow, hedgerow as hg
+        >>> survey = hg.open(pyarrow.table({"sex": [0, 1] * 500}), relation="replace-one")
+        >>> survey.count(by={"sex": [0, 1]}, epsilon=1.0).to_csv().splitlines()[0][:34]
+        'statistic,column,sex,estimate,stan'
         """
         from hedgerow.release.publication.formats import csv
 
+        if path is None:
+            return csv.csv_text(self.publication(level=level))
         csv.write(self.publication(level=level), path)
+        return None
 
     def write(self, path: str | Path, *, level: float = 0.95, title: str | None = None) -> None:
         """Write the result in the format that the path ends with.
