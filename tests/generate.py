@@ -1,12 +1,18 @@
 """What is written from the registry of statistics: ``python -m tests.generate`` (``make generate``) writes it anew.
 
-These are the exports in ``hedgerow/__init__.py``, which a type checker reads without running anything, and the page of
-the reference. A test compares both with what is there, so a statistic costs its own file.
+These are the exports in ``hedgerow/__init__.py`` and the methods of a survey, which a type checker reads without
+running anything, and the page of the reference. A test compares them with what is there, so a statistic costs its own
+file.
 """
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from hedgerow.statistics.registry import classes, entries
@@ -14,6 +20,7 @@ from hedgerow.statistics.statistic import Statistic
 
 ROOT = Path(__file__).parents[1]
 EXPORTS = ROOT / "src" / "hedgerow" / "__init__.py"
+SHORTHANDS = ROOT / "src" / "hedgerow" / "shorthands.py"
 REFERENCE = ROOT / "docs" / "reference" / "statistics.md"
 _IMPORT = re.compile(r"^    from hedgerow\.statistics\.\S+ import ([\w, ]+)\n", re.MULTILINE)
 _LISTED = re.compile(r"^__all__ = \[\n(.*?)^\]\n", re.MULTILINE | re.DOTALL)
@@ -68,8 +75,104 @@ def reference(text: str) -> str:
     return text
 
 
-WRITTEN = {EXPORTS: exports, REFERENCE: reference}
+_HEAD = '''"""A method of a survey for each statistic. Written by ``make generate`` from the registry; do not edit."""
+
+from __future__ import annotations
+
+import math
+{always}
+
+if TYPE_CHECKING:
+{imports}
+
+
+class AsksStatistics:
+    """The shorthands of an opened survey: each releases one statistic."""
+
+    def _released(self, asked: AskedFor, options: ReleaseOptions) -> Any:
+        raise NotImplementedError
+'''
+_METHOD = '''
+    @overload
+    def {name}({plain}**options: Unpack[UngroupedOptions]) -> {alone}: ...
+    @overload
+    def {name}({plain}{star}by: By, **options: Unpack[UngroupedOptions]) -> Release: ...
+    @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
+    def {name}({plain}**options: Unpack[ReleaseOptions]) -> Any:
+        """Release {about}.
+
+        Shorthand for ``release(hg.{name}(…), …)``: arguments as there. Without `by`, one number is
+        returned as a `ReleasedEstimate`; several numbers are returned as a `Release`.
+        """
+        from {module} import {name}
+
+        return self._released({call}, options)
+'''
+_ALWAYS = """from typing import TYPE_CHECKING, Any, Unpack, overload
+
+from hedgerow.keywords import takes
+from hedgerow.release.options import ReleaseOptions, current_release"""
+
+
+_FOR_TYPES = (
+    "from hedgerow.release.options import By, UngroupedOptions",
+    "from hedgerow.release.released_estimate import ReleasedEstimate",
+    "from hedgerow.release.result import Release",
+    "from hedgerow.statistics.statistic import AskedFor",
+)
+
+
+def shorthands(_: str) -> str:
+    """Return the file with a method of a survey for each statistic."""
+    lines, methods = set(_FOR_TYPES), []
+    for name, entry in entries().items():
+        source = inspect.getsource(sys.modules[entry.ask.__module__])
+        tree = ast.parse(source)
+        ask = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name][-1]
+        lines |= set(_imports_of(tree, ask, entry.ask.__module__))
+        arguments = ast.unparse(ask.args)
+        plain = f"self, {arguments}{', ' if arguments else ''}"
+        given = [node.arg for node in ask.args.args] + [f"{node.arg}={node.arg}" for node in ask.args.kwonlyargs]
+        methods.append(
+            _METHOD.format(
+                name=name,
+                plain=plain,
+                star="" if ask.args.kwonlyargs else "*, ",
+                alone="Any" if "list[" in ast.unparse(ask.returns or ast.Constant(None)) else "ReleasedEstimate",
+                about=entry.about.rstrip(".")[:1].lower() + entry.about.rstrip(".")[1:],
+                module=entry.ask.__module__,
+                call=f"{name}({', '.join(given)})",
+            )
+        )
+    imports = "\n".join(f"    {line}" for line in sorted(lines - {"import math"}))
+    return formatted(_HEAD.format(always=_ALWAYS, imports=imports) + "".join(methods))
+
+
+def _imports_of(tree: ast.Module, ask: ast.FunctionDef, module: str) -> Iterator[str]:
+    """Yield the imports that the signature of a function needs."""
+    named = {node.id for node in ast.walk(ask.args) if isinstance(node, ast.Name)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                if alias.name in named:
+                    yield f"from {node.module} import {alias.name}"
+        elif isinstance(node, ast.Import):
+            yield from (f"import {alias.name}" for alias in node.names if alias.name in named)
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id in named:
+            yield f"from {module} import {node.targets[0].id}"
+
+
+def formatted(text: str) -> str:
+    """Return Python as ruff sorts its imports and formats it."""
+    for how in (("check", "--select", "I", "--fix", "--quiet", "--exit-zero"), ("format", "--quiet")):
+        command = [sys.executable, "-m", "ruff", *how, "--stdin-filename", str(SHORTHANDS), "-"]
+        text = subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
+    return text
+
+
+WRITTEN = {EXPORTS: exports, REFERENCE: reference, SHORTHANDS: shorthands}
 
 if __name__ == "__main__":
     for path, write in WRITTEN.items():
-        path.write_text(write(path.read_text(encoding="utf-8")), encoding="utf-8")
+        before = path.read_text(encoding="utf-8") if path.exists() else ""
+        path.write_text(write(before), encoding="utf-8")

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, overload
 from hedgerow.engines.source import ColumnSource, count_units, inferred_of, open_source
 from hedgerow.errors import FactsError, HedgerowWarning
 from hedgerow.facts.budget import warn_about_budget
-from hedgerow.facts.columns import Scalar
 from hedgerow.facts.declared import Allowance, Facts, Protection, naming_facts_nearby, protection_of
 from hedgerow.facts.relation import Relation, Target, UnitLimit
 from hedgerow.facts.validation import as_float
@@ -38,11 +37,12 @@ from hedgerow.release.options import (
 )
 from hedgerow.release.plan import Plan, planned
 from hedgerow.release.publication.shared import BACKENDS
+from hedgerow.release.released_estimate import ReleasedEstimate, alone
 from hedgerow.release.request import usual_delta
 from hedgerow.release.result import Release, StatisticsProduct
 from hedgerow.release.spend import OpenedSource, spend
-from hedgerow.statistics.mean import count, mean, sum
-from hedgerow.statistics.proportion import proportion
+from hedgerow.shorthands import AsksStatistics
+from hedgerow.statistics.mean import count, sum
 from hedgerow.statistics.statistic import AskedFor, StatisticRequest
 
 if TYPE_CHECKING:
@@ -59,9 +59,9 @@ def open(
     source: object = None,
     facts: object = None,
     *,
-    relation: str | None = None,
+    relation: Literal["replace-one", "add-remove"] | None = None,
     unit: object = None,
-    target: str | None = None,
+    target: Literal["population", "file", "census"] | None = None,
     table: str | None = None,
     ledger: str | Path | None = None,
 ) -> Survey:
@@ -84,8 +84,9 @@ def open(
         Who is protected; required, here or in the facts. Under replace-one the number of records is public and stated.
     unit : "row" or {"column": …, "max_rows": …}
         The unit of protection: one row, or all rows of one person, of whom at most `max_rows` (a random choice) count.
-    target : {"population", "file"}
-        The target of intervals, ``"population"`` by default; ``"file"`` is a census, without sampling error.
+    target : {"population", "file", "census"}
+        The target of intervals, ``"population"`` by default; ``"file"`` is a census, without sampling error;
+        ``"census"`` means the same.
     table : str, optional
         Which table of a database.
     ledger : path, optional
@@ -158,7 +159,7 @@ def _identity(source: object, table: str | None) -> str:
 
 
 @dataclass(frozen=True)
-class Survey(AsksRegressions):
+class Survey(AsksStatistics, AsksRegressions):
     """An opened source: nothing but noisy, certified numbers comes out of it.
 
     Attributes
@@ -367,25 +368,9 @@ class Survey(AsksRegressions):
             spend(StatisticsProduct(plan, opened, certificate_of(plan)), opened.account(request_id)), expressions
         )
 
-    @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
-    def mean(self, column: str, *, bounds: Any = None, step: Any = None, **options: Unpack[ReleaseOptions]) -> Release:
-        """Release a mean: shorthand for ``release([hg.mean(column, …)], …)``."""
-        return self.release([mean(column, bounds=bounds, step=step)], **options)
-
-    @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
-    def sum(self, column: str, *, bounds: Any = None, step: Any = None, **options: Unpack[ReleaseOptions]) -> Release:
-        """Release a sum: shorthand for ``release([hg.sum(column, …)], …)``."""
-        return self.release([sum(column, bounds=bounds, step=step)], **options)
-
-    @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
-    def proportion(self, column: str, *, value: Scalar, **options: Unpack[ReleaseOptions]) -> Release:
-        """Release a share: shorthand for ``release([hg.proportion(column, …)], …)``."""
-        return self.release([proportion(column, value=value)], **options)
-
-    @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
-    def count(self, **options: Unpack[ReleaseOptions]) -> Release:
-        """Release counts: shorthand for ``release([hg.count()], …)``."""
-        return self.release([count()], **options)
+    def _released(self, asked: AskedFor, options: ReleaseOptions) -> Release | ReleasedEstimate:
+        asked_for = asked if isinstance(asked, list) else [asked]
+        return alone(self.release(asked_for, **options), options.get("by"))
 
     @takes(TableOptions, current=current_table, sensitivity="auto", noise="auto", margins=False)
     def magnitude_table(

@@ -49,7 +49,6 @@ from hedgerow.audit.replay import replay_pair
 from hedgerow.audit.verdict import exact_epsilon_lower, sampler_of
 from hedgerow.engines.query import Query, SumsQuery, ValueOnGrid
 from hedgerow.errors import ParameterError
-from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.mechanisms.histograms import TreeCounts
 from hedgerow.mechanisms.mechanism import GeometricCounts, LatticeNoise, MomentsNoise, Resample
@@ -368,7 +367,7 @@ def _sources(
 
 
 def _plan() -> Plan:
-    request = parse_request(mean("value", bounds=(0, 10), step=1), epsilon=1.0, missing=str(Missing.DROP))
+    request = parse_request(mean("value", bounds=(0, 10), step=1), epsilon=1.0, missing="drop")
     return make_plan(request, PublicFacts(Relation.REPLACE_ONE, "row", Target.POPULATION, 2))
 
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import signature
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar, cast, get_args
 
 from hedgerow.cli import shared_options
 from hedgerow.cli.grammar import parse_unit
@@ -90,8 +90,8 @@ class Call:
             survey = open_survey(
                 self.source,
                 self.declared,
-                relation=self.relation,
-                target=self.target,
+                relation=cast("Any", self.relation),  # a text of the shell, which `open` checks
+                target=cast("Any", self.target),
                 unit=parse_unit(self.unit),
                 table=self.table,
                 ledger=self.ledger,

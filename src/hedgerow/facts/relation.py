@@ -157,7 +157,13 @@ def parse_relation(relation: object) -> Relation:
 
 
 def parse_target(target: object) -> Target:
-    """Return the target, ``"population"`` or ``"file"``; anything else is refused (HG115)."""
+    """Return the target, ``"population"`` or ``"file"``, also called ``"census"``; else HG115.
+
+    >>> parse_target("census")
+    <Target.FILE: 'file'>
+    """
+    if target == "census":
+        return Target.FILE
     if isinstance(target, str) and target in set(Target):
         return Target(target)
     raise ParameterError(

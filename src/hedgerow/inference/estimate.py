@@ -40,8 +40,9 @@ class Estimate(Operators):
     """One released number with its error, of one cell. One computes with it.
 
     ``a + b``, ``a - b``, ``2 * a``, ``a / b``, and ``a.log()``, ``a.exp()``, ``a.sqrt()`` or NumPy's functions of these
-    names are estimates again. ``float(a)``, ``round(a, 2)`` and ``f"{a:.2f}"`` take the number alone. Their sampling and privacy errors are those of the whole expression, correlations
+    names are estimates again. Their sampling and privacy errors are those of the whole expression, correlations
     included, where the statistics were released together as joint moments. With numbers one can compute any estimate.
+    ``float(a)``, ``round(a, 2)`` and ``f"{a:.2f}"`` take the number alone.
 
     Attributes
     ----------

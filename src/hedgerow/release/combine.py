@@ -23,6 +23,7 @@ from hedgerow.keywords import takes
 from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.mechanism import Composition, parts_of
 from hedgerow.release.record import moved
+from hedgerow.release.released_estimate import ReleasedEstimate
 from hedgerow.release.result import Release
 
 
@@ -78,14 +79,14 @@ def _noise(estimate: Estimate) -> float:
 
 
 @takes()
-def combine(releases: Sequence[Release]) -> Release:
+def combine(releases: Sequence[Release | ReleasedEstimate]) -> Release:
     """Pool repeated releases of the same statistics from the same records, by inverse-variance weights.
 
     Post-processing of what was released; the certificate is that of all the releases together, whose prices add up.
 
     Parameters
     ----------
-    releases : sequence of Release
+    releases : sequence of Release or ReleasedEstimate
         Two or more that estimate the same things: same source, relation, unit, target, missing policy, statistics,
         bounds and cells, in the same order.
 
@@ -103,7 +104,8 @@ def combine(releases: Sequence[Release]) -> Release:
     >>> both[0].method, both[0].privacy_error < twice[0][0].privacy_error, 0.5 < both.certificate.epsilon < 1.0
     ('combined', True, True)
     """
-    listed = list(releases) if isinstance(releases, Sequence) else []
+    given = list(releases) if isinstance(releases, Sequence) else []
+    listed = [item.release if isinstance(item, ReleasedEstimate) else item for item in given]
     if len(listed) < 2 or not all(isinstance(release, Release) for release in listed):
         raise _not_the_same("Two or more releases are pooled.", "Found fewer.")
     first = listed[0]

@@ -14,7 +14,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from hedgerow.errors import FactsError, ParameterError
 from hedgerow.facts.columns import Bands, Category, Grid, Missing, Scalar, Selection, checked_column
@@ -24,6 +24,10 @@ from hedgerow.facts.relation import Weights
 from hedgerow.statistics.statistic import NeedsBounds, Statistic, StatisticRequest
 
 By = Mapping[str, Sequence[Scalar] | Mapping[Scalar, str] | Bands | None] | Sequence[str]
+Noise = Literal["auto", "laplace", "geometric", "gaussian", "averaged-laplace"]
+"""The built-in laws of noise by name; any other registered law is named by a text too."""
+Estimator = Literal["auto", "moments", "bootstrap", "bounded-bootstrap"]
+Policy = Literal["drop", "midpoint", "error-if-declared-complete"]
 REPLICATED = ("bootstrap", "bounded-bootstrap")
 ESTIMATORS = ("auto", "moments", *REPLICATED)
 # What the old method="gaussian" asked for: Gaussian noise, and no second moment beside a total. No call names it.
@@ -46,9 +50,9 @@ class SharedOptions(TypedDict, total=False):
     rho: float | None
     mu: float | None
     delta: float | None
-    noise: str | None
+    noise: Noise | str | None
     n_draws: int | None
-    missing: str | None
+    missing: Policy | None
     share: Sequence[float] | None
     other: bool | None
     where: str | None
@@ -56,12 +60,20 @@ class SharedOptions(TypedDict, total=False):
     interval: str | None
 
 
+class UngroupedOptions(SharedOptions, total=False):
+    """Keywords of a release without groups, apart from the statistics."""
+
+    weights: tuple[str, float] | None
+    estimator: Estimator | None
+    request_id: str | None
+
+
 class PlanOptions(SharedOptions, total=False):
     """Keywords of `Survey.plan`, apart from the statistics."""
 
     by: By | None
     weights: tuple[str, float] | None
-    estimator: str | None
+    estimator: Estimator | None
 
 
 class ReleaseOptions(PlanOptions, total=False):

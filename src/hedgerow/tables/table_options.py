@@ -53,7 +53,7 @@ from hedgerow.release.cells.shape import TableShape
 from hedgerow.release.designs.design import Design, PlannedStatistic, PublicFacts
 from hedgerow.release.designs.design_of_statistic import laws_of_counts
 from hedgerow.release.designs.sums import CellTotalsDesign, Scaled
-from hedgerow.release.options import AVERAGED_LAPLACE
+from hedgerow.release.options import AVERAGED_LAPLACE, Estimator
 from hedgerow.release.plan import Plan, planned
 from hedgerow.release.request import Context, Request, gaussian_in_mu, parse_noise, parse_request
 from hedgerow.statistics.statistic import Statistic, StatisticRequest
@@ -128,7 +128,7 @@ def choose(
 
     def chosen(noise: str, reason: str, *, about_zero: bool = False) -> TableChoice:
         context = Context(most_cells=most, membership=membership, about_zero=about_zero)
-        estimator = "moments" if noise == "gaussian" and asked.kind == "sum" and not units else "auto"
+        estimator: Estimator = "moments" if noise == "gaussian" and asked.kind == "sum" and not units else "auto"
         plan = planned(asked, protection, facts, n=n, context=context, noise=noise, estimator=estimator, **options)
         (item,) = plan.items
         return TableChoice(plan, option, reason or (item.design.reason if item.design else ""))
@@ -292,7 +292,7 @@ def choose_by_cell(
     named = gaussian_in_mu(check_names(sensitivity, noise, options.get("by")), options)
     _check_served(protection, sensitivity, named)
     context = Context(facts=facts, most_cells=MOST_BOUNDED_CELLS)
-    estimator = "moments" if named == "gaussian" else "auto"
+    estimator: Estimator = "moments" if named == "gaussian" else "auto"
     request = parse_request(asked, context=context, estimator=estimator, noise=named, **options)
     request = replace(request, notes=(*protection.notes, *request.notes))
     (statistic,), (missing,) = request.statistics, request.policies

@@ -56,27 +56,9 @@ def _no_frame(finding: str) -> ParameterError:
     )
 
 
-OWN_NAMES = frozenset(
-    [
-        "statistic",
-        "column",
-        "estimate",
-        "standard_error",
-        "sampling_error",
-        "bootstrap_error",
-        "privacy_error",
-        "low",
-        "high",
-        "level",
-        "method",
-        "n_resamples",
-        "reliable",
-        "note",
-        "letter",
-        "summed_over",
-        "guarantee",
-    ]
-)
+_NUMBERS = ("estimate", "standard_error", "sampling_error", "bootstrap_error", "privacy_error", "low", "high", "level")
+_WORDS = ("statistic", "column", "method", "n_resamples", "reliable", "note", "letter", "summed_over", "guarantee")
+OWN_NAMES = frozenset(_NUMBERS + _WORDS)
 """The names that hedgerow gives to columns of frames and files. A column of groups of such a name gets ``by_``."""
 
 
