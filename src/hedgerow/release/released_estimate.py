@@ -152,7 +152,8 @@ class ReleasedEstimate(Estimate):
         return getattr(self.release, name)
 
     def __repr__(self) -> str:
-        return f"<Estimate {self.plain()}; {self.release.price()}>"
+        again = ", replayed" if self.release.replayed else ""
+        return f"<Estimate {self.plain()}; {self.release.price()}{again}>"
 
     def __str__(self) -> str:
         return str(self.release)
