@@ -8,12 +8,14 @@ file.
 from __future__ import annotations
 
 import ast
+import doctest
 import inspect
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from textwrap import indent
 
 from hedgerow.statistics.registry import classes, entries
 from hedgerow.statistics.statistic import Statistic
@@ -101,8 +103,29 @@ _METHOD = '''
     def {name}({plain}**options: Unpack[ReleaseOptions]) -> Any:
         """Release {about}.
 
-        Shorthand for ``release(hg.{name}(…), …)``: arguments as there. Without `by`, one number is
-        returned as a `ReleasedEstimate`; several numbers are returned as a `Release`.
+        Shorthand for ``release(hg.{name}(…), …)``.
+
+        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+
+        Parameters
+        ----------
+{parameters}        **options
+            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+
+        Returns
+        -------
+        ReleasedEstimate or Release
+            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+
+        Raises
+        ------
+        HedgerowError
+            As of `hedgerow.{name}` and of `release`.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+{example}
         """
         from {module} import {name}
 
@@ -139,6 +162,8 @@ def shorthands(_: str) -> str:
                 plain=plain,
                 star="" if ask.args.kwonlyargs else "*, ",
                 alone="Any" if "list[" in ast.unparse(ask.returns or ast.Constant(None)) else "ReleasedEstimate",
+                parameters=_parameters(entry.ask.__doc__ or ""),
+                example=_example(entry.ask),
                 about=entry.about.rstrip(".")[:1].lower() + entry.about.rstrip(".")[1:],
                 module=entry.ask.__module__,
                 call=f"{name}({', '.join(given)})",
@@ -146,6 +171,37 @@ def shorthands(_: str) -> str:
         )
     imports = "\n".join(f"    {line}" for line in sorted(lines - {"import math"}))
     return formatted(_HEAD.format(always=_ALWAYS, imports=imports) + "".join(methods))
+
+
+_LONG, _NEXT = 70, "\n...     "
+
+
+def _parameters(docstring: str) -> str:
+    """Return the parameters that a docstring describes, indented as in a method."""
+    described = re.search(r"Parameters\n-+\n(.*?)(?=\n\n\w+\n-+\n|\Z)", inspect.cleandoc(docstring), re.DOTALL)
+    return "" if described is None else indent(described[1], " " * 8) + "\n"
+
+
+def _example(ask: Callable[..., object]) -> str:
+    """Return the example of a statistic's docstring as one of a survey that has its columns."""
+    lines, known = [], dict[str, object](vars(sys.modules[ask.__module__]))
+    for example in doctest.DocTestParser().get_examples(ask.__doc__ or ""):
+        tree = ast.parse(example.source)
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        calls = [node for node in calls if ast.unparse(node.func) == ask.__name__]
+        if not calls:
+            lines.append(f">>> {example.source.strip()}")
+            exec(example.source, known)
+            continue
+        statistics = eval(ast.unparse(calls[0]), known)
+        listed = statistics if isinstance(statistics, list) else [statistics]
+        table = {str(column): "[20.0, 40.0] * 500" for statistic in listed for column in statistic.columns}
+        columns = ", ".join(f'"{column}": {values}' for column, values in table.items()) or '"age": [20.0, 40.0] * 500'
+        call = ast.unparse(calls[0]).removesuffix(")").replace("'", '"')
+        end = "epsilon=2.0)" if call.endswith("(") else f",{_NEXT if len(call) > _LONG else ' '}epsilon=2.0)"
+        opened = [f">>> table = pyarrow.table({{{columns}}})", '>>> survey = hg.open(table, relation="replace-one")']
+        return indent("\n".join([*opened, *lines, f">>> len(survey.{call}{end})", str(len(listed))]), " " * 8)
+    raise ValueError(f"the docstring of {ask.__name__} has no example")
 
 
 def _imports_of(tree: ast.Module, ask: ast.FunctionDef, module: str) -> Iterator[str]:

@@ -55,8 +55,40 @@ class AsksStatistics:
     ) -> Any:
         """Release a mean, of values clamped to LO and HI.
 
-        Shorthand for ``release(hg.mean(…), …)``: arguments as there. Without `by`, one number is
-        returned as a `ReleasedEstimate`; several numbers are returned as a `Release`.
+        Shorthand for ``release(hg.mean(…), …)``.
+
+        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+
+        Parameters
+        ----------
+        column : str
+            A numeric column.
+        bounds : (low, high), optional
+            Public, declared; there is no default, ever. Left out, they are those of the facts, or the release is refused
+            when it is planned. The estimate is of the mean of the CLAMPED variable.
+        step : float, optional
+            Grid step; must divide high − low exactly. Bounds and step go together: with `bounds` and without a step the
+            range is cut into 1,024 steps; without either both are those of the facts.
+        **options
+            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+
+        Returns
+        -------
+        ReleasedEstimate or Release
+            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+
+        Raises
+        ------
+        HedgerowError
+            As of `hedgerow.mean` and of `release`.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> table = pyarrow.table({"age": [20.0, 40.0] * 500})
+        >>> survey = hg.open(table, relation="replace-one")
+        >>> len(survey.mean("age", bounds=(0, 100), step=1, epsilon=2.0))
+        1
         """
         from hedgerow.statistics.mean import mean
 
@@ -92,8 +124,36 @@ class AsksStatistics:
     ) -> Any:
         """Release a sum, of values clamped to LO and HI.
 
-        Shorthand for ``release(hg.sum(…), …)``: arguments as there. Without `by`, one number is
-        returned as a `ReleasedEstimate`; several numbers are returned as a `Release`.
+        Shorthand for ``release(hg.sum(…), …)``.
+
+        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+
+        Parameters
+        ----------
+        column : str
+            A numeric column.
+        bounds, step : optional
+            As in `hedgerow.mean`.
+        **options
+            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+
+        Returns
+        -------
+        ReleasedEstimate or Release
+            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+
+        Raises
+        ------
+        HedgerowError
+            As of `hedgerow.sum` and of `release`.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> table = pyarrow.table({"turnover": [20.0, 40.0] * 500})
+        >>> survey = hg.open(table, relation="replace-one")
+        >>> len(survey.sum("turnover", bounds=(0, 1000), step=10, epsilon=2.0))
+        1
         """
         from hedgerow.statistics.mean import sum
 
@@ -107,8 +167,36 @@ class AsksStatistics:
     def proportion(self, column: str, *, value: Scalar, **options: Unpack[ReleaseOptions]) -> Any:
         """Release a proportion: the share of records with this value.
 
-        Shorthand for ``release(hg.proportion(…), …)``: arguments as there. Without `by`, one number is
-        returned as a `ReleasedEstimate`; several numbers are returned as a `Release`.
+        Shorthand for ``release(hg.proportion(…), …)``.
+
+        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+
+        Parameters
+        ----------
+        column : str
+            Any column.
+        value : str, int, float or bool
+            The declared value whose share is asked for.
+        **options
+            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+
+        Returns
+        -------
+        ReleasedEstimate or Release
+            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+
+        Raises
+        ------
+        HedgerowError
+            As of `hedgerow.proportion` and of `release`.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> table = pyarrow.table({"employed": [20.0, 40.0] * 500})
+        >>> survey = hg.open(table, relation="replace-one")
+        >>> len(survey.proportion("employed", value=1, epsilon=2.0))
+        1
         """
         from hedgerow.statistics.proportion import proportion
 
@@ -122,8 +210,32 @@ class AsksStatistics:
     def count(self, **options: Unpack[ReleaseOptions]) -> Any:
         """Release the number of records.
 
-        Shorthand for ``release(hg.count(…), …)``: arguments as there. Without `by`, one number is
-        returned as a `ReleasedEstimate`; several numbers are returned as a `Release`.
+        Shorthand for ``release(hg.count(…), …)``.
+
+        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+
+        Parameters
+        ----------
+        **options
+            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+
+        Returns
+        -------
+        ReleasedEstimate or Release
+            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+
+        Raises
+        ------
+        HedgerowError
+            As of `hedgerow.count` and of `release`.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> table = pyarrow.table({"age": [20.0, 40.0] * 500})
+        >>> survey = hg.open(table, relation="replace-one")
+        >>> len(survey.count(epsilon=2.0))
+        1
         """
         from hedgerow.statistics.mean import count
 
@@ -159,8 +271,36 @@ class AsksStatistics:
     ) -> Any:
         """Release a variance, of values clamped to LO and HI.
 
-        Shorthand for ``release(hg.variance(…), …)``: arguments as there. Without `by`, one number is
-        returned as a `ReleasedEstimate`; several numbers are returned as a `Release`.
+        Shorthand for ``release(hg.variance(…), …)``.
+
+        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+
+        Parameters
+        ----------
+        column : str
+            A numeric column.
+        bounds, step : optional
+            As in `hedgerow.mean`.
+        **options
+            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+
+        Returns
+        -------
+        ReleasedEstimate or Release
+            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+
+        Raises
+        ------
+        HedgerowError
+            As of `hedgerow.variance` and of `release`.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> table = pyarrow.table({"age": [20.0, 40.0] * 500})
+        >>> survey = hg.open(table, relation="replace-one")
+        >>> len(survey.variance("age", bounds=(0, 100), epsilon=2.0))
+        1
         """
         from hedgerow.statistics.variance import variance
 
@@ -196,8 +336,36 @@ class AsksStatistics:
     ) -> Any:
         """Release a standard deviation, of values clamped to LO and HI.
 
-        Shorthand for ``release(hg.standard_deviation(…), …)``: arguments as there. Without `by`, one number is
-        returned as a `ReleasedEstimate`; several numbers are returned as a `Release`.
+        Shorthand for ``release(hg.standard_deviation(…), …)``.
+
+        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+
+        Parameters
+        ----------
+        column : str
+            A numeric column.
+        bounds, step : optional
+            As in `hedgerow.mean`.
+        **options
+            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+
+        Returns
+        -------
+        ReleasedEstimate or Release
+            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+
+        Raises
+        ------
+        HedgerowError
+            As of `hedgerow.standard_deviation` and of `release`.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> table = pyarrow.table({"age": [20.0, 40.0] * 500})
+        >>> survey = hg.open(table, relation="replace-one")
+        >>> len(survey.standard_deviation("age", bounds=(0, 100), epsilon=2.0))
+        1
         """
         from hedgerow.statistics.variance import standard_deviation
 
@@ -236,8 +404,40 @@ class AsksStatistics:
     ) -> Any:
         """Release quantiles, of values clamped to LO and HI.
 
-        Shorthand for ``release(hg.quantile(…), …)``: arguments as there. Without `by`, one number is
-        returned as a `ReleasedEstimate`; several numbers are returned as a `Release`.
+        Shorthand for ``release(hg.quantile(…), …)``.
+
+        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+
+        Parameters
+        ----------
+        column : str
+        probability : number or sequence of numbers
+            Strictly between 0 and 1.
+        bounds : (low, high), optional
+            From the facts where it is left out.
+        step : number, optional
+            The distance of neighbouring values, where they lie on a grid from the lower bound on: points are then such
+            values.
+        **options
+            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+
+        Returns
+        -------
+        ReleasedEstimate or Release
+            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+
+        Raises
+        ------
+        HedgerowError
+            As of `hedgerow.quantile` and of `release`.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> table = pyarrow.table({"income": [20.0, 40.0] * 500})
+        >>> survey = hg.open(table, relation="replace-one")
+        >>> len(survey.quantile("income", [0.1, 0.5], bounds=(0, 200000), step=100, epsilon=2.0))
+        2
         """
         from hedgerow.statistics.distribution.quantile import quantile
 
@@ -273,8 +473,36 @@ class AsksStatistics:
     ) -> Any:
         """Release a ratio of two columns' sums.
 
-        Shorthand for ``release(hg.ratio(…), …)``: arguments as there. Without `by`, one number is
-        returned as a `ReleasedEstimate`; several numbers are returned as a `Release`.
+        Shorthand for ``release(hg.ratio(…), …)``.
+
+        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+
+        Parameters
+        ----------
+        numerator, denominator : str
+            Numeric columns.
+        bounds : {name: (low, high) or (low, high, step)}, optional
+            The declared bounds of both columns; left out, those of the facts.
+        **options
+            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+
+        Returns
+        -------
+        ReleasedEstimate or Release
+            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+
+        Raises
+        ------
+        HedgerowError
+            As of `hedgerow.ratio` and of `release`.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> table = pyarrow.table({"tax": [20.0, 40.0] * 500, "income": [20.0, 40.0] * 500})
+        >>> survey = hg.open(table, relation="replace-one")
+        >>> len(survey.ratio("tax", "income", bounds={"tax": (0, 50), "income": (0, 100)}, epsilon=2.0))
+        1
         """
         from hedgerow.statistics.ratio import ratio
 
@@ -316,8 +544,45 @@ class AsksStatistics:
     ) -> Any:
         """Release .
 
-        Shorthand for ``release(hg.bootstrap(…), …)``: arguments as there. Without `by`, one number is
-        returned as a `ReleasedEstimate`; several numbers are returned as a `Release`.
+        Shorthand for ``release(hg.bootstrap(…), …)``.
+
+        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+
+        Parameters
+        ----------
+        statistic : callable
+            Takes {feature: total, "count": number of records} and returns a number. The totals are noisy, so it must accept
+            any real numbers; where it fails or is not finite the estimate is marked unreliable.
+        columns : {name: (low, high) or (low, high, step)}
+            Numeric columns with their declared bounds.
+        features : {name: (function, (low, high))}, optional
+            Functions of the columns, given as arrays of grid values, with declared bounds to which they are clamped.
+            Without them the columns themselves are added up.
+        name : str, optional
+            What to call it; the function's own name otherwise.
+        limits : (low, high)
+            What is possible for the statistic; intervals are cut there.
+        **options
+            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+
+        Returns
+        -------
+        ReleasedEstimate or Release
+            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+
+        Raises
+        ------
+        HedgerowError
+            As of `hedgerow.bootstrap` and of `release`.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> table = pyarrow.table({"tax": [20.0, 40.0] * 500, "income": [20.0, 40.0] * 500})
+        >>> survey = hg.open(table, relation="replace-one")
+        >>> len(survey.bootstrap(lambda t: t["tax"] / t["income"], columns={"tax": (0, 50), "income": (0, 100)}, name="rate",
+        ...     epsilon=2.0))
+        1
         """
         from hedgerow.statistics.own_functions import bootstrap
 
@@ -355,8 +620,37 @@ class AsksStatistics:
     ) -> Any:
         """Release a covariance of two columns, clamped to LO and HI.
 
-        Shorthand for ``release(hg.covariance(…), …)``: arguments as there. Without `by`, one number is
-        returned as a `ReleasedEstimate`; several numbers are returned as a `Release`.
+        Shorthand for ``release(hg.covariance(…), …)``.
+
+        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+
+        Parameters
+        ----------
+        first, second : str
+            Numeric columns.
+        bounds : {name: (low, high) or (low, high, step)}, optional
+            The declared bounds of both columns; left out, those of the facts.
+        **options
+            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+
+        Returns
+        -------
+        ReleasedEstimate or Release
+            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+
+        Raises
+        ------
+        HedgerowError
+            As of `hedgerow.covariance` and of `release`.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> table = pyarrow.table({"age": [20.0, 40.0] * 500, "income": [20.0, 40.0] * 500})
+        >>> survey = hg.open(table, relation="replace-one")
+        >>> len(survey.covariance("age", "income", bounds={"age": (0, 100), "income": (0, 10)},
+        ...     epsilon=2.0))
+        1
         """
         from hedgerow.statistics.covariance import covariance
 
@@ -392,8 +686,37 @@ class AsksStatistics:
     ) -> Any:
         """Release a correlation of two columns, clamped to LO and HI.
 
-        Shorthand for ``release(hg.correlation(…), …)``: arguments as there. Without `by`, one number is
-        returned as a `ReleasedEstimate`; several numbers are returned as a `Release`.
+        Shorthand for ``release(hg.correlation(…), …)``.
+
+        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+
+        Parameters
+        ----------
+        first, second : str
+            Numeric columns.
+        bounds : {name: (low, high) or (low, high, step)}, optional
+            The declared bounds of both columns; left out, those of the facts.
+        **options
+            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+
+        Returns
+        -------
+        ReleasedEstimate or Release
+            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+
+        Raises
+        ------
+        HedgerowError
+            As of `hedgerow.correlation` and of `release`.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> table = pyarrow.table({"age": [20.0, 40.0] * 500, "income": [20.0, 40.0] * 500})
+        >>> survey = hg.open(table, relation="replace-one")
+        >>> len(survey.correlation("age", "income", bounds={"age": (0, 100), "income": (0, 10)},
+        ...     epsilon=2.0))
+        1
         """
         from hedgerow.statistics.covariance import correlation
 
@@ -432,8 +755,43 @@ class AsksStatistics:
     ) -> Any:
         """Release .
 
-        Shorthand for ``release(hg.function(…), …)``: arguments as there. Without `by`, one number is
-        returned as a `ReleasedEstimate`; several numbers are returned as a `Release`.
+        Shorthand for ``release(hg.function(…), …)``.
+
+        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+
+        Parameters
+        ----------
+        statistic : callable
+            Takes {column: mean} and returns a number; smooth within the bounds. Its slope is taken by a complex step, or
+            by differences where it takes no complex numbers.
+        columns : {name: (low, high) or (low, high, step)}
+            Numeric columns with their declared bounds.
+        name : str, optional
+            What to call it; the function's own name otherwise.
+        limits : (low, high)
+            What is possible for the statistic; intervals are cut there.
+        **options
+            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+
+        Returns
+        -------
+        ReleasedEstimate or Release
+            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+
+        Raises
+        ------
+        HedgerowError
+            As of `hedgerow.function` and of `release`.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> table = pyarrow.table({"income": [20.0, 40.0] * 500, "household": [20.0, 40.0] * 500})
+        >>> survey = hg.open(table, relation="replace-one")
+        >>> columns = {"income": (0, 200_000, 200), "household": (1, 8, 1)}
+        >>> len(survey.function(lambda t: t["income"] / t["household"], columns=columns, name="income per head",
+        ...     epsilon=2.0))
+        1
         """
         from hedgerow.statistics.own_functions import function
 
@@ -475,8 +833,37 @@ class AsksStatistics:
     ) -> Any:
         """Release shares below a line, or below a part of the median such as 60%.
 
-        Shorthand for ``release(hg.share_below(…), …)``: arguments as there. Without `by`, one number is
-        returned as a `ReleasedEstimate`; several numbers are returned as a `Release`.
+        Shorthand for ``release(hg.share_below(…), …)``.
+
+        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+
+        Parameters
+        ----------
+        column : str
+        line, of_median : number
+            One of the two: a value of the column, or a positive part of its median, such as 0.6.
+        bounds, step : optional
+            As in `hedgerow.quantile`; all of one column is read from one table of counts.
+        **options
+            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+
+        Returns
+        -------
+        ReleasedEstimate or Release
+            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+
+        Raises
+        ------
+        HedgerowError
+            As of `hedgerow.share_below` and of `release`.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> table = pyarrow.table({"income": [20.0, 40.0] * 500})
+        >>> survey = hg.open(table, relation="replace-one")
+        >>> len(survey.share_below("income", line=12000, bounds=(0, 200000), step=100, epsilon=2.0))
+        1
         """
         from hedgerow.statistics.distribution.share_below import share_below
 
@@ -515,8 +902,37 @@ class AsksStatistics:
     ) -> Any:
         """Release shares of the records up to X.
 
-        Shorthand for ``release(hg.cdf(…), …)``: arguments as there. Without `by`, one number is
-        returned as a `ReleasedEstimate`; several numbers are returned as a `Release`.
+        Shorthand for ``release(hg.cdf(…), …)``.
+
+        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+
+        Parameters
+        ----------
+        column : str
+        at : number or sequence of numbers
+            Values of the column.
+        bounds, step : optional
+            As in `hedgerow.quantile`; all of one column is read from one table of counts.
+        **options
+            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+
+        Returns
+        -------
+        ReleasedEstimate or Release
+            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+
+        Raises
+        ------
+        HedgerowError
+            As of `hedgerow.cdf` and of `release`.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> table = pyarrow.table({"income": [20.0, 40.0] * 500})
+        >>> survey = hg.open(table, relation="replace-one")
+        >>> len(survey.cdf("income", at=[15000, 30000], bounds=(0, 200000), step=100, epsilon=2.0))
+        2
         """
         from hedgerow.statistics.distribution.cdf import cdf
 
@@ -552,8 +968,36 @@ class AsksStatistics:
     ) -> Any:
         """Release a Gini coefficient, of values clamped to LO and HI.
 
-        Shorthand for ``release(hg.gini(…), …)``: arguments as there. Without `by`, one number is
-        returned as a `ReleasedEstimate`; several numbers are returned as a `Release`.
+        Shorthand for ``release(hg.gini(…), …)``.
+
+        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+
+        Parameters
+        ----------
+        column : str
+            Nowhere negative.
+        bounds, step : optional
+            As in `hedgerow.quantile`; all of one column is read from one table of counts.
+        **options
+            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+
+        Returns
+        -------
+        ReleasedEstimate or Release
+            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+
+        Raises
+        ------
+        HedgerowError
+            As of `hedgerow.gini` and of `release`.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> table = pyarrow.table({"income": [20.0, 40.0] * 500})
+        >>> survey = hg.open(table, relation="replace-one")
+        >>> len(survey.gini("income", bounds=(0, 200000), epsilon=2.0))
+        1
         """
         from hedgerow.statistics.distribution.gini import gini
 
@@ -592,8 +1036,38 @@ class AsksStatistics:
     ) -> Any:
         """Release parts of the total that the lowest P of the records hold.
 
-        Shorthand for ``release(hg.lorenz(…), …)``: arguments as there. Without `by`, one number is
-        returned as a `ReleasedEstimate`; several numbers are returned as a `Release`.
+        Shorthand for ``release(hg.lorenz(…), …)``.
+
+        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+
+        Parameters
+        ----------
+        column : str
+            Nowhere negative.
+        at : number or sequence of numbers
+            Shares of the records, strictly between 0 and 1.
+        bounds, step : optional
+            As in `hedgerow.quantile`; all of one column is read from one table of counts.
+        **options
+            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+
+        Returns
+        -------
+        ReleasedEstimate or Release
+            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+
+        Raises
+        ------
+        HedgerowError
+            As of `hedgerow.lorenz` and of `release`.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> table = pyarrow.table({"income": [20.0, 40.0] * 500})
+        >>> survey = hg.open(table, relation="replace-one")
+        >>> len(survey.lorenz("income", at=[0.4, 0.9], bounds=(0, 200000), epsilon=2.0))
+        2
         """
         from hedgerow.statistics.distribution.lorenz import lorenz
 
@@ -632,8 +1106,38 @@ class AsksStatistics:
     ) -> Any:
         """Release shares of the records in bins [END, END), the last one closed.
 
-        Shorthand for ``release(hg.histogram(…), …)``: arguments as there. Without `by`, one number is
-        returned as a `ReleasedEstimate`; several numbers are returned as a `Release`.
+        Shorthand for ``release(hg.histogram(…), …)``.
+
+        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+
+        Parameters
+        ----------
+        column : str
+        bins : sequence of numbers
+            The ends of the bins, rising.
+        bounds, step : optional
+            As in `hedgerow.quantile`. Values are clamped to the bounds first.
+        **options
+            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+
+        Returns
+        -------
+        ReleasedEstimate or Release
+            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+
+        Raises
+        ------
+        HedgerowError
+            As of `hedgerow.histogram` and of `release`.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> table = pyarrow.table({"income": [20.0, 40.0] * 500})
+        >>> survey = hg.open(table, relation="replace-one")
+        >>> len(survey.histogram("income", bins=[0, 10000, 50000], bounds=(0, 50000), step=100,
+        ...     epsilon=2.0))
+        2
         """
         from hedgerow.statistics.distribution.histogram import histogram
 
