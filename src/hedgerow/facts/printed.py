@@ -192,3 +192,27 @@ def page_templates(package: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+_NUMBERS = ("estimate", "standard_error", "sampling_error", "bootstrap_error", "privacy_error", "low", "high", "level")
+_WORDS = ("statistic", "column", "method", "n_resamples", "reliable", "note", "letter", "summed_over", "guarantee")
+OWN_NAMES = frozenset(_NUMBERS + _WORDS)
+"""The names that hedgerow gives to columns of frames and files. A column of groups of such a name gets ``by_``."""
+
+
+def group_headings(groups: Sequence[str], labelled: Sequence[str] = ()) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the heading of each column of groups, and that of its labels; no two headings are equal.
+
+    >>> group_headings(["sex", "level"], ["sex"])
+    ({'sex': 'sex', 'level': 'by_level'}, {'sex': 'sex_label'})
+    """
+    taken = {*OWN_NAMES, *groups}
+    headings = {group: _heading(group, taken) if group in OWN_NAMES else group for group in groups}
+    return headings, {group: _heading(f"{group}_label", taken) for group in labelled}
+
+
+def _heading(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name = f"by_{name}"
+    taken.add(name)
+    return name

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 from hedgerow.clock import today
 from hedgerow.engines.source import ColumnSource
 from hedgerow.errors import ParameterError, VerificationError
-from hedgerow.facts.printed import plural
+from hedgerow.facts.printed import group_headings, plural
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.estimates_of_cells import Estimates
@@ -37,7 +37,7 @@ from hedgerow.release.distributions import (
 )
 from hedgerow.release.execute import read_estimates, run_reserved
 from hedgerow.release.plan import Plan
-from hedgerow.release.publication.shared import REPLAYED, SIMULATED, Result, group_headings, hidden_cells
+from hedgerow.release.publication.shared import REPLAYED, SIMULATED, Result, hidden_cells
 from hedgerow.release.publication.write_file import write_lines
 from hedgerow.release.record import (
     READING,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Scalar
+from hedgerow.facts.printed import group_headings
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.estimates_of_cells import Columns, finite
 from hedgerow.inference.interval import parse_level, quantiles_of
@@ -25,7 +26,7 @@ from hedgerow.release.cells.table_cells import TableCells
 from hedgerow.release.designs.design import MIDPOINT
 from hedgerow.release.publication.formats.json import parts_of
 from hedgerow.release.publication.publication import Publication
-from hedgerow.release.publication.shared import REPLAYED, SIMULATED, Result, group_headings
+from hedgerow.release.publication.shared import REPLAYED, SIMULATED, Result
 from hedgerow.release.publication.write_file import write_lines
 from hedgerow.release.record import READING
 

@@ -15,7 +15,7 @@ import pytest
 
 import hedgerow as hg
 from hedgerow.errors import ParameterError
-from hedgerow.release.publication.shared import OWN_NAMES, group_headings
+from hedgerow.facts.printed import OWN_NAMES, group_headings
 from hedgerow.release.released_estimate import ReleasedEstimate
 from hedgerow.reports.verify.verification import verify_record
 from hedgerow.statistics.registry import entries

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.printed import number
+from hedgerow.facts.printed import group_headings, number
 from hedgerow.inference.interval import parse_level
 from hedgerow.release.cells.margins import ConsistentTable
 from hedgerow.release.cells.printed_numbers import (
@@ -28,7 +28,6 @@ from hedgerow.release.cells.printed_numbers import (
 )
 from hedgerow.release.cells.shape import TableDimension
 from hedgerow.release.cells.table_cells import TableCells
-from hedgerow.release.publication.shared import group_headings
 
 _NUMBERS = ("standard_error", "sampling_error", "bootstrap_error", "privacy_error", "low", "high")
 _RAW_COUNTS = (
