@@ -39,8 +39,9 @@ from hedgerow.release.plan import Plan, planned
 from hedgerow.release.publication.shared import BACKENDS
 from hedgerow.release.released_estimate import ReleasedEstimate, alone
 from hedgerow.release.request import usual_delta
-from hedgerow.release.result import Release, StatisticsProduct
+from hedgerow.release.result import Release
 from hedgerow.release.spend import OpenedSource, spend
+from hedgerow.release.statistics_product import StatisticsProduct
 from hedgerow.shorthands import AsksStatistics
 from hedgerow.statistics.mean import count, sum
 from hedgerow.statistics.statistic import AskedFor, StatisticRequest

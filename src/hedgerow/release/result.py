@@ -1,7 +1,4 @@
-"""`Release`: the estimates of one call with the certificate that prices them.
-
-`StatisticsProduct` is the release before it is spent: one plan on an opened source.
-"""
+"""`Release`: the estimates of one call with the certificate that prices them."""
 
 from __future__ import annotations
 
@@ -9,13 +6,10 @@ import copyreg
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
-from hedgerow.clock import today
-from hedgerow.engines.source import ColumnSource
 from hedgerow.errors import ParameterError, VerificationError
 from hedgerow.facts.printed import group_headings, plural
 from hedgerow.facts.relation import Relation, Target
@@ -24,7 +18,7 @@ from hedgerow.inference.estimates_of_cells import Estimates
 from hedgerow.inference.interval import parse_level
 from hedgerow.inference.region import RecordedRegion, Region
 from hedgerow.mechanisms.certificate import Certificate, record_of
-from hedgerow.noise.lattice import AdditiveTable, NoiseSource
+from hedgerow.noise.lattice import AdditiveTable
 from hedgerow.release.ask import Covariances, ask, correlated_numbers, covariances, found, of_cell
 from hedgerow.release.designs.column_distribution import TableReading, reading_behind
 from hedgerow.release.designs.design import PublicFacts
@@ -35,7 +29,7 @@ from hedgerow.release.distributions import (
     released,
     statistic_of,
 )
-from hedgerow.release.execute import read_estimates, run_reserved
+from hedgerow.release.execute import read_estimates
 from hedgerow.release.plan import Plan
 from hedgerow.release.publication.shared import REPLAYED, SIMULATED, Result, hidden_cells
 from hedgerow.release.publication.write_file import write_lines
@@ -47,7 +41,6 @@ from hedgerow.release.record import (
     noisy_record,
     request_record,
 )
-from hedgerow.release.spend import OpenedSource
 from hedgerow.statistics.statistic import Statistic
 
 if TYPE_CHECKING:
@@ -557,51 +550,3 @@ def recorded_estimate(entry: Mapping[str, Any], computed: Region | None) -> Esti
         region=region,
         replicates=None if drawn is None else tuple(float(replicate) for replicate in drawn),
     )
-
-
-Drawn = list[AdditiveTable | None]
-
-
-@dataclass(frozen=True, slots=True)
-class StatisticsProduct:
-    """A release of statistics: the plan on an opened source, at the price of the plan."""
-
-    plan: Plan
-    opened: OpenedSource
-    price: Certificate
-
-    @property
-    def request(self) -> dict[str, Any]:
-        """What the plan was asked for."""
-        return self.plan.public_record()
-
-    def reading(self) -> AbstractContextManager[ColumnSource]:
-        """Reach the source for the questions of the plan."""
-        return self.opened.source.reading(self.plan.sent())
-
-    def draw(self, source: ColumnSource, noise: NoiseSource) -> Drawn:
-        """Read, and add noise."""
-        return run_reserved(self.plan, source, noise)
-
-    def read(self, noisy: Drawn) -> Release:
-        """Read the estimates from the noisy tables."""
-        facts = self.opened.facts
-        return Release.of(
-            self.plan,
-            noisy,
-            self.price,
-            source=self.opened.source.name,
-            backend=self.opened.backend,
-            identity=self.opened.identity,
-            date=today(),
-            about=None if facts is None else facts.about,
-        )
-
-    def write(self, result: Release) -> str:
-        """Return the record of the release."""
-        return result.to_json()
-
-    def from_record(self, text: str) -> Release:
-        """Return the release that wrote a record, on this source."""
-        release = release_from_record(text, backend=self.opened.backend)
-        return replace(release, asked=self.plan.request.statistics, identity=self.opened.identity)
