@@ -17,12 +17,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import indent
 
+from tests.architecture.structure import SHORTHANDS
+
 from hedgerow.statistics.registry import classes, entries
 from hedgerow.statistics.statistic import Statistic
 
 ROOT = Path(__file__).parents[1]
 EXPORTS = ROOT / "src" / "hedgerow" / "__init__.py"
-SHORTHANDS = ROOT / "src" / "hedgerow" / "shorthands.py"
 REFERENCE = ROOT / "docs" / "reference" / "statistics.md"
 _IMPORT = re.compile(r"^    from hedgerow\.statistics\.\S+ import ([\w, ]+)\n", re.MULTILINE)
 _LISTED = re.compile(r"^__all__ = \[\n(.*?)^\]\n", re.MULTILINE | re.DOTALL)

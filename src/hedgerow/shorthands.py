@@ -559,9 +559,9 @@ class AsksStatistics:
             Functions of the columns, given as arrays of grid values, with declared bounds to which they are clamped.
             Without them the columns themselves are added up.
         name : str, optional
-            What to call it; the function's own name otherwise.
+            The name of the statistic; by default that of the function.
         limits : (low, high)
-            What is possible for the statistic; intervals are cut there.
+            The range of possible values of the statistic; intervals are cut there.
         **options
             ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
 
@@ -767,9 +767,9 @@ class AsksStatistics:
         columns : {name: (low, high) or (low, high, step)}
             Numeric columns with their declared bounds.
         name : str, optional
-            What to call it; the function's own name otherwise.
+            The name of the statistic; by default that of the function.
         limits : (low, high)
-            What is possible for the statistic; intervals are cut there.
+            The range of possible values of the statistic; intervals are cut there.
         **options
             ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
 

@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "hedgerow"
+SHORTHANDS = SOURCE / "shorthands.py"
+"""The file that ``make generate`` writes: its size is nobody's."""
 RECOGNISED = ("mechanisms", "release/designs", "testset/mechanisms", "multicalibration/mechanisms")
 """The folders of mechanisms and designs: their classes are asked, never recognised. Products have these methods."""
 _NONE = {"mechanisms/certificate.py"}
