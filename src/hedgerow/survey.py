@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b
 from os import PathLike
 from pathlib import Path
@@ -47,7 +47,7 @@ from hedgerow.statistics.mean import count, sum
 from hedgerow.statistics.statistic import AskedFor, StatisticRequest
 
 if TYPE_CHECKING:
-    from hedgerow.find.found import Bounds, Categories
+    from hedgerow.find.found import Bounds, Categories, Found, RowLimit
     from hedgerow.release.bootstrap_dp.bootstrap_release import AskedOfRows, BootstrapRelease
     from hedgerow.tables.protected import ProtectedTable
 
@@ -461,9 +461,10 @@ class Survey(AsksStatistics, AsksRegressions):
         epsilon: float | None = None,
         share: float = 0.99,
         around: float = 0,
+        of: Literal["values", "rows"] = "values",
         where: str | None = None,
         request_id: str | None = None,
-    ) -> Bounds:
+    ) -> Bounds | RowLimit:
         """Find bounds that contain most values of a column, by a separate release: ``.bounds`` is public.
 
         Guarantee   ε-differential privacy (δ = 0) of everything in the result; its price adds to that of the releases
@@ -479,13 +480,15 @@ class Survey(AsksStatistics, AsksRegressions):
             The share of the values, 0.5 to 0.999, that the bounds are chosen to hold.
         around : float
             A public number near which values may lie: bounds are friendly numbers of steps away from it.
+        of : str
+            ``"rows"``: a limit of rows that this share of the units keep whole; `column` is that of the survey's unit.
         where, request_id : str, optional
             As in `release`.
 
         Returns
         -------
-        Bounds
-            ``.bounds`` is a pair to pass to a statistic; ``.certificate`` states the price.
+        Bounds, or RowLimit
+            ``.bounds`` is a pair to pass to a statistic, ``.max_rows`` a limit; ``.certificate`` states the price.
 
         Raises
         ------
@@ -501,15 +504,10 @@ class Survey(AsksStatistics, AsksRegressions):
         >>> survey.mean("age", bounds=search.bounds, epsilon=1.0)[0].statistic
         'mean'
         """
-        from hedgerow.find.search import BoundsSearch, Place, release_found
+        from hedgerow.find.search import bounds_search
 
-        place = Place.of(column, where, self.facts)
-        made = release_found(
-            self._opened(),
-            lambda relation: BoundsSearch.of(place, relation, epsilon=epsilon, share=share, around=around),
-            request_id=request_id,
-        )
-        return cast("Bounds", made)
+        make = partial(bounds_search, of=of, around=around, epsilon=epsilon, share=share)
+        return cast("Bounds | RowLimit", self._found(column, where, request_id, make))
 
     @takes()
     @working("Looking")
@@ -555,15 +553,16 @@ class Survey(AsksStatistics, AsksRegressions):
         >>> search.values, len(survey.count(by={"job": search.values}, epsilon=1.0))
         (('clerk', 'nurse'), 2)
         """
-        from hedgerow.find.search import CategoriesSearch, Place, release_found
+        from hedgerow.find.search import CategoriesSearch
 
-        given, place = usual_delta(self.facts) if delta is None else delta, Place.of(column, where, self.facts)
-        made = release_found(
-            self._opened(),
-            lambda relation: CategoriesSearch.of(place, relation, epsilon=epsilon, delta=given),
-            request_id=request_id,
-        )
-        return cast("Categories", made)
+        make = partial(CategoriesSearch.of, epsilon=epsilon, delta=usual_delta(self.facts) if delta is None else delta)
+        return cast("Categories", self._found(column, where, request_id, make))
+
+    def _found(self, column: str, where: str | None, request_id: str | None, make: Callable[..., Any]) -> Found:
+        from hedgerow.find.search import Place, release_found
+
+        place = Place.of(column, where, self.facts)
+        return release_found(self._opened(), lambda relation: make(place, relation), request_id=request_id)
 
     def _opened(self) -> OpenedSource:
         protection = Protection(self.relation, self.unit, self.target, self.overrides)

@@ -1,4 +1,4 @@
-"""What a search found, with its price: `Bounds` of numbers, `Categories` that occur. Their answers are public facts.
+"""What a search found: `Bounds` of numbers, `Categories`, a `RowLimit` of units. Their answers are public facts.
 
 The public grid on which bounds are looked for: friendly numbers on both sides of a centre, ten a decade.
 
@@ -42,7 +42,7 @@ from hedgerow.errors import ParameterError, VerificationError
 from hedgerow.facts.columns import LARGEST, Category, Scalar, Selection
 from hedgerow.facts.printed import number
 from hedgerow.facts.validation import as_fraction, format_argument
-from hedgerow.facts.written import column_lines
+from hedgerow.facts.written import column_lines, toml_value
 from hedgerow.mechanisms.certificate import Certificate, record_of
 from hedgerow.release.designs.design import only_where
 from hedgerow.release.publication.shared import REPLAYED
@@ -253,11 +253,66 @@ class Categories(Found):
         return (f"Values are shown whose noisy count is {threshold:,} or more; rarer ones are left out.",)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class RowLimit(Found):
+    """A limit of rows that most units keep; ``.max_rows`` goes wherever a unit is declared."""
+
+    kind: ClassVar[str] = "rows"
+    how: ClassVar[str] = (
+        "How many units have one row, two rows and so on was counted, noise was added to every count, and the limit "
+        "was read off the noisy counts."
+    )
+
+    @property
+    def max_rows(self) -> int | None:
+        """The limit; None where the noise hides how many rows units have."""
+        limit: int | None = self.found["max_rows"]
+        return limit
+
+    @property
+    def summary_fields(self) -> tuple[str, ...]:
+        """Where the limit stands on record."""
+        return () if self.max_rows is None else ("found.max_rows",)
+
+    @property
+    def counted(self) -> tuple[tuple[Scalar, int], ...]:
+        """Each number of rows, the last one or more, with its noisy count of units."""
+        return tuple(enumerate(self.found["noisy_counts"], start=1))
+
+    def answer(self) -> dict[str, Any]:
+        """Return nothing: a limit is no fact of a column."""
+        return {}
+
+    def to_toml(self) -> str:
+        """Return the line of a facts file that declares the unit; an empty text where nothing was found."""
+        unit = f"{{ column = {toml_value(self.column)}, max_rows = {self.max_rows} }}"
+        return "" if self.max_rows is None else f"unit = {unit}  # {self.source}\n"
+
+    def summary(self) -> str:
+        """Return the limit in a sentence."""
+        if self.max_rows is None:
+            return "No limit: the noise hides how many rows units have."
+        return f"At most {self.max_rows} row{'s' * (self.max_rows != 1)} of each {self.column}."
+
+    def meaning(self) -> tuple[str, ...]:
+        """Return what the limit keeps, and what it drops."""
+        if self.max_rows is None:
+            return ("The price is spent. A larger epsilon, or more units, would show it.",)
+        counts, share = self.found["noisy_counts"], self.found["share"]
+        beyond = max(0.0, sum(counts[self.max_rows :]) / max(1, sum(counts)))
+        aimed = f"It was chosen to keep all rows of at least {share:.4g} of the units."
+        if self.max_rows < len(counts):
+            return (aimed, f"Of about {beyond:.2g} of the units, which have more rows, some are left out at random.")
+        return (aimed, f"{self.max_rows} is the largest limit; how many units have more rows is not known.")
+
+
 def found_from_record(text: str) -> Found:
     """Return what a search found, from the JSON that it wrote (HG502 where it is no such record)."""
     record = record_of(text)
     try:
-        kind = {kind_of_found.kind: kind_of_found for kind_of_found in (Bounds, Categories)}[record["found"]["kind"]]
+        kind = {kind_of_found.kind: kind_of_found for kind_of_found in (Bounds, Categories, RowLimit)}[
+            record["found"]["kind"]
+        ]
         certificate = Certificate.from_dict(record["certificate"])
         asked = dict(record["request"]) if "reading" in record else None
         about, answer = dict(record["release"]), dict(record["found"])

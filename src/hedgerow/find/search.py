@@ -3,6 +3,7 @@
 ==================  ==================================================================================
 `BoundsSearch`      noisy counts of the cells of a public grid, pure; bounds are read off them
 `CategoriesSearch`  noisy counts of the values that occur, shown from a threshold on: ε and δ > 0
+`RowsSearch`        noisy counts of units by their number of rows, pure; a limit is read off them
 ==================  ==================================================================================
 
 The record of a search, written again from what was asked and from the noisy counts.
@@ -10,6 +11,7 @@ The record of a search, written again from what was asked and from the noisy cou
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -27,9 +29,9 @@ from hedgerow.facts.budget import Budget, warn_about_budget
 from hedgerow.facts.columns import Scalar, Selection, checked_column
 from hedgerow.facts.declared import Facts
 from hedgerow.facts.expression import DerivedColumn
-from hedgerow.facts.relation import Relation, Target, UnitLimit
+from hedgerow.facts.relation import MOST_ROWS, Relation, Target, UnitLimit
 from hedgerow.facts.validation import as_float, format_argument
-from hedgerow.find.found import Bounds, Categories, Found, LogGrid, found_from_record, narrowest_bounds
+from hedgerow.find.found import Bounds, Categories, Found, LogGrid, RowLimit, found_from_record, narrowest_bounds
 from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.mechanism import as_record
 from hedgerow.mechanisms.noisy_counts import GeometricCounts, StableCategories
@@ -41,6 +43,7 @@ from hedgerow.release.request import parse_budget
 from hedgerow.release.spend import OpenedSource, receipts, spend
 
 MOST_SHARE = 0.999
+_SEEN = 3.0  # standard deviations: fewer units than that may be noise
 _RARE = 1e-9
 _OTHER = "Its numbers are not those that the mechanism of its certificate gives."
 _WIDTH = "Its negative counts show noise of another width than that of its certificate."
@@ -85,6 +88,14 @@ class Search(Protocol):
         """What it returns."""
         ...
 
+    def protected(self, unit: str | UnitLimit) -> str | UnitLimit:
+        """Return the unit that is protected, or refuse another one (HG402)."""
+        ...
+
+    def unit_on_record(self, certificate: Certificate) -> str:
+        """Return the unit that the certificate of a record must state."""
+        ...
+
     @property
     def place(self) -> Place:
         """Where it looks."""
@@ -123,8 +134,34 @@ class Search(Protocol):
         ...
 
 
+def _checked_share(share: object) -> float:
+    part = as_float(share)
+    if part is None or not 0.5 <= part <= MOST_SHARE:
+        raise ParameterError(
+            "HG145",
+            rule=f"Bounds are looked for that hold a share between 0.5 and {MOST_SHARE} of the values.",
+            finding=f"Found {format_argument(share)}.",
+            remedy="0.99 is the default.",
+        )
+    return part
+
+
+class _OfRows:
+    """A search that protects rows."""
+
+    __slots__ = ()
+
+    def protected(self, unit: str | UnitLimit) -> str | UnitLimit:
+        """Return the unit of one row, or refuse any other (HG402)."""
+        return checked_unit(unit)
+
+    def unit_on_record(self, certificate: Certificate) -> str:
+        """Return the unit of one row."""
+        return "row"
+
+
 @dataclass(frozen=True, slots=True)
-class BoundsSearch:
+class BoundsSearch(_OfRows):
     """A search for bounds that hold a share of a column's numbers."""
 
     place: Place
@@ -143,15 +180,7 @@ class BoundsSearch:
         >>> round(search.mechanism.scale, 1), search.mechanism.cells
         (20.0, 483)
         """
-        part = as_float(share)
-        if part is None or not 0.5 <= part <= MOST_SHARE:
-            raise ParameterError(
-                "HG145",
-                rule=f"Bounds are looked for that hold a share between 0.5 and {MOST_SHARE} of the values.",
-                finding=f"Found {format_argument(share)}.",
-                remedy="0.99 is the default.",
-            )
-        grid = LogGrid.of(around)
+        part, grid = _checked_share(share), LogGrid.of(around)
         budget = parse_budget({"epsilon": epsilon, "delta": 0.0}, None)
         made = least_noise(lambda precision: GeometricCounts(1.0 / precision, grid.cells), relation, budget)
         return cls(place, grid, part, made.mechanism, budget)
@@ -213,7 +242,7 @@ class BoundsSearch:
 
 
 @dataclass(frozen=True, slots=True)
-class CategoriesSearch:
+class CategoriesSearch(_OfRows):
     """A search for the values of a column that many records have."""
 
     place: Place
@@ -296,6 +325,117 @@ class CategoriesSearch:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class RowsSearch:
+    """A search for a limit of rows that a share of the units keep. It protects all rows of a unit, however many.
+
+    Units are counted by their number of rows, 1 to 12 and more. A unit stands in one count, so that the price is that
+    of a record in counts of disjoint cells: one count moves by 1 where a unit comes or goes, two where it changes.
+    """
+
+    place: Place
+    share: float
+    mechanism: GeometricCounts
+    budget: Budget
+    found: type[Found] = RowLimit
+    delta: float = 0.0
+
+    @classmethod
+    def of(cls, place: Place, relation: Relation, *, epsilon: object, share: object = 0.99) -> Self:
+        """Return the search of least noise at a price (HG101, HG145).
+
+        >>> search = RowsSearch.of(Place("person"), Relation.ADD_REMOVE, epsilon=0.1)
+        >>> round(search.mechanism.scale, 1), search.mechanism.cells
+        (10.0, 12)
+        """
+        budget = parse_budget({"epsilon": epsilon, "delta": 0.0}, None)
+        made = least_noise(lambda precision: GeometricCounts(1.0 / precision, MOST_ROWS), relation, budget)
+        return cls(place, _checked_share(share), made.mechanism, budget)
+
+    @classmethod
+    def of_record(cls, place: Place, asked: Mapping[str, Any], certificate: Certificate, *, drawn: bool) -> Self:
+        """Return the search of a record; with the mechanism that was `drawn`, where the ε asked for is not known."""
+        search = cls.of(place, certificate.relation, epsilon=asked["epsilon"], share=asked["share"])
+        return replace(search, mechanism=GeometricCounts.of_record(certificate.mechanism)) if drawn else search
+
+    def answered_again(self, found: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...], tuple[str, ...]]:
+        """Return the answer of recorded counts, and what contradicts them; no more was released."""
+        counts = found["noisy_counts"]
+        if len(counts) != self.mechanism.cells:
+            raise TypeError("counts")
+        contradicted = (_WIDTH,) if _contradicted_by_noise(counts, self.mechanism.scale) else ()
+        return self.answer(np.array(counts, dtype=np.int64)), contradicted, ()
+
+    def protected(self, unit: str | UnitLimit) -> str | UnitLimit:
+        """Return the unit of the survey, which this column names, or refuse any other (HG402)."""
+        if not isinstance(unit, UnitLimit) or unit.column != self.place.column:
+            raise UncertifiedError(
+                "HG402",
+                rule="A limit of rows is looked for where the survey's unit is the column that names units.",
+                finding=f"Found the unit {unit}.",
+                remedy=f'Open the survey with unit={{"column": "{self.place.column}", "max_rows": 1}}.',
+            )
+        return unit
+
+    def unit_on_record(self, certificate: Certificate) -> str:
+        """Return what the certificate states, if that is a unit of this column."""
+        units = [str(UnitLimit(self.place.column, rows)) for rows in range(1, MOST_ROWS + 1)]
+        return certificate.unit if certificate.unit in units else units[0]
+
+    @property
+    def query(self) -> Query:
+        """The one question to the engine."""
+        return Query(None, self.place.chosen, UnitLimit(self.place.column, MOST_ROWS))
+
+    def request(self) -> dict[str, Any]:
+        """Return what is asked for as plain JSON data."""
+        return {"find": "rows", "column": str(self.place.column), "share": self.share, **self.place.record()}
+
+    def check(self, source: ColumnSource) -> None:
+        """Refuse a column that is not there, or cannot name units (HG115, HG203)."""
+        source.check(self.query)
+
+    def draw(self, source: ColumnSource, noise: NoiseSource) -> dict[str, Any]:
+        """Return the limit, and the noisy count of the units with each number of rows."""
+        histogram = source.histogram(self.query)
+        rows, _ = self.query.unit_totals(histogram.index)
+        counts = np.bincount(rows - 1, histogram.count, MOST_ROWS).astype(np.int64)
+        labels = [{"rows": place} for place in range(1, MOST_ROWS + 1)]
+        drawn = self.mechanism.noisy(counts[:, None], noise, cells=labels, features=("count",))
+        return self.answer(drawn.values[:, 0].astype(np.int64))
+
+    def answer(self, noisy: NDArray[np.int64]) -> dict[str, Any]:
+        """Return what noisy counts tell: the least limit beyond which at most 1 − share of the units are seen."""
+        beyond = int(noisy.sum()) - np.cumsum(noisy)
+        # The sum of the noise of all counts has this standard deviation.
+        seen = int(noisy.sum()) > _SEEN * self.mechanism.noise_sd * math.sqrt(self.mechanism.cells)
+        within = beyond <= (1.0 - self.share) * int(noisy.sum())
+        return {
+            "kind": RowLimit.kind,
+            "column": str(self.place.column),
+            "share": self.share,
+            "max_rows": int(np.argmax(within)) + 1 if seen else None,
+            "noisy_counts": noisy.tolist(),
+            "noisy_total": int(noisy.sum()),
+        }
+
+
+def bounds_search(
+    place: Place, relation: Relation, *, of: object, around: object, epsilon: object, share: object
+) -> Search:
+    """Return the search for bounds of values, or of the rows of units (HG101, HG145)."""
+    if of == "rows":
+        return RowsSearch.of(place, relation, epsilon=epsilon, share=share)
+    if of == "values":
+        return BoundsSearch.of(place, relation, epsilon=epsilon, share=share, around=around)
+    raise ParameterError(
+        "HG145",
+        rule='Bounds are looked for of="values", or of="rows" of units.',
+        finding=f"Found {format_argument(of)}.",
+        remedy='of="values" is the default.',
+    )
+
+
 def _contradicted_by_noise(counts: Sequence[int], scale: float) -> bool:
     """Whether negative counts, whatever the true ones are, would be so small or so large with a chance below 1e-9.
 
@@ -356,8 +496,8 @@ def release_found(opened: OpenedSource, make: Callable[[Relation], Search], *, r
         Before the data are read nothing is spent; after, `SpentError` says that the price counts as spent.
     """
     protection = opened.protection
-    unit = checked_unit(protection.unit)
     search = make(protection.relation)
+    unit = search.protected(protection.unit)
     if opened.facts is not None:
         opened.facts.allow([f"find_{search.found.kind}"])
     search.check(opened.source)
@@ -400,7 +540,11 @@ class _SearchProduct:
         return found_from_record(text)
 
 
-_SEARCHES: dict[str, type[Search]] = {Bounds.kind: BoundsSearch, Categories.kind: CategoriesSearch}
+_SEARCHES: dict[str, type[Search]] = {
+    Bounds.kind: BoundsSearch,
+    Categories.kind: CategoriesSearch,
+    RowLimit.kind: RowsSearch,
+}
 _OF_BEFORE = {"epsilon": 1.0}  # no number of a record depends on it once the mechanism is known
 _FACTS = ("release.source", "release.date", "release.target")
 
@@ -420,8 +564,9 @@ def rewrite(record: Record, certificate: Certificate) -> Rewritten:
         known = (*known, "release.where", "release.derived.*", "found.column", "found.noisy_counts.*")
     else:
         again |= {"reading": READING, "request": {**search.request(), **where, **spent_on(search)}}
-    certified = {"mechanism": as_record(search.mechanism), "unit": "row", "delta": search.delta}
-    return Rewritten(again, (*_unknown(certificate), *known), contradicted, certified)
+    unit = search.unit_on_record(certificate)
+    certified = {"mechanism": as_record(search.mechanism), "unit": unit, "delta": search.delta}
+    return Rewritten(again, (*_unknown(certificate), *known), contradicted, certified, counts_units=unit != "row")
 
 
 RECORD = RecordKind("a search", "found", rewrite)

@@ -77,6 +77,8 @@ class Rewritten:
     narrowed : str or None
         Why records may not differ as much as the mechanism allows, as `hedgerow.mechanisms.certificate.certify` takes
         it; None where the product gives no reason.
+    counts_units : bool
+        Whether units of several rows were counted once each, by a mechanism that is priced for one row of a unit.
     """
 
     record: Record
@@ -84,6 +86,7 @@ class Rewritten:
     found: tuple[str, ...] = ()
     certified: Mapping[str, Any] = field(default_factory=dict)
     narrowed: str | None = None
+    counts_units: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,11 @@ def consistency(record: object, certificate: Certificate) -> Consistency:
         if kind is None:
             raise ValueError("it is of no kind")
         written = kind.rewrite(record, certificate)
-        contradictions += [*written.found, *_of_facts(record, certificate), *_compared(record, written, certificate)]
+        contradictions += [
+            *written.found,
+            *_of_facts(record, written, certificate),
+            *_compared(record, written, certificate),
+        ]
         for part in (*record.get("pooled", ()), *record.get("joined", ())):
             contradictions += consistency(part, Certificate.from_dict(part["certificate"])).contradictions
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, HedgerowError):
@@ -143,7 +147,7 @@ def _unit_of(rows: int, unit: str) -> bool:
     return unit.endswith(f", at most {rows} row{'s' if rows > 1 else ''}")
 
 
-def _of_facts(record: Mapping[str, Any], certificate: Certificate) -> Iterator[str]:
+def _of_facts(record: Mapping[str, Any], written: Rewritten, certificate: Certificate) -> Iterator[str]:
     """Yield where what a record says of the whole is none of the relation, the unit or the calendar."""
     about = record.get("release")
     if about is None:
@@ -154,7 +158,7 @@ def _of_facts(record: Mapping[str, Any], certificate: Certificate) -> Iterator[s
         yield "The number of records is stated, which is public under replace-one and private under add-remove."
     if about.get("date") is not None and not _is_date(about["date"]):
         yield "Its date is none of the calendar."
-    several = any(part.row_limit is not None for part in parts_of(certificate.mechanism))
+    several = written.counts_units or any(part.row_limit is not None for part in parts_of(certificate.mechanism))
     if not several and certificate.unit != "row":
         yield "Its unit has several rows, and its mechanism was priced for one."
 
