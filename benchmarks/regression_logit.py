@@ -11,20 +11,31 @@ age, years married and religion, with their natural bounds. Age and years have t
 from the file, which is the population. Printed are how many fits have ends in all intervals, by `logit` and by `ols` of
 the same outcome, coverage, and median widths over those without privacy.
 
-22 November 2026, 400 runs, two cores shared with other work:
+24 November 2026, two cores shared with other work. adult, 100 runs:
 
     add-remove
-        s.e. over non-private 1.2 1.16 1.3 1.2 1.05
-        coverage 0.948 0.935 0.96 0.958 0.948
-        mean s.e. over sd 1 1 1.03 1.02 1.04
+        s.e. over non-private 1.19 1.15 1.28 1.19 1.03
+        coverage 0.97 0.96 0.93 0.97 0.93
+        mean s.e. over sd 1.05 1.02 1 1.1 0.933
         reliable 1.000
-        one release 0.12 s of CPU
     replace-one
-        s.e. over non-private 1.55 1.45 1.79 1.55 1.15
-        coverage 0.94 0.938 0.953 0.935 0.943
-        mean s.e. over sd 1.01 1.01 1.03 1.02 1.05
-        reliable 0.988
-        one release 0.18 s of CPU
+        s.e. over non-private 1.5 1.41 1.73 1.5 1.11
+        coverage 0.99 0.96 0.94 0.97 0.93
+        mean s.e. over sd 1.11 1.05 1 1.13 0.905
+        reliable 1.000
+
+fair, 150 runs, the share of fits with ends:
+
+    relation     n     ε  logit  ols    coverage, least
+    replace-one  6000  1  1.000  1.000  0.953
+    replace-one  4000  1  0.913  0.967  0.947
+    replace-one  2000  1  0.467  0.460  0.980
+    replace-one  6000  3  1.000  1.000  0.953
+    replace-one  4000  3  1.000  1.000  0.900
+    replace-one  2000  3  0.993  1.000  0.933
+    add-remove   6000  1  1.000  1.000  0.920
+    add-remove   4000  1  0.987  0.947  0.947
+    add-remove   2000  3  1.000  1.000  0.947
 """
 
 from __future__ import annotations
