@@ -11,6 +11,10 @@ population, statistic, relation, n and ε a line shows:
 * ``width``: its mean width over the oracle's, 2 · 1.96 · √(true sampling variance + linearised variance of its noise).
 * ``s.e.``: the mean standard error over the standard deviation of the estimates that are reliable.
 * ``boot``: the mean width of the bootstrap's intervals at the same budget, over that of these.
+
+With ``--persons --n 500 5000 --epsilon 1 3 --runs 500``: variances, standard deviations, covariances, correlations, a
+function of means, and differences of two cells, of units of 1 to 8 rows whose values have the correlation 0, .3 or .9
+within a unit. A unit has rows in both cells.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -27,11 +31,17 @@ from benchmarks.aims import COVERAGE, least_coverage
 from numpy.typing import NDArray
 
 import hedgerow as hg
+from hedgerow.engines.query import Indicator, ValueOnGrid
+from hedgerow.inference.joint.arithmetic import EstimateTerm, Expression, JointOperation
+from hedgerow.inference.joint.estimates import estimate
 from hedgerow.inference.joint.functions import gradient
+from hedgerow.inference.joint.totals import AcrossCells, SideBySide
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.noise.lattice import AdditiveTable
+from hedgerow.release.designs.joint_release import JointDesign
 from hedgerow.release.designs.joint_statistic import JointStatistic
 from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign
+from hedgerow.release.designs.unit_products import across_cells, read_as
 from hedgerow.release.plan import Plan
 from hedgerow.resampling.counted_values import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
@@ -40,6 +50,9 @@ Floats = NDArray[np.float64]
 SEED, SIZE, LIMIT, DELTA = 20261122, 50_000, 4, 1e-6
 BOUNDS = (0.0, 100.0)
 STATISTICS = ("mean", "sum", "ratio", "count", "mean by cell", "sum by cell", "count by cell")
+MOST, ALIKE, RELATIONS = 8, (0.0, 0.3, 0.9), ("replace-one", "add-remove")
+OF_PERSONS = ("variance", "deviation", "covariance", "correlation", "function", "mean difference", "sum difference")
+OF_PERSONS = (*OF_PERSONS, "variance difference")
 POPULATIONS = ("levels", "rows", "sizes", "skew", "heap", "binary", "rare")
 
 
@@ -177,7 +190,184 @@ def bootstrapped(people: Population, name: str, relation: str, n: int, epsilon: 
 
 
 def settings(sizes: list[int], epsilons: list[float]) -> Iterator[tuple[str, str, str, int, float]]:
-    yield from product(POPULATIONS, STATISTICS, ("replace-one", "add-remove"), sizes, epsilons)
+    yield from product(POPULATIONS, STATISTICS, RELATIONS, sizes, epsilons)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of units: two values, a cell of 0 or 1 and the unit of each."""
+
+    unit: NDArray[np.int64]
+    x: Floats
+    y: Floats
+    cell: NDArray[np.int64]
+
+    def column(self, value: ValueOnGrid | Indicator) -> Floats:
+        """Return the values of a column."""
+        return self.x if value.column == "x" else self.y
+
+
+@dataclass(frozen=True)
+class Persons:
+    """Units with their rows: the total of each feature of the release by unit and cell, (units, cells, features)."""
+
+    totals: Floats
+
+    @classmethod
+    def of(cls, rows: Rows, design: JointDesign, *, by_cell: bool) -> Persons:
+        """Return what each unit has, from f ∈ [−1, 1] of each row; behind the features the number of rows."""
+        read = [np.floor(rows.column(value) / 100.0 * (value.size - 1) + 0.5).astype(np.int64) for value in design.read]
+        features = np.hstack([design.scaled(np.stack(read, axis=1)), np.ones((len(rows.unit), 1))])
+        cells = 2 if by_cell else 1
+        totals = np.zeros((SIZE, cells, features.shape[1]))
+        np.add.at(totals, (rows.unit, rows.cell * by_cell), features)
+        return cls(totals)
+
+    def numbers(self, mechanism: JointMoments) -> Floats:
+        """Return what each unit adds to every number of every cell, (units, cells, numbers)."""
+        steps = [float(feature.steps) for feature in mechanism.layout.features]
+        every = []
+        for number in mechanism.coordinates:
+            first, *second = number.of
+            added = self.totals[:, :, first] * steps[first]
+            for i in second:
+                added = added * np.roll(self.totals, -number.lag, axis=1)[:, :, i] * steps[i]
+            every.append(added)
+        return np.stack(every, axis=2)
+
+
+def rows_of_persons(alike: float) -> Rows:
+    """Return `SIZE` units of 1 to `MOST` rows, whose values have this correlation within a unit; x and y have .5."""
+    rng = np.random.default_rng([SEED, int(100 * alike)])
+    unit = np.repeat(np.arange(SIZE), rng.integers(1, MOST + 1, SIZE))
+    level, own = rng.normal(size=(2, SIZE))[:, unit], rng.normal(size=(2, len(unit)))
+    first, other = math.sqrt(alike) * level + math.sqrt(1.0 - alike) * own
+    second = 0.5 * first + math.sqrt(0.75) * other
+    x, y = (np.clip(np.rint(45.0 + 18.0 * part), *BOUNDS) for part in (first, second))
+    return Rows(unit, x, y, rng.integers(0, 2, len(unit)))
+
+
+@dataclass(frozen=True, eq=False)
+class _EachRun(AcrossCells):
+    """Second moments between two cells, of many runs side by side: one entry a run."""
+
+    def rows(self, index: slice | NDArray[np.intp]) -> AcrossCells:
+        return replace(self, moments=self.moments[index])
+
+    def between(self, other: AcrossCells) -> Floats:
+        return np.asarray(self.matrix @ self.moments @ self.matrix.T)
+
+    def noise(self, other: AcrossCells, slopes: Floats, others: Floats) -> Floats:
+        first, second = np.square(slopes @ self.matrix), np.square(others @ self.matrix)
+        return np.asarray(np.einsum("ri,ij,rj->r", first, np.square(self.sds[0, 1]), second))
+
+
+def planned_of_persons(name: str, relation: str, n: int, epsilon: float) -> Plan:
+    """Return the plan of a statistic alone, for n units of 1 to `MOST` rows."""
+    empty = {"x": [50.0] * n, "y": [50.0] * n, "cell": [0] * n, "unit": list(range(n))}
+    survey = hg.open(pa.table(empty), relation=relation, unit={"column": "unit", "max_rows": MOST})
+    both = {"x": BOUNDS, "y": BOUNDS}
+    asked = {
+        "mean": hg.mean("x", bounds=BOUNDS),
+        "sum": hg.sum("x", bounds=BOUNDS),
+        "variance": hg.variance("x", bounds=BOUNDS),
+        "deviation": hg.standard_deviation("x", bounds=BOUNDS),
+        "covariance": hg.covariance("x", "y", bounds=both),
+        "correlation": hg.correlation("x", "y", bounds=both),
+        "function": hg.function(lambda t: t["x"] * t["y"] / 100.0, columns=both, name="product"),
+    }
+    by = {"cell": [0, 1]} if name.endswith("difference") else None
+    return survey.plan([asked[name.split()[0]]], by=by, epsilon=epsilon, delta=DELTA)
+
+
+def beside(design: JointDesign, mechanism: JointMoments, values: Floats) -> SideBySide:
+    """Return the totals of every run, (runs, cells, numbers), cell beside cell."""
+    sds, law, runs = mechanism.noise_sds(), mechanism.noise_law.name, len(values)
+    blocks = [
+        design.totals(AdditiveTable(({},) * runs, mechanism.names, values[:, cell], sds, law), mechanism)
+        for cell in range(values.shape[1])
+    ]
+    if len(blocks) > 1:
+        scale = np.array(
+            [math.prod(float(mechanism.layout.features[i].steps) for i in one.of) for one in mechanism.coordinates]
+        )
+        places = [place for place, one in enumerate(mechanism.coordinates) if one.kind == "across"]
+        every = [across_cells(run[:, places] / scale[places], mechanism) for run in values]
+        first = next(one for one in every if one is not None)
+        moments = np.stack([one.moments[0, 1] for one in every if one is not None])
+        matrix = read_as(design.of_rows)
+        features = first.matrix if matrix is None else matrix[:, 1:]
+        shared = _EachRun(first.released, moments, first.sds, features, np.zeros(runs, np.intp))
+        blocks = [replace(block, across=shared) for block in blocks]
+    return SideBySide(tuple(blocks))
+
+
+def of_persons(rows: Rows, name: str, relation: str, n: int, epsilon: float, runs: int) -> Line:
+    """Simulate one setting of persons: a statistic, or the difference of its values in two cells."""
+    (item,) = planned_of_persons(name, relation, n, epsilon).items
+    design, mechanism = item.design, item.mechanism
+    assert isinstance(design, JointStatistic) and isinstance(mechanism, JointMoments)
+    joint, function = design.release.design, design.function
+    people = Persons.of(rows, joint, by_cell=name.endswith("difference"))
+    each, random = people.numbers(mechanism), relation == "add-remove"
+    rng = np.random.default_rng([SEED, n, runs])
+    sizes = rng.poisson(n, runs) if random else np.full(runs, n)
+    exact = np.stack([each[rng.integers(SIZE, size=size)].sum(axis=0) for size in sizes])
+    sds, law = mechanism.noise_sds(), mechanism.noise_law.name
+    drawn = rng.standard_normal(exact.shape) if law == "gaussian" else rng.laplace(0.0, math.sqrt(0.5), exact.shape)
+    noisy, plain, whole = (
+        beside(joint, mechanism, values) for values in (exact + sds * drawn, exact, n * each.mean(axis=0)[None])
+    )
+    if len(noisy.blocks) > 1:
+        node = JointOperation("-", EstimateTerm(function, (0, 0)), EstimateTerm(function, (0, 1)))
+        function = Expression(node, {(0, cell): place for cell, place in enumerate(noisy.places)})
+    read = estimate(function, noisy)
+    # The oracle knows the law of clusters: slopes at the truth, and what each unit of the population adds.
+    slopes = gradient(function, whole.totals)[0]
+    truth = float(function(whole.totals.astype(complex)).real[0])
+    matrix = read_as(joint.of_rows)
+    features = people.totals if matrix is None else people.totals @ matrix[:, 1:].T
+    added = sum(features[:, cell] @ slopes[place][1:] for cell, place in enumerate(noisy.places))
+    sampling = n * float(np.mean(added**2) if random else np.var(added))
+    oracle = 2.0 * 1.96 * math.sqrt(sampling + float(slopes @ whole.noise @ slopes))
+    low, high = read.accepted(0.95)
+    near = function(plain.totals.astype(complex)).real
+    clear = read.reliable & np.isfinite(read.standard_error)
+    spread = np.std(read.value[clear]) if clear.mean() > 0.9 else math.nan
+    return Line(
+        float(np.mean((low <= truth) & (truth <= high))),
+        float(np.mean(np.abs(near - truth) <= 1.96 * math.sqrt(sampling))),
+        float(np.mean(high - low)) / oracle,
+        float(np.mean(read.standard_error[clear]) / spread),
+        math.nan,
+    )
+
+
+def persons(chosen: argparse.Namespace) -> None:
+    """Print coverage and width of what is asked of persons, for rows that are unlike, and more and more alike."""
+    lines: dict[str, list[Line]] = {}
+    print(f"{'alike':>6} {'statistic':22}{'relation':12}{'n':>6}{'ε':>5}  cover  plain  width   s.e.")
+    for alike in ALIKE:
+        rows = rows_of_persons(alike)
+        for name, relation, n, epsilon in product(OF_PERSONS, RELATIONS, chosen.n, chosen.epsilon):
+            line = of_persons(rows, name, relation, n, epsilon, chosen.runs)
+            lines.setdefault(name, []).append(line)
+            figures = f"{line.cover:7.3f}{line.plain:7.3f}{line.width:7.2f}{line.error:7.2f}"
+            print(f"{alike:6} {name:22}{relation:12}{n:6}{epsilon:5}{figures}", flush=True)
+    summarised(lines, chosen.runs, bootstrap=False)
+
+
+def summarised(lines: dict[str, list[Line]], runs: int, *, bootstrap: bool) -> None:
+    """Print for each statistic the least coverage, how many lines cover too little, and the width."""
+    least = least_coverage(runs)
+    for statistic, own in lines.items():
+        below = sum(line.cover < least for line in own)
+        fair = [line.width for line in own if line.plain >= COVERAGE]
+        wider = f"; bootstrap {float(np.median([line.boot for line in own])):.2f}" if bootstrap else ""
+        print(
+            f"{statistic}: {len(own)} settings, least coverage {min(line.cover for line in own):.3f}, {below} below "
+            f"{least:.3f}; width over the oracle's {np.median(fair):.2f}, most {max(fair):.2f}{wider}"
+        )
 
 
 def main() -> None:
@@ -188,7 +378,11 @@ def main() -> None:
     parser.add_argument("--bootstrap", type=int, default=60, help="runs of the bootstrap in each setting; 0: none")
     parser.add_argument("--statistics", nargs="+", default=list(STATISTICS))
     parser.add_argument("--populations", nargs="+", default=list(POPULATIONS))
+    parser.add_argument("--persons", action="store_true", help="second moments, and differences of cells")
     chosen = parser.parse_args()
+    if chosen.persons:
+        persons(chosen)
+        return
     people = {name: population(name) for name in chosen.populations}
     found: dict[str, list[Line]] = {}
     print(f"{'population':11}{'statistic':15}{'relation':12}{'n':>6}{'ε':>5}  cover  plain  width   s.e.   boot")
@@ -201,15 +395,7 @@ def main() -> None:
         found.setdefault(statistic, []).append(line)
         figures = f"{line.cover:7.3f}{line.plain:7.3f}{line.width:7.2f}{line.error:7.2f}{line.boot:7.2f}"
         print(f"{name:11}{statistic:15}{relation:12}{n:6}{epsilon:5}{figures}", flush=True)
-    least = least_coverage(chosen.runs)
-    for statistic, lines in found.items():
-        below = sum(line.cover < least for line in lines)
-        fair = [line.width for line in lines if line.plain >= COVERAGE]
-        boot = float(np.median([line.boot for line in lines]))
-        print(
-            f"{statistic}: {len(lines)} settings, least coverage {min(line.cover for line in lines):.3f}, {below} "
-            f"below {least:.3f}; width over the oracle's {np.median(fair):.2f}; bootstrap {boot:.2f}"
-        )
+    summarised(found, chosen.runs, bootstrap=True)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from hedgerow.release.options import ReleaseOptions, current_release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
+    from typing import Any, Literal
 
     from hedgerow.facts.columns import Scalar
     from hedgerow.release.options import By, UngroupedOptions
@@ -203,11 +203,15 @@ class AsksStatistics:
         return self._released(proportion(column, value=value), options)
 
     @overload
-    def count(self, **options: Unpack[UngroupedOptions]) -> ReleasedEstimate: ...
+    def count(
+        self, *, of: Literal["rows", "units"] = "rows", **options: Unpack[UngroupedOptions]
+    ) -> ReleasedEstimate: ...
     @overload
-    def count(self, *, by: By, **options: Unpack[UngroupedOptions]) -> Release: ...
+    def count(
+        self, *, of: Literal["rows", "units"] = "rows", by: By, **options: Unpack[UngroupedOptions]
+    ) -> Release: ...
     @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
-    def count(self, **options: Unpack[ReleaseOptions]) -> Any:
+    def count(self, *, of: Literal["rows", "units"] = "rows", **options: Unpack[ReleaseOptions]) -> Any:
         """Release the number of records.
 
         Shorthand for ``release(hg.count(…), …)``.
@@ -216,6 +220,9 @@ class AsksStatistics:
 
         Parameters
         ----------
+        of : "rows" or "units"
+            What is counted where the unit of protection has several rows: the rows, or the units (persons, households) that
+            have one, each once in every cell in which it has a row. The estimate is then called ``units``.
         **options
             ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
 
@@ -239,7 +246,7 @@ class AsksStatistics:
         """
         from hedgerow.statistics.mean import count
 
-        return self._released(count(), options)
+        return self._released(count(of=of), options)
 
     @overload
     def variance(

@@ -212,9 +212,9 @@ def gathered_curve(draws: int, moved: float, steps: float) -> Curve:
     return moved_curve(SummedLaplace(draws), farthest, farthest).curve
 
 
-def twice(curve: Curve) -> Curve:
-    """Return the curve of two independent pairs of this one."""
-    return Curve(curve.step, composed_curve([(curve.loss_grid(), 2)]))
+def twice(curve: Curve, times: int = 2) -> Curve:
+    """Return the curve of two independent pairs of this one, or of so many."""
+    return Curve(curve.step, composed_curve([(curve.loss_grid(), times)]))
 
 
 def _mixed(log_ratio: Array, log_first: Array, weights: Array) -> Array:

@@ -21,7 +21,7 @@ from hedgerow.engines.dialects import ibis_tables
 from hedgerow.engines.dialects.held import added_up, is_held, read_as_values, terms_of
 from hedgerow.engines.dialects.ibis_tables import Asked, asked_counts, asked_values
 from hedgerow.engines.dialects.levels import code_of, with_levels
-from hedgerow.engines.dialects.units import UNIT, units_of
+from hedgerow.engines.dialects.units import UNIT, added_up_side_by_side, units_of
 from hedgerow.engines.query import (
     ClippedSquare,
     ColumnProduct,
@@ -477,10 +477,11 @@ def _add_up_units(rows: nw.LazyFrame[Any], query: SumsQuery, key: bytes | None) 
     values = [f"index_{place}" for place in range(len(query.values))]
     counting = inside.filter(nw.col("counts")).select(UNIT, "level", *values)
     units = units_of(counting, values, query.unit, key, many=bool(query.by))
-    counted = [nw.col(f"sum_{place}").alias(f"t_{place}") for place in range(len(values))]
-    counted.append(nw.col("rows").alias(f"t_{len(values)}"))
-    ones = [nw.lit(1, nw.Int64).alias(name) for name in ("one", *(f"there_{i}" for i in range(len(values) + 1)))]
-    asked = added_up(units.select("level", *counted, *ones), query)
+    totals = [*(f"sum_{place}" for place in range(len(values))), "rows"]
+    counted = [nw.col(name).alias(f"t_{place}") for place, name in enumerate(totals)]
+    ones = [nw.lit(1, nw.Int64).alias(name) for name in ("one", *(f"there_{i}" for i in range(len(totals))))]
+    by_cell = units.select("level", *counted, *ones)
+    asked = added_up_side_by_side(units, query, totals) if query.across else added_up(by_cell, query)
     if query.missing is not Missing.DECLARED_COMPLETE:
         return asked
 

@@ -467,6 +467,8 @@ class SumsQuery(ByCells):
 
     With a `unit` the t_i are the totals of the rows of one unit in one cell, and one more value, behind the others,
     is the number of its rows there. Rows without a needed value are left out before the limit of rows is applied.
+    Behind these D values stand those of the unit in the next cell, then in the one after it: i + k·D is value i so many
+    cells on, the first cell following the last one.
 
     Raises
     ------
@@ -512,7 +514,24 @@ class SumsQuery(ByCells):
         """Return the most that one record, or unit, adds to the sum of a monomial."""
         rows = 1 if self.unit is None else self.unit.max_rows
         most = [rows * (value.size - 1) for value in self.values] + [rows] * (self.unit is not None)
-        return math.prod(most[place] ** power for place, power in monomial)
+        return math.prod(most[place % len(most)] ** power for place, power in monomial)
+
+    @property
+    def across(self) -> bool:
+        """Whether a monomial is of several cells of one unit."""
+        return self.unit is not None and any(place > len(self.values) for one in self.monomials for place, _ in one)
+
+    def in_cell(self, cell: int, monomial: Monomial) -> Monomial:
+        """Return a monomial of one cell over the D values of all cells, in their order.
+
+        >>> age = ValueOnGrid("age", Grid.from_bounds("age", (0, 100), 1))
+        >>> query = SumsQuery((age,), (), (Category("sex", (0, 1)),), frozenset([0]), UnitLimit("id", 4))
+        >>> query.in_cell(1, ((0, 1), (3, 1)))
+        ((1, 1), (2, 1))
+        """
+        own = len(self.values) + 1
+        moved = [((cell + place // own) % self.cells * own + place % own, power) for place, power in monomial]
+        return tuple(sorted(moved))
 
     def columns(self) -> list[str]:
         """Return the columns that the answer needs, each once."""

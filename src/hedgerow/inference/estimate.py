@@ -6,7 +6,8 @@ standard_error² = sampling_error² + bootstrap_error² + privacy_error²: a rea
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -30,9 +31,25 @@ PUBLIC = "public"
 """The method of a number that everybody knows, such as n under replace-one."""
 _COMBINATION, _AND = "this combination of ", ", and of "
 _BY_TANGENT = "A function that the record does not hold is computed with by its tangent."
+_SENTENCES = re.compile(r"(?<=\.) (?=[A-Z])")
 _UNSURE = (
     "The noise hides what the expression divides by, or what it is made of: nothing is said beyond what is possible."
 )
+
+
+def said_once(notes: Iterable[str | None]) -> list[str]:
+    """Return notes, and of each the sentences that none before it has.
+
+    >>> said_once(["Rows are dropped.", None, "Noise hides it. Rows are dropped.", "Rows are dropped."])
+    ['Rows are dropped.', 'Noise hides it.']
+    """
+    seen: set[str] = set()
+    kept = []
+    for note in filter(None, notes):
+        fresh = [sentence for sentence in _SENTENCES.split(note) if sentence not in seen]
+        seen.update(fresh)
+        kept += [" ".join(fresh)] if fresh else []
+    return kept
 
 
 @dataclass(frozen=True, slots=True, repr=False)

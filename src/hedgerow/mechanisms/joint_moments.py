@@ -156,7 +156,10 @@ class JointMoments(Additive):
         added = [number for number in self.coordinates if number.kind == "sum"]
         sums = {(number.of, number.present): weight(number, (1,) * len(number.of)) for number in added}
         blocks = {(number.of, number.degrees): weight(number, number.degrees) for number in self.blocks}
-        return _weights(self.layout, counts, sums, blocks)
+        across = {
+            (number.of, number.lag): weight(number, (1, 1)) for number in self.coordinates if number.kind == "across"
+        }
+        return replace(_weights(self.layout, counts, sums, blocks), across=across)
 
     @property
     def released_cells(self) -> int:
@@ -282,6 +285,7 @@ class JointMoments(Additive):
         fit = JointWeights(2, {(): 0.4}, {(0,): 1.0, (1,): 1.0, (0, 1): 1.4, (0, 0): 0.8})
         even = JointWeights(2, {(): 0.4}, {(0,): 1.0, (1,): 1.0, (0, 1): 1.5 * 2**0.5, (0, 0): 1.5, (1, 1): 1.5})
         rows = JointWeights(2, {}, {(0,): 1.0, (1,): 1.1, (0, 0): 0.4, (0, 1): 0.3, (1, 1): 0.4})
+        between: dict[tuple[Of, int], float] = {((i, j), 1): 0.5 for i in (0, 1) for j in (0, 1)}
         units = JointLayout((JointFeature(100), JointFeature(1)), "private", 3, 4)
         block = JointLayout((JointFeature(10), JointFeature(100, missing=True)), "private", 2)
         plain, means = JointLayout(two, "public", 1), JointWeights(2, {}, sums)
@@ -301,6 +305,7 @@ class JointMoments(Additive):
             ("regression in a ball", GAUSSIAN, replace(both, ball=2), even, near, 1e-3),
             ("robust errors of a regression", GAUSSIAN, replace(both, shares=16), fit, far, 1e-3),
             ("mean by group of units of four rows", GAUSSIAN, units, rows, far, 1e-3),
+            ("means of units with covariances", GAUSSIAN, units, replace(rows, across=between), far, 1e-3),
             ("mean of units of four rows, pure", LAPLACE, replace(units, cells=1), rows, far, 1e-3),
             ("partition blocks by group", LAPLACE, block, blocks, far, 1e-3),
         )
@@ -343,7 +348,7 @@ class JointMoments(Additive):
     def record_means(self, features: Floats) -> Floats:
         """Return what records with features f ∈ [−1, 1], (records, d), add to each number on average.
 
-        Of units they are the totals, the number of rows behind them.
+        Of units they are the totals, the number of rows behind them, and all their rows lie in one cell.
         """
         steps = np.array([feature.steps for feature in self.layout.features], dtype=np.float64)
         rows = self.layout.rows is not None
@@ -351,7 +356,8 @@ class JointMoments(Additive):
         means = []
         for number in self._listed():
             total = np.zeros(len(values))
-            for monomial, factor in number.polynomial.items():
+            own = ((of, c) for of, c in number.polynomial.items() if not any(i > self.layout.last for i, _ in of))
+            for monomial, factor in own:
                 total += float(factor) * np.prod([values[:, i] ** power for i, power in monomial], axis=0)
             means.append(float(total.mean()) * (self.layout.shares or 1))
         return np.array(means)
@@ -393,7 +399,8 @@ def joint_moments(
     named = {(of, ()): w for of, w in weights.sums.items()} | dict(weights.restricted)
     sums = {key: w for key, w in named.items() if w > 0.0}
     blocks = {part: w for part, w in weights.blocks.items() if w > 0.0}
-    positive = _weights(layout, counts, sums, blocks)
+    across = {key: w for key, w in weights.across.items() if w > 0.0}
+    positive = replace(_weights(layout, counts, sums, blocks), across=across)
     cost = cost_of(layout, positive, relation, law.power)
     # The noise of k draws has √k times the sd of one.
     scale = cost ** (1.0 / law.power) / (precision * math.sqrt(law.draws))
@@ -405,6 +412,8 @@ def joint_moments(
 
     coordinates = [JointCoordinate("count", of, *noise(of, (0,) * len(of), w)) for of, w in counts.items()]
     coordinates += [JointCoordinate("sum", of, *noise(of, (1,) * len(of), w), other) for (of, other), w in sums.items()]
+    for (of, lag), w in across.items():
+        coordinates.append(JointCoordinate("across", of, *noise(of, (1, 1), w), (), lag))
     parts = tuple(PartitionBlock(of, degrees, *noise(of, degrees, w)) for (of, degrees), w in blocks.items())
     return JointMoments("gaussian" if law == GAUSSIAN else "laplace", layout, tuple(coordinates), parts, law.draws)
 
@@ -524,7 +533,9 @@ class _Ends:
 
     def added(self) -> Callable[[Sequence[Sequence[int]]], Floats]:
         """Return a function of records, as digits, that tells what each adds in units of the noise."""
-        numbers, monomials, layout = self.joint._listed(), self.joint.monomials(), self.joint.layout
+        numbers, layout = self.joint._listed(), self.joint.layout
+        # All rows of a unit lie in one cell: what it has across cells is 0.
+        monomials = [of for of in self.joint.monomials() if all(i <= layout.last for i, _ in of)]
         powers = np.array([[dict(monomial).get(i, -1) for monomial in monomials] for i in range(len(layout.features))])
         if layout.rows is not None:
             # Totals are the number of rows times what each row has.

@@ -39,7 +39,8 @@ MOST_NUMBERS = 10_000
 MOST_IN_BLOCK = 3
 
 Polynomial = dict[Monomial, int]
-Kinds = tuple[tuple[Literal["count", "sum"], Of, Of], ...]
+Kind = Literal["count", "sum", "across"]
+Kinds = tuple[tuple[Kind, Of, Of, int], ...]
 Blocks = tuple[tuple[Of, Of], ...]
 N = TypeVar("N", int, float)
 MOST_FEATURES = 64
@@ -153,16 +154,19 @@ class JointLayout:
 class JointCoordinate:
     """One released sum: of records (`kind` "count") or of the product of centred features ("sum"), `of` in order.
 
-    A sum is over the records where the features `present`, in order and none of `of`, are present too.
+    A sum is over the records where the features `present`, in order and none of `of`, are present too. Of units of
+    several rows there are sums "across" cells: of the total of the first feature in the cell times that of the second
+    in the cell that stands `lag` further, the first cell following the last one.
     The exact sum is rounded to multiples of 2^`coarse` before noise is added, and `noise` is in those units: integers
     of 80 bits, of which noise hides the last ones anyway, then fit 64.
     """
 
-    kind: Literal["count", "sum"]
+    kind: Kind
     of: tuple[int, ...]
     noise: LatticeNoise
     coarse: int = 0
     present: tuple[int, ...] = field(default=(), metadata=LATER)
+    lag: int = field(default=0, metadata=LATER)
 
     @property
     def squared(self) -> bool:
@@ -248,7 +252,7 @@ class JointNumbers:
     @property
     def shape(self) -> tuple[Kinds, Blocks]:
         """What the coordinates and blocks are, whatever their noise."""
-        kinds = tuple((number.kind, number.of, number.present) for number in self.coordinates)
+        kinds = tuple((number.kind, number.of, number.present, number.lag) for number in self.coordinates)
         return kinds, tuple((number.of, number.degrees) for number in self.blocks)
 
     def listed(self) -> tuple[JointNumber, ...]:
@@ -317,7 +321,9 @@ class JointNumbers:
 
     def _substituted(self, i: int, power: int) -> dict[Monomial, float]:
         """Return t_i^power in powers of f: t = m(1 + f)/2, of units m(r + f)/2 with r the number of rows."""
-        half, last = (self.layout.features[i].steps / 2.0) ** power, self.layout.last
+        # Behind the features of a cell stand those of the cells after it.
+        last = i - i % len(self.layout.features) + self.layout.last
+        half = (self.layout.features[i % len(self.layout.features)].steps / 2.0) ** power
         if self.layout.rows is None:
             return {self._powers(i, e): half * math.comb(power, e) for e in range(power + 1)}
         if i == last:
@@ -340,13 +346,15 @@ class JointNumbers:
 
     def _coordinate(self, coordinate: JointCoordinate) -> tuple[str, Polynomial]:
         where = ("where", *map(str, coordinate.present)) if coordinate.present else ()
+        where = (*where, "by", str(coordinate.lag)) if coordinate.lag else where
         name = " ".join([coordinate.kind, *map(str, coordinate.of), *where])
         present: list[Polynomial] = [{((i, 0),): 1} for i in coordinate.present]
         return name, _product([self._polynomial(coordinate), *present])
 
     def _polynomial(self, coordinate: JointCoordinate) -> Polynomial:
         if self.layout.rows is not None:
-            return _product(self._of_unit(i) for i in coordinate.of)
+            farther = (0, coordinate.lag)
+            return _product(self._of_unit(i, lag) for i, lag in zip(coordinate.of, farther, strict=False))
         if coordinate.kind == "count":
             return _product({self._powers(i, 0): 1} for i in coordinate.of)
         if coordinate.squared:
@@ -358,10 +366,11 @@ class JointNumbers:
             {self._powers(i, 1): 2, self._powers(i, 0): -self.layout.features[i].steps} for i in coordinate.of
         )
 
-    def _of_unit(self, i: int) -> Polynomial:
-        """Return the total of a unit's q_i, Σ(2t − m) = 2T − m·r, or the number r of its rows."""
-        last = self.layout.last
-        return {((i, 1),): 1} if i == last else {((i, 1),): 2, ((last, 1),): -self.layout.features[i].steps}
+    def _of_unit(self, i: int, lag: int) -> Polynomial:
+        """Return the total of a unit's q_i, Σ(2t − m) = 2T − m·r, or the number r of its rows, so many cells on."""
+        last, beyond = self.layout.last, lag * len(self.layout.features)
+        own = ((i + beyond, 1),)
+        return {own: 1} if i == last else {own: 2, ((last + beyond, 1),): -self.layout.features[i].steps}
 
     def _outcomes(self, i: int, degree: int) -> list[tuple[str, Polynomial]]:
         """Return the Bernstein polynomials of a feature, and "missing" where it may be, as they add up to m^degree."""
@@ -442,7 +451,7 @@ def _named(layout: JointLayout, kinds: Kinds, blocks: Blocks) -> list[tuple[str,
 def _shaped(layout: JointLayout, kinds: Kinds, blocks: Blocks) -> JointNumbers:
     """Return numbers of a shape, with any noise."""
     noise = LatticeNoise(MIN_LATTICE_STEPS, 0)
-    coordinates = tuple(JointCoordinate(kind, of, noise, present=present) for kind, of, present in kinds)
+    coordinates = tuple(JointCoordinate(kind, of, noise, 0, present, lag) for kind, of, present, lag in kinds)
     return JointNumbers(layout, coordinates, tuple(PartitionBlock(of, degrees, noise) for of, degrees in blocks))
 
 
@@ -462,9 +471,9 @@ def _product(factors: Iterable[Mapping[Monomial, N]]) -> dict[Monomial, N]:
 
 
 def value_of(monomial: Monomial, values: Sequence[int | None]) -> int:
-    """Return a monomial at grid integers, 0 where a feature that it names is missing."""
-    powers = [0 if (value := values[i]) is None else value**power for i, power in monomial]
-    return math.prod(powers)
+    """Return a monomial at grid integers, 0 where a feature that it names is missing, or of another cell."""
+    found = [0 if i >= len(values) or (value := values[i]) is None else value**power for i, power in monomial]
+    return math.prod(found)
 
 
 def check(fits: bool, rule: str) -> None:
@@ -480,10 +489,15 @@ def check_coordinates(
     parts: tuple[JointCoordinate | PartitionBlock, ...] = (*coordinates, *blocks)
     rounded = all(isinstance(part.coarse, int) and 0 <= part.coarse <= 60 for part in parts)
     check(rounded, "Sums are rounded to multiples of 2⁰ to 2⁶⁰.")
-    named = [(coordinate.kind, coordinate.of, coordinate.present) for coordinate in coordinates]
+    named = [(coordinate.kind, coordinate.of, coordinate.present, coordinate.lag) for coordinate in coordinates]
     absent = layout.missing
-    for kind, of, present in named:
-        ordered = list(of) == sorted(of) and all(0 <= i < len(layout.features) for i in of)
+    for kind, of, present, lag in named:
+        ordered = (list(of) == sorted(of) or kind == "across") and all(0 <= i < len(layout.features) for i in of)
+        if kind == "across":
+            fits = len(of) == 2 and layout.rows is not None and isinstance(lag, int) and 1 <= lag < layout.cells
+            check(ordered and fits and not present, "Sums across cells are of two totals of units, some cells apart.")
+            continue
+        check(lag == 0, "Only a sum across cells has a lag.")
         if kind == "count":
             fits = len(set(of)) == len(of) and absent.issuperset(of) and not present
         else:

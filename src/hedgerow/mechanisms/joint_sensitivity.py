@@ -71,6 +71,22 @@ for two units of L rows,
 
 since what products move there is at most S less what sums do. The largest of it on [0, 1] is the price.
 
+**Products between cells.** A unit may have rows in several cells. Released are then, for two cells c ≠ c', sums over
+units of f_i in c times f_j in c' too: a pair of cells moves by s_c s_c' w with w = (χ_ij y_i y'_j), and X = Σ |χ_ij|^p.
+They cost nothing as long as X is small, since of a unit with all rows in one cell they are 0:
+
+* One unit, X ≤ 2V with V the sum of all |ω|^p: with t_c = s_c^p the cost is at most UΣt + VΣt² + XΣ_{c<c'} t_c t_c' ≤
+  UΣt + V(Σt)² ≤ U + V, U the sum of all |κ|^p and |a_i|^p. For p = 1 a unit for another costs no more than both.
+* p = 2, X ≤ (3/2)κ² with κ² as large as is needed above. Along e_c − e_c' half of the second derivative of the cost is
+  ‖u_c‖² + ‖u_c'‖² + 6s_c²‖v_c‖² + 6s_c'²‖v_c'‖² + (s_c² − 4s_c s_c' + s_c'²)‖w‖² and what the products that do not
+  cross add, less twice the product of P(s'), all products of the other unit, and P(e_c − e_c') = (v_c, v_c', −w). With
+  α, β the other unit's s in both cells that is at least 2κ² − (α² + β²)κ² − (2αβ + ½)X ≥ (1 + 2αβ)κ² − (½ + 2αβ)X,
+  which is not negative as αβ ≤ ¼. Along e_c it is as above. So the cost is largest where each unit has all rows in one
+  cell, or none.
+
+Otherwise what they move is added: Σ_{c<c'} s_c s_c' ≤ ½ and Σ_{c<c'} (s_c s_c')² ≤ ⅛ for one unit, for two units twice
+and four times as much.
+
 How far one record whose features lie in a ball moves joint moments, under Gaussian noise: exact for even weights.
 
 The first d features of a record are a vector z, ‖z‖ ≤ 1; any others stand for themselves, each in [−1, 1], and are
@@ -134,6 +150,8 @@ class JointWeights:
     restricted : mapping
         The weights of sums over the records where further features are present too, by (of, present), ``of`` as in
         `sums`.
+    across : mapping
+        χ_ij, by ((i, j), lag), of products of a unit's total of feature i in a cell and of j in the cell `lag` further.
 
     Examples
     --------
@@ -152,6 +170,7 @@ class JointWeights:
     missing: frozenset[int] = frozenset()
     centres: Mapping[tuple[int, Of], float] = field(default_factory=dict)
     restricted: ByTwo = field(default_factory=dict)
+    across: Mapping[tuple[Of, int], float] = field(default_factory=dict)
 
     def cost(self, relation: Relation, power: Literal[1, 2], *, presence: Presence, cells: int) -> float:
         """Return an upper bound on Σ |movement|^power over all neighbours.
@@ -332,13 +351,41 @@ def unit_cost(weights: JointWeights, relation: Relation, power: Literal[1, 2], *
     >>> [round(unit_cost(weights, relation, 2, cells=1), 2) for relation in Relation]
     [5.44, 2.88]
     """
-    alone = sum(weight**power for weight in weights.sums.values())
+    alone, beside = sum(weight**power for weight in weights.sums.values()), _beside(weights, relation, power, cells)
     if relation is Relation.ADD_REMOVE:
-        return alone
+        return alone + beside
     if power == 1:
-        return 2.0 * alone if cells > 1 else _pure(weights, alone)
+        return 2.0 * alone + beside if cells > 1 else _pure(weights, alone)
     convex = alone + max(0.0, _needed(weights) - _weight(weights, weights.d - 1) ** 2)
-    return max(same_cell(weights, power), (2.0 if cells > 1 else 1.0) * convex)
+    return max(same_cell(weights, power), (2.0 if cells > 1 else 1.0) * convex) + beside
+
+
+def _beside(weights: JointWeights, relation: Relation, power: Literal[1, 2], cells: int) -> float:
+    """Return what products between cells cost beside all others: nothing where they are light."""
+    by_pair: dict[int, float] = {}
+    for (_, lag), weight in weights.across.items():
+        # Two cells half of all cells apart have these products twice.
+        apart, size = min(lag, cells - lag), weight**power * (1 + (2 * lag == cells))
+        by_pair[apart] = by_pair.get(apart, 0.0) + size
+    heaviest = max(by_pair.values(), default=0.0)
+    if heaviest <= most_across(weights, relation, power) * (1.0 + 1e-12):
+        return 0.0
+    once = heaviest / (2.0 if power == 1 else 8.0)
+    return once if relation is Relation.ADD_REMOVE else 2.0**power * once
+
+
+def most_across(weights: JointWeights, relation: Relation, power: Literal[1, 2]) -> float:
+    """Return the X up to which products between two cells cost nothing.
+
+    >>> weights = JointWeights(2, {}, {(0,): 1.0, (1,): 1.0, (0, 0): 0.5, (0, 1): 0.5, (1, 1): 0.5})
+    >>> [most_across(weights, Relation.ADD_REMOVE, power) for power in (1, 2)]
+    [3.0, 1.5]
+    >>> most_across(weights, Relation.REPLACE_ONE, 2)
+    1.5
+    """
+    if power == 2 and relation is Relation.REPLACE_ONE:
+        return 1.5 * max(_weight(weights, weights.d - 1) ** 2, _needed(weights))
+    return 2.0 * sum(weight**power for of, weight in weights.sums.items() if len(of) == 2)
 
 
 def same_cell(weights: JointWeights, power: Literal[1, 2]) -> float:

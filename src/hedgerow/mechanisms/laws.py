@@ -534,7 +534,7 @@ def require_accuracy(**numbers: float) -> None:
 @lru_cache(maxsize=256)
 def _averaged_count(draws: int, width: float, times: int) -> DominatingPair:
     moved = moved_curve(SummedLaw(draws, width), 1.0, 1.0 / width)
-    return KnownCurvePair(twice(moved.curve), 2.0 * moved.largest) if times > 1 else moved
+    return KnownCurvePair(twice(moved.curve, times), times * moved.largest) if times > 1 else moved
 
 
 @lru_cache(maxsize=64)

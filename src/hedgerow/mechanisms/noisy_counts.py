@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -49,6 +49,7 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.facts.validation import format_argument
 from hedgerow.mechanisms.interface import (
+    LATER,
     AtomicMechanism,
     AuditRecord,
     Floats,
@@ -71,6 +72,7 @@ class Counts(OneWidth):
 
     __slots__ = ()
     cells: int
+    rows: int | None
     whole: ClassVar[bool] = True
 
     @property
@@ -98,12 +100,17 @@ class Counts(OneWidth):
         # An integer within ± h of the normal law rounded: half a step more covers both.
         return reach + 0.5 if self.noise_law.power == 2 else reach
 
+    @property
+    def row_limit(self) -> int | None:
+        """The limit of rows where units are counted, each once in every cell in which it has a row."""
+        return self.rows
+
     def touched(self, relation: Relation) -> int:
-        """Return how many cells one record can change by 1."""
-        return min(self.cells, 2) if relation is Relation.REPLACE_ONE else 1
+        """Return how many cells one record can change by 1, or one unit: as many as it has rows at most."""
+        return min(self.cells, (self.rows or 1) * (2 if relation is Relation.REPLACE_ONE else 1))
 
     def terms(self, relation: Relation) -> tuple[DominatingPair, ...]:
-        """Return the dominating pair: one shift by 1, or two."""
+        """Return the dominating pair: a shift by 1 in each cell that may change."""
         return (self.noise_law.count_term(self.width, self.touched(relation)),)
 
     def noisy(
@@ -121,12 +128,21 @@ class Counts(OneWidth):
 
     def worst_pairs(self, relation: Relation) -> tuple[Neighbours, ...]:
         """Return a record in one cell against one in another, or against none."""
-        return across_or_one_sided(0, self.cells, across=self.touched(relation) > 1)
+        across = relation is Relation.REPLACE_ONE and self.cells > 1
+        return across_or_one_sided(0, self.cells, across=across)
+
+    def attained(self, relation: Relation) -> LowerBoundPairs:
+        """Return the laws of the cells that change: of units in several cells all of them at once."""
+        if self.rows is None:
+            return super().attained(relation)
+        moved = self.noise_law.exact(1.0, self.width), self.touched(relation)
+        return LowerBoundPairs(((moved,),), "All cells in which a unit has a row, or had none, change by 1.")
 
     def exact_law(self, relation: Relation) -> Outcomes | None:
         """Return P(z₁ − 1)P(z₂) and P(z₁)P(z₂ − 1) where two counts move by 1, else P(z − 1) and P(z)."""
-        reach, both = self.noise_law.reach(self.width), self.touched(relation) > 1
-        if 2 * reach + 2 > (_ENUMERATED if both else _ENUMERATED**2):
+        reach, touched = self.noise_law.reach(self.width), self.touched(relation)
+        both = touched > 1
+        if touched > 2 or 2 * reach + 2 > (_ENUMERATED if both else _ENUMERATED**2):
             return None
         integers = np.arange(-reach, reach + 2.0)
         moved, still = (self.noise_law.chances(at, self.width) for at in (integers - 1.0, integers))
@@ -147,6 +163,10 @@ class Counts(OneWidth):
         return np.ones(1), np.array([self.width])
 
 
+def _limit(rows: int | None) -> dict[str, int]:
+    return {} if rows is None else {"rows": rows}
+
+
 @dataclass(frozen=True, slots=True)
 class GeometricCounts(Counts):
     """Counts of `cells` disjoint cells plus two-sided geometric noise, P(Z = z) ∝ exp(−|z|/scale)."""
@@ -154,12 +174,13 @@ class GeometricCounts(Counts):
     scale: float
     cells: int
     type: Literal["geometric"] = "geometric"
+    rows: int | None = field(default=None, metadata=LATER)
     price_name: ClassVar[str | None] = "geometric"
     price_unit: ClassVar[str] = "counts"
     methods: ClassVar[tuple[str, ...]] = ("geometric",)
 
     def __post_init__(self) -> None:
-        require_positive(scale=self.scale, cells=self.cells)
+        require_positive(scale=self.scale, cells=self.cells, **_limit(self.rows))
 
     @classmethod
     def of_noise_sd(cls, noise_sd: float, quote: Quote) -> GeometricCounts:
@@ -180,6 +201,7 @@ class GeometricCounts(Counts):
         return (
             Specimen("count, geometric", cls(1.0, cells=1), Relation.ADD_REMOVE, 0.0),
             Specimen("counts by group, geometric", cls(2.0, cells=3), Relation.REPLACE_ONE, 1e-3),
+            Specimen("units by group, geometric", cls(2.0, cells=3, rows=2), Relation.ADD_REMOVE, 1e-3),
         )
 
     def drawn(self) -> tuple[Law, float]:
@@ -194,6 +216,7 @@ class GaussianCounts(Counts):
     sd: float
     cells: int
     type: Literal["discrete-gaussian"] = "discrete-gaussian"
+    rows: int | None = field(default=None, metadata=LATER)
     methods: ClassVar[tuple[str, ...]] = ("gaussian",)
 
     @classmethod
@@ -202,10 +225,11 @@ class GaussianCounts(Counts):
         return (
             Specimen("count, Gaussian", cls(1.0, cells=1), Relation.ADD_REMOVE, 1e-3),
             Specimen("counts by group, Gaussian", cls(1.5, cells=3), Relation.REPLACE_ONE, 1e-3),
+            Specimen("units by group, Gaussian", cls(2.0, cells=2, rows=4), Relation.REPLACE_ONE, 1e-3),
         )
 
     def __post_init__(self) -> None:
-        require_positive(sd=self.sd, cells=self.cells)
+        require_positive(sd=self.sd, cells=self.cells, **_limit(self.rows))
 
     def drawn(self) -> tuple[Law, float]:
         """Return the law of the noise, and the width of one draw."""
@@ -220,6 +244,7 @@ class AveragedLaplaceCounts(Counts):
     draws: int
     cells: int
     type: Literal["averaged-laplace-counts"] = "averaged-laplace-counts"
+    rows: int | None = field(default=None, metadata=LATER)
     methods: ClassVar[tuple[str, ...]] = ("averaged-laplace",)
 
     @classmethod
@@ -231,7 +256,7 @@ class AveragedLaplaceCounts(Counts):
         )
 
     def __post_init__(self) -> None:
-        require_positive(scale=self.scale, cells=self.cells)
+        require_positive(scale=self.scale, cells=self.cells, **_limit(self.rows))
         require_drawable(self.scale)
         require_draws(self.draws)
 

@@ -142,9 +142,8 @@ def _stand_ins(plan: Plan) -> Iterator[Estimate]:
             region: Region = RecordedRegion(0.0, 1.0, 0.95, "")
             if design is not None and design.function is not None:
                 size = len(design.joint_features["features"])
-                limit = plan.facts.limit
-                rows = None if limit is None else limit.max_rows
-                whole = moments.setdefault(id(design.drawn), _moments(size, plan.cells, rows))
+                several = not design.knows_cells
+                whole = moments.setdefault(id(design.drawn), _moments(size, plan.cells, several=several))
                 region = ScoreRegion.of(JointValue.of(whole, cell, design.function))
             number = float(plan.facts.n or 0) if design is None else 1.0
             yield Estimate(
@@ -160,7 +159,7 @@ def _stand_ins(plan: Plan) -> Iterator[Estimate]:
             ).labelled(plan.request.labels)
 
 
-def _moments(size: int, cells: int, rows: int | None) -> JointTotals:
+def _moments(size: int, cells: int, *, several: bool) -> JointTotals:
     products = np.tile(np.eye(size) * _RECORDS / 2.0, (cells, 1, 1))
     mixing = np.zeros((1 + size + size * (size + 1) // 2, 1))
-    return JointTotals(np.full(cells, _RECORDS), np.zeros((cells, size)), products, mixing, "gaussian", limit=rows)
+    return JointTotals(np.full(cells, _RECORDS), np.zeros((cells, size)), products, mixing, "gaussian", several=several)

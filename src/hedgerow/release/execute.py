@@ -29,10 +29,10 @@ from hedgerow.resampling.counted_values import GridSums, Histogram
 Answer = Histogram | GridSums | Rows
 
 
-def public_count(facts: PublicFacts) -> Estimate:
-    """Return n, labelled as what it is."""
+def public_count(facts: PublicFacts, name: str) -> Estimate:
+    """Return n, labelled as what it is, by the name of the statistic."""
     return Estimate(
-        statistic="count",
+        statistic=name,
         column=None,
         cell={},
         estimate=float(facts.n or 0),
@@ -108,7 +108,9 @@ def draw_tables(plan: Plan, answers: Mapping[Any, Answer], noise: NoiseSource) -
 def read_estimates(plan: Plan, tables: Sequence[AdditiveTable | None]) -> Estimates:
     """Return the estimates that the tables of `draw_tables` tell."""
     return Estimates(
-        (public_count(plan.facts),) if item.design is None or table is None else item.design.estimates(table)
+        (public_count(plan.facts, item.statistic.name),)
+        if item.design is None or table is None
+        else item.design.estimates(table)
         for item, table in zip(plan.items, tables, strict=True)
     )
 

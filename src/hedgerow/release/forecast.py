@@ -179,7 +179,9 @@ def forecast(
     each = None if size is None else size / cells
     return Forecast(
         tuple(
-            _public(facts.n or 0, level) if item.design is None else _expected(item, cells, guesses, each, level)
+            _public(item.statistic.name, facts.n or 0, level)
+            if item.design is None
+            else _expected(item, cells, guesses, each, level)
             for item in items
         )
     )
@@ -222,11 +224,11 @@ def _expected(
     )
 
 
-def _public(n: int, level: float) -> Expected:
+def _public(name: str, n: int, level: float) -> Expected:
     why = "n is public under replace-one: exact, without noise and without a price"
     exact = (0.0, 0.0, 0.0, 0.0, 0.0)
     said = "nothing is guessed"
-    return Expected("count", None, "public", why, None, 1, float(n), *exact, level, False, said, float(n))
+    return Expected(name, None, "public", why, None, 1, float(n), *exact, level, False, said, float(n))
 
 
 _LEAST, _MOST = 1e-3, 1e2

@@ -130,7 +130,8 @@ class Plan:
             shares of a skewed column also ``"quantiles": {0.1: …, 0.5: …, 0.9: …}``, or ``"law": "lognormal"``,
             "gamma" or "beta" beside mean and sd: without either the widest interval of the three is forecast. With
             `where`, ``{"where": {"share": …}}`` guesses the share of the records that are selected; without it no error
-            is forecast but that of the noise.
+            is forecast but that of the noise. Of a unit of several rows, its column with mean and sd guesses the rows
+            of a unit: then it is said what share of them is beyond the limit, and dropped.
         n : int, optional
             A guess of the number of records, under add-remove, where it is private.
         level : float

@@ -46,6 +46,7 @@ from hedgerow.release.designs.plain_counts import CountsDesign
 from hedgerow.release.designs.row_bootstrap import BootstrapDesign
 from hedgerow.release.designs.sums import CellTotalsDesign, MomentsDesign
 from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign
+from hedgerow.release.designs.unit_products import across_cells, read_as
 from hedgerow.release.plan import Plan
 from hedgerow.release.request import Request, parse_estimator
 from hedgerow.statistics.registry import classes, statistic_from_record
@@ -352,7 +353,10 @@ def joint_values(
         features = tuple(str(name) for name in entry["counted"])
         sums = np.array([cell["sums"] for cell in entry["cells"]], dtype=np.float64)
         table = table_of(sums, features, counts.table_spread(features), counts.noise_law.name)
-        numbers, column = counted_cells(table, n=about.n, census=about.census, method=counts.methods[0])
+        several = counts.rows is not None
+        numbers, column = counted_cells(
+            table, n=about.n, census=about.census, method=counts.methods[0], several=several
+        )
         region = ScoreRegion(numbers.test, column)
         regions |= {int(place): region.row(cell) for cell, place in enumerate(entry["estimates"])}
     return regions
@@ -376,6 +380,8 @@ def totals_of(record: Mapping[str, Any], mechanism: JointMoments, about: Recorde
     totals, products = (
         np.array([cell[name] for cell in record["cells"]], dtype=np.float64) for name in ("sums", "second_moments")
     )
+    across = across_cells(np.array([cell.get("across", []) for cell in record["cells"]], np.float64), mechanism)
+    matrix = None if _plain(powers) or mechanism.layout.rows is None else read_as(powers)
     return JointTotals(
         totals[:, 0],
         totals[:, 1:],
@@ -386,6 +392,7 @@ def totals_of(record: Mapping[str, Any], mechanism: JointMoments, about: Recorde
         None if _plain(powers) else powers,
         about.census,
         mechanism.layout.rows,
+        across=across if across is None or matrix is None else across.with_features(matrix[:, 1:]),
     )
 
 
@@ -408,7 +415,8 @@ def _plain(powers: Powers) -> bool:
 def _mixing(mechanism: JointMoments, powers: Powers, about: RecordedFacts) -> Floats:
     """Return the noise on (N, Σf, Σff') as independent numbers of variance 1, mixed."""
     layout, n, read = mechanism.layout, about.n, () if _plain(powers) else powers
-    asked = JointQuestion(layout, (), 1.0, n is not None, about.census, covariances=True, powers=read)
+    of_records, of_rows = (read, ()) if layout.rows is None else ((), read)
+    asked = JointQuestion(layout, (), 1.0, n is not None, about.census, True, of_records, of_rows=of_rows)
     numbers = np.zeros((1, len(mechanism.names)))
     table = AdditiveTable(({},), mechanism.names, numbers, mechanism.noise_sds(), mechanism.noise_law.name)
     return joint_totals(table, mechanism, asked, n=n).mixing

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 from hedgerow.errors import ParameterError, VerificationError
 from hedgerow.facts.printed import group_headings, plural
 from hedgerow.facts.relation import Relation, Target
-from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.estimate import Estimate, said_once
 from hedgerow.inference.estimates_of_cells import Estimates
 from hedgerow.inference.interval import parse_level
 from hedgerow.inference.region import RecordedRegion, Region
@@ -328,10 +328,8 @@ class Release(Result):
     def __str__(self) -> str:
         again = (REPLAYED,) if self.replayed else ()
         # What is said of single estimates, once each: that noise hides the sampling error, say.
-        own = dict.fromkeys(estimate.note for estimate in self if estimate.note)
-        return "\n".join(
-            [*(str(estimate) for estimate in self), self.price(), *self.notes, *own, *hidden_cells(self), *again]
-        )
+        said = said_once([*self.notes, *(estimate.note for estimate in self), *hidden_cells(self)])
+        return "\n".join([*(str(estimate) for estimate in self), self.price(), *said, *again])
 
     def __reduce__(self) -> tuple[Any, tuple[type[Release]], list[Any]]:
         # Functions of the user's own are not sent along: no estimate, interval or certificate needs them. Before Python
@@ -415,7 +413,7 @@ class Release(Result):
     def _repr_html_(self) -> str:
         from hedgerow.plots.notebook import card_of_lines
 
-        own = dict.fromkeys(estimate.note for estimate in self if estimate.note)
+        said = said_once([*self.notes, *(estimate.note for estimate in self), *hidden_cells(self)])
         again = (REPLAYED,) if self.replayed else ()
         celled = any(estimate.cell for estimate in self)
         return card_of_lines(
@@ -423,7 +421,7 @@ class Release(Result):
             self.price(),
             ("statistic", "cell")[: 1 + celled],
             [estimate.card_line(with_cell=celled) for estimate in self],
-            notes=(*self.notes, *own, *hidden_cells(self), *again),
+            notes=(*said, *again),
             picture=self.plot,
         )
 

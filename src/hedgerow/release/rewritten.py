@@ -100,7 +100,7 @@ def _estimates(
     known = joint_values(record.get("joint", ()), certificate.mechanism, facts)
     for (places, item), table in zip(plan.places(), tables, strict=True):
         if item.design is None or table is None:
-            yield (public_count(plan.facts),)
+            yield (public_count(plan.facts, item.statistic.name),)
         elif not item.statistic.is_of_ones_own:
             yield item.design.estimates(table)
         else:

@@ -14,7 +14,7 @@ import numpy as np
 from hedgerow.accounting.profile import Profile
 from hedgerow.facts.columns import Category
 from hedgerow.facts.printed import at_most_percent, decimals, joined, number, percent, plural
-from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.estimate import Estimate, said_once
 from hedgerow.inference.interval import parse_level
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.release.distributions import ColumnDistribution, Picture, statistic_of
@@ -173,7 +173,7 @@ def price_line(protection: ProtectionText) -> Shown:
 
 
 def _estimates(release: Release, level: float) -> Section:
-    notes = tuple(dict.fromkeys([estimate.note for estimate in release if estimate.note] + list(release.notes)))
+    notes = tuple(said_once([*(estimate.note for estimate in release), *release.notes]))
     blocks: list[Block] = [estimates_table(release, level)]
     if notes:
         blocks.append(Items(notes))
@@ -248,7 +248,7 @@ def _asked(release: Release, level: float) -> tuple[Section, ...]:
         (text, *_row(answer, level, resampled=resampled, place=f"asked.{at}")[1:])
         for at, (text, answer) in enumerate(release.answers.items())
     )
-    notes = tuple(dict.fromkeys(answer.note for answer in answers if answer.note))
+    notes = tuple(said_once(answer.note for answer in answers))
     table = TableBlock(
         caption="Expressions of the estimates above. The errors are those of the whole expression, with the "
         "correlations of its terms.",

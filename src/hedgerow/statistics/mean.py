@@ -8,11 +8,13 @@ The sum of a clamped column over the records present.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, overload
+from typing import TYPE_CHECKING, ClassVar, Literal, overload
 
+from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid, checked_column
+from hedgerow.facts.validation import format_argument
 from hedgerow.keywords import takes
-from hedgerow.statistics.entry import StatisticEntry, entry_on_grid
+from hedgerow.statistics.entry import Field, StatisticEntry, entry_on_grid
 from hedgerow.statistics.statistic import Family, NeedsBounds, OnGrid, Places, Statistic
 
 if TYPE_CHECKING:
@@ -106,17 +108,56 @@ class Count(Statistic):
         return "number of records"
 
 
+@dataclass(frozen=True, slots=True)
+class CountOfUnits(Count):
+    """The number of units with a row: of persons, where a person may have several."""
+
+    kind: ClassVar[str] = "units"
+    of_units: ClassVar[bool] = True
+
+    @property
+    def weighable(self) -> bool:
+        """It is not: a person is counted once."""
+        return False
+
+    def in_words(self, *, by_cell: bool = False) -> str:
+        """Return what is counted."""
+        return "number of units with a row that counts"
+
+
 @takes()
-def count() -> Count:
+def count(*, of: Literal["rows", "units"] = "rows") -> Count:
     """Ask for the number of records (of each cell). Without groups, under replace-one, it is n: exact and public.
 
-    >>> count()
-    Count()
+    Parameters
+    ----------
+    of : "rows" or "units"
+        What is counted where the unit of protection has several rows: the rows, or the units (persons, households) that
+        have one, each once in every cell in which it has a row. The estimate is then called ``units``.
+
+    Raises
+    ------
+    ParameterError
+        HG111: `of` is neither.
+
+    Examples
+    --------
+    >>> count(), count(of="units").name
+    (Count(), 'units')
     """
-    return Count()
+    if not isinstance(of, str) or of not in ("rows", "units"):
+        raise ParameterError(
+            "HG111",
+            rule='A count is `of="rows"` or `of="units"`.',
+            finding=f"Found {format_argument(of)}.",
+            remedy='For example hg.count(of="units").',
+            shell='For example of = "units" in the facts file.',
+        )
+    return Count() if of == "rows" else CountOfUnits()
 
 
-ENTRY_OF_COUNT = StatisticEntry(count, 4, about="The number of records.")
+OF = Field("text", "What a count counts: rows, or units, each once in a cell where it has a row.")
+ENTRY_OF_COUNT = StatisticEntry(count, 4, takes={"of": OF}, about="The number of records.")
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -60,6 +60,7 @@ class Statistic:
     family: ClassVar[Family]
     is_total: ClassVar[bool] = False
     is_count: ClassVar[bool] = False
+    of_units: ClassVar[bool] = False
     takes_midpoint: ClassVar[bool] = False
     of_table: ClassVar[bool] = False
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from itertools import combinations_with_replacement, product
 
@@ -18,7 +19,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
 from hedgerow.mechanisms.joint_numbers import JointCoordinate, JointFeature, JointLayout
-from hedgerow.mechanisms.joint_sensitivity import JointWeights, unit_cost
+from hedgerow.mechanisms.joint_sensitivity import JointWeights, most_across, unit_cost
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.resampling.counted_values import GridSums
@@ -45,6 +46,8 @@ def units(columns: int, steps: int, cells: int, limit: int) -> np.ndarray:
 def added(weights: JointWeights, totals: np.ndarray) -> np.ndarray:
     """What each unit adds to every number of every cell, in units of the noise."""
     each = [weight * np.prod(totals[:, :, list(of)], axis=2) for of, weight in weights.sums.items()]
+    for ((i, j), lag), weight in weights.across.items():
+        each.append(weight * totals[:, :, i] * np.roll(totals, -lag, axis=1)[:, :, j])
     return np.stack(each, axis=2).reshape(len(totals), -1)
 
 
@@ -109,6 +112,42 @@ def test_a_limit_for_each_cell_is_not_a_limit_for_the_unit() -> None:
     weights = JointWeights(2, {}, {(0,): 1.0, (1,): 1.2, (1, 1): 0.4})
     spread = added(weights, np.ones((1, 2, 2)))
     assert float((spread**2).sum()) == pytest.approx(2.0 * unit_cost(weights, NEAR, 2, cells=2))
+
+
+def with_across(weights: JointWeights, cells: int, heavy: float, rng: np.random.Generator) -> JointWeights:
+    """All products between cells, each pair of cells once, or twice where they are half of all cells apart."""
+    every = [((i, j), lag) for i in range(weights.d) for j in range(weights.d) for lag in range(1, cells // 2 + 1)]
+    return replace(weights, across={key: float(heavy * np.exp(rng.normal(0.0, 0.5))) for key in every})
+
+
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize("relation", list(Relation))
+def test_products_between_cells_are_priced(relation: Relation, power: int) -> None:
+    """No pair of units moves more than the price; light products cost nothing, heavy ones more than nothing.
+
+    The sabotage: the price without them, where they are heavy.
+    """
+    shapes = [shape for shape in [*SHAPES, (1, 1, 4, 2)] if shape[2] > 1]
+    for place, shape in enumerate(shapes):
+        rng = np.random.default_rng(100 + place)
+        for products, heavy in product((0.3, 1.0), (0.1, 0.5, 1.5, 6.0)):
+            own = random_weights(rng, shape[0], products)
+            weights = with_across(own, shape[2], heavy, rng)
+            bound = unit_cost(weights, relation, power, cells=shape[2])
+            assert brute(weights, power, relation, shape) <= bound * (1.0 + 1e-12), (shape, products, heavy)
+            if heavy == 0.1 and products == 1.0:
+                assert bound == unit_cost(own, relation, power, cells=shape[2])
+            if heavy == 6.0:
+                assert bound > unit_cost(own, relation, power, cells=shape[2])
+    own = JointWeights(2, {}, {(0,): 1.0, (1,): 1.2, (0, 0): 0.4, (0, 1): 0.4, (1, 1): 0.4})
+    free = most_across(own, relation, power)
+    for size in (1.0, 40.0):
+        # Two cells have each product twice.
+        weights = replace(
+            own, across={((i, j), 1): (size * free / 8.0) ** (1.0 / power) for i, j in product((0, 1), (0, 1))}
+        )
+        most = brute(weights, power, relation, (1, 2, 2, 3)), unit_cost(own, relation, power, cells=2)
+        assert most[0] <= most[1] * (1.0 + 1e-12) if size == 1.0 else most[0] > 1.1 * most[1]
 
 
 LAYOUT = JointLayout((JointFeature(4), JointFeature(1)), "private", 2, 3)

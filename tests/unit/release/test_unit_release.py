@@ -75,7 +75,7 @@ def test_what_is_not_certified_for_units_is_refused_before_reading() -> None:
         with pytest.raises(hg.HedgerowError, match=r"HG117|HG108"):
             survey.mean("age", bounds=(0, 100), epsilon=1.0, estimator="bootstrap", **options)
     with pytest.raises(hg.HedgerowError, match="HG402"):
-        survey.release([hg.variance("age", bounds=(0, 100))], epsilon=1.0)
+        survey.release([hg.variance("age", bounds=(0, 100))], epsilon=1.0, estimator="bootstrap")
     with pytest.raises(hg.HedgerowError, match="HG402"):
         hg.open(TABLE, relation="add-remove", unit={"column": "person", "max_rows": 13})
 

@@ -17,17 +17,22 @@ import math
 import os
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hedgerow.engines.dialects import ibis_tables
+from hedgerow.engines.dialects.held import added_up
+from hedgerow.engines.dialects.ibis_tables import Asked
+from hedgerow.resampling.counted_values import GridSums
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
     from numpy.typing import NDArray
 
+    from hedgerow.engines.query import SumsQuery
     from hedgerow.facts.relation import UnitLimit
 
 
@@ -192,3 +197,35 @@ def _mark_of(unit: Any) -> str:
         return str(unit)
     parts = math.floor((unit - math.floor(unit)) * _PARTS)
     return f"{math.floor(unit)}.{parts}" if parts else str(math.floor(unit))
+
+
+def added_up_side_by_side(units: nw.LazyFrame[Any], query: SumsQuery, totals: Sequence[str]) -> Asked[GridSums]:
+    """Ask for sums over units whose totals in all cells stand in one row, so that those of two cells are multiplied.
+
+    A join of units with themselves might choose rows anew, and keep other rows of a unit. The last of the totals is the
+    number of rows.
+    """
+    import narwhals.stable.v2 as nw
+
+    ones, zeros = nw.lit(1, nw.Int64), nw.lit(0, nw.Int64)
+    cells, names = range(query.cells), [f"total_{place}" for place in range(query.cells * len(totals))]
+    here = [nw.when(nw.col("level") == cell).then(nw.col(total)).otherwise(zeros) for cell in cells for total in totals]
+    spread = units.select(UNIT, *(total.cast(nw.Int64).alias(name) for total, name in zip(here, names, strict=True)))
+    beside = spread.group_by(UNIT).agg(*(nw.col(name).sum() for name in names))
+    counted = [nw.col(name).cast(nw.Int64).alias(f"t_{place}") for place, name in enumerate(names)]
+    places = [(cell + 1) * len(totals) - 1 for cell in cells]
+    there = [nw.when(nw.col(names[place]) > 0).then(ones).otherwise(zeros).alias(f"there_{place}") for place in places]
+    asked = {(): [((place, 0),) for place in places]} | {
+        monomial: [query.in_cell(cell, monomial) for cell in cells] for monomial in query.monomials
+    }
+    every = tuple(dict.fromkeys(own for each in asked.values() for own in each))
+    one_row = beside.select(zeros.alias("level"), ones.alias("one"), *counted, *there)
+    whole = added_up(one_row, replace(query, monomials=every, by=()))
+
+    def by_cell(added: GridSums) -> GridSums:
+        sums = {
+            monomial: np.array([added.sums[own][0] for own in each], dtype=object) for monomial, each in asked.items()
+        }
+        return GridSums(sums, np.zeros(query.cells, dtype=np.int64), 0)
+
+    return whole.then(by_cell)

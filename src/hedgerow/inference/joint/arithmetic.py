@@ -276,7 +276,7 @@ class JointValue(SingleTest, Operators):
     def drawn_with(self) -> tuple[int, ...]:
         """What values must have in common for their covariance to be known: the release, of units also the cell."""
         (release,) = self.releases
-        cells = {term.place[1] for term in self.node.terms()} if release.limit is not None else ()
+        cells = () if release.knows_cells else {term.place[1] for term in self.node.terms()}
         return (id(release), *cells)
 
     @property
@@ -463,14 +463,16 @@ def _beside(releases: Sequence[JointTotals], places: Sequence[Place]) -> SideByS
 
 
 def _check_cells(releases: Sequence[JointTotals], terms: Sequence[EstimateTerm]) -> None:
-    """Check that the terms are not of several cells of units that may have rows in each of them (HG130)."""
+    """Check that it is known how terms of several cells vary together, of units that may have rows in each (HG130)."""
     for number, release in enumerate(releases):
-        if release.limit is not None and len({term.place[1] for term in terms if term.place[0] == number}) > 1:
+        beyond = "their counts" if release.several else "so many cells"
+        if not release.knows_cells and len({term.place[1] for term in terms if term.place[0] == number}) > 1:
             raise ParameterError(
                 "HG130",
                 rule="Estimates are combined where their joint sampling law is known.",
-                finding="These are of several cells, and a unit may have rows in more than one.",
-                remedy="Combine numbers of one cell, or bring the data to one row per unit first.",
+                finding="These are of several cells, a unit may have rows in more than one, and "
+                f"no products between {beyond} were released.",
+                remedy="Ask for fewer cells or columns in a call, or bring the data to one row per unit first.",
             )
 
 
@@ -500,13 +502,14 @@ EVERY, SHARE = ScaledMean(0, 1.0, 0.0), MeanOfTotals(ScaledMean(1, 0.5, 0.5))
 
 
 def counted_cells(
-    table: AdditiveTable, *, n: int | None, census: bool, method: str
+    table: AdditiveTable, *, n: int | None, census: bool, method: str, several: bool = False
 ) -> tuple[NumbersWithErrors, JointStatisticOfCells]:
     """Return counts or shares of noisy counts, of records or of equal and different ones, and their joint laws.
 
     Each has its own numbers: their joint laws are for what is computed with them.
 
-    ``n`` is the public number of all records, or None. Where a table counts equal records alone, n divides.
+    ``n`` is the public number of all records, or None. Where a table counts equal records alone, n divides. With
+    `several` units are counted, which may be in several cells: then no law of two cells is known.
 
     >>> cells = ({"sex": 0}, {"sex": 1})
     >>> values = np.array([[30.0, 70.0], [20.0, 80.0]])
@@ -516,7 +519,8 @@ def counted_cells(
     >>> round(more.estimate, 9), round(more.sampling_error, 4), round(more.privacy_error, 4)
     (0.1, 0.0606, 0.0335)
     """
-    column = JointStatisticOfCells(joint_totals_of(table, n=n, census=census), function_of(table.features, n))
+    totals = replace(joint_totals_of(table, n=n, census=census), several=several)
+    column = JointStatisticOfCells(totals, function_of(table.features, n))
     noise_sd = float(table.noise_sd[0])
     if table.features == (COUNT,):
         numbers = counts_with_errors(

@@ -12,10 +12,10 @@ number of all records is public, and Poisson otherwise.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import accumulate, pairwise, product
+from itertools import accumulate, combinations, pairwise, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,71 @@ _LATTICE = 9
 _LATTICE_COLUMNS = 3
 _UNSEEN = 0.5
 _MOST_DRAWS = 64.0  # the law of more is normal within 3e-3 of its quantile
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AcrossCells:
+    """Second moments of units between the cells of one release: a unit of several rows may be in more than one.
+
+    Attributes
+    ----------
+    released : float array, (cells, numbers)
+        Of each cell what was released, in the order of the mechanism.
+    moments, sds : float array, (cells, cells, d, d)
+        Entry (c, c', i, j) is Σ over units of f_i in cell c times f_j in cell c', and the standard deviation of its
+        noise, which is independent from entry to entry but for (c', c, j, i), the same number.
+    matrix : float array, (d, d)
+        The features of the totals are ``matrix`` times these.
+    cells : int array
+        Of which cell each row of the totals is.
+    """
+
+    released: Floats
+    moments: Floats
+    sds: Floats
+    matrix: Floats
+    cells: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, released: Floats, numbers: Sequence[tuple[int, int, int]], sds: Floats, features: int) -> AcrossCells:
+        """Return the moments of numbers (i, j, lag): f_i of the row's cell times f_j of the cell so many further.
+
+        What is there twice, for two cells half of all cells apart, is averaged by its precision.
+
+        >>> across = AcrossCells.of(np.array([[3.0], [5.0]]), [(0, 0, 1)], np.array([2.0]), 1)
+        >>> across.moments[:, :, 0, 0].tolist(), round(float(across.sds[0, 1, 0, 0]), 3)
+        ([[0.0, 4.0], [4.0, 0.0]], 1.414)
+        """
+        count = len(released)
+        sums, precision = np.zeros((2, count, count, features, features))
+        here = np.arange(count)
+        for column, (i, j, lag) in enumerate(numbers):
+            there, weight = (here + lag) % count, 1.0 / sds[column] ** 2
+            for first, second, a, b in ((here, there, i, j), (there, here, j, i)):
+                sums[first, second, a, b] += weight * released[:, column]
+                precision[first, second, a, b] += weight
+        known = precision > 0.0
+        whole = np.where(known, precision, 1.0)
+        noise = np.where(known, 1.0 / np.sqrt(whole), 0.0)
+        return cls(released, sums / whole, noise, np.eye(features), here)
+
+    def rows(self, index: slice | NDArray[np.intp]) -> AcrossCells:
+        """Return the same for some of the rows of the totals."""
+        return replace(self, cells=self.cells[index])
+
+    def with_features(self, matrix: Floats) -> AcrossCells:
+        """Return the same for features that are a matrix times these."""
+        return replace(self, matrix=matrix @ self.matrix)
+
+    def between(self, other: AcrossCells) -> Floats:
+        """Return the moments between the cells of these rows and of other rows: float array (rows, d, d)."""
+        return np.asarray(self.matrix @ self.moments[self.cells, other.cells] @ self.matrix.T)
+
+    def noise(self, other: AcrossCells, slopes: Floats, others: Floats) -> Floats:
+        """Return the noise variance of g'Mg', M the moments between these rows and others, g and g' slopes."""
+        first, second = np.square(slopes @ self.matrix), np.square(others @ self.matrix)
+        spread = np.square(self.sds[self.cells, other.cells])
+        return np.asarray(np.einsum("ri,rij,rj->r", first, spread, second))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,6 +124,10 @@ class JointTotals:
         ``count`` is a guess of it (`units_behind`) and units are taken to be Poisson.
     noise_step : float
         The step between the values of each z, in units of its standard deviation; 0 where it is far below the noise.
+    across : AcrossCells or None
+        Of units of several rows their second moments between cells; None where they were not released.
+    several : bool
+        Whether units are counted that may be in several cells.
     """
 
     count: Floats
@@ -71,6 +140,8 @@ class JointTotals:
     census: bool = False
     limit: int | None = None
     noise_step: float = 0.0
+    across: AcrossCells | None = None
+    several: bool = False
 
     @classmethod
     def of_moments(
@@ -92,6 +163,11 @@ class JointTotals:
     def totals(self) -> Floats:
         """(N, S) of each cell: float array (cells, 1 + d)."""
         return np.concatenate([self.count[:, None], self.sums], axis=1)
+
+    @property
+    def knows_cells(self) -> bool:
+        """Whether it is known how the totals of two cells vary together."""
+        return self.across is not None or not (self.several or self.limit is not None)
 
     @property
     def count_is_public(self) -> bool:
@@ -121,7 +197,9 @@ class JointTotals:
 
     def rows(self, index: slice | NDArray[np.intp]) -> JointTotals:
         """Return some of the cells."""
-        return replace(self, count=self.count[index], sums=self.sums[index], products=self.products[index])
+        across = None if self.across is None else self.across.rows(index)
+        count, sums, products = self.count[index], self.sums[index], self.products[index]
+        return replace(self, count=count, sums=sums, products=products, across=across)
 
     def transformed(self, matrix: Floats, powers: tuple[tuple[int, ...], ...] | None = None) -> JointTotals:
         """Return the totals of the features A·(1, f), for a matrix A of shape (new features, 1 + d), and their powers.
@@ -145,6 +223,7 @@ class JointTotals:
             products=moments[:, 1:, 1:],
             mixing=linear @ self.mixing,
             powers=powers,
+            across=None if self.across is None else self.across.with_features(matrix[:, 1:]),
         )
 
     def over(self, add: Callable[[Floats], Floats], cells: int) -> JointTotals:
@@ -167,7 +246,7 @@ class JointTotals:
             count = rows if self.n is None else np.full(len(sums), float(self.n))
         draws = draws_of(self.law)
         law = self.law if draws is None else averaged_law(min(draws * cells, int(_MOST_DRAWS)))
-        return replace(self, count=count, sums=sums, products=products, mixing=width, law=law)
+        return replace(self, count=count, sums=sums, products=products, mixing=width, law=law, across=None)
 
     def _moment_matrix(self) -> Floats:
         totals = self.totals
@@ -206,6 +285,19 @@ class JointTotals:
         n, means = self.positive_count[:, None, None], self.means
         raw = self.products / n - means[:, :, None] * means[:, None, :] + self.residual_noise() / n**2
         return np.asarray(raw * np.where(n > 2.0, n / np.where(n > 2.0, n - 1.0, 1.0), 2.0))
+
+    def covariance_with(self, other: JointTotals) -> Floats:
+        """Return the sampling covariance of the totals of two cells in which a unit may have rows: (rows, d, d).
+
+        Σ ff' over units; where their number n is public (Σ ff' − SS'/n)·n/(n − 1): noise of two cells is independent.
+        """
+        if self.census or self.across is None or other.across is None:
+            return np.zeros_like(self.products)
+        moments = self.across.between(other.across)
+        if self.n is None:
+            return moments
+        n = max(float(self.n), 2.0)
+        return np.asarray((moments - self.sums[:, :, None] * other.sums[:, None, :] / n) * n / (n - 1.0))
 
     def residual_noise(self) -> Floats:
         """Return the noise covariance of S − m̂N, m̂ = S/N: float array (cells, d, d)."""
@@ -298,7 +390,18 @@ class SideBySide:
         for block, place in zip(self.blocks, self.places, strict=True):
             sums = slice(place.start + 1, place.stop)
             covariance[:, sums, sums] = block.positive_count[:, None, None] * block.feature_covariance()
+        for (block, place), (other, beside) in self._sharing_units():
+            between = block.covariance_with(other)
+            covariance[:, place.start + 1 : place.stop, beside.start + 1 : beside.stop] = between
+            covariance[:, beside.start + 1 : beside.stop, place.start + 1 : place.stop] = between.transpose(0, 2, 1)
         return covariance
+
+    def _sharing_units(self) -> Iterator[tuple[tuple[JointTotals, slice], tuple[JointTotals, slice]]]:
+        """Yield the pairs of blocks of one release in both of which a unit may have rows, with their places."""
+        every = zip(self.blocks, self.places, self.sources, strict=True)
+        for (block, place, source), (other, beside, same) in combinations(every, 2):
+            if source == same and block.across is not None and other.across is not None:
+                yield (block, place), (other, beside)
 
     @cached_property
     def counting(self) -> Floats:
@@ -331,7 +434,12 @@ class SideBySide:
     def spread_noise(self, slopes: Floats) -> tuple[Floats, Floats]:
         """Return the noise of the sampling variance g'Sg in each row: its sd, and its covariance with that of g'T."""
         squares, shared = zip(*self._spreads(slopes), strict=True)
-        return np.sqrt(sum(squares, np.zeros(len(slopes)))), sum(shared, np.zeros(len(slopes)))
+        between = np.zeros(len(slopes))
+        for (block, place), (other, beside) in self._sharing_units():
+            if block.across is not None and other.across is not None and not block.census:
+                sums = slopes[:, place.start + 1 : place.stop], slopes[:, beside.start + 1 : beside.stop]
+                between += 4.0 * block.across.noise(other.across, *sums)
+        return np.sqrt(sum(squares, between)), sum(shared, np.zeros(len(slopes)))
 
     def _spreads(self, slopes: Floats) -> list[tuple[Floats, Floats]]:
         """Return what each block adds to the variance of that noise, and to its covariance with that of g'T."""
@@ -405,15 +513,13 @@ def influence_range(slopes: Floats, block: JointTotals) -> tuple[Floats, Floats]
     """Return the least and the most that a record can add to g'(T − E T).
 
     Exact for features that are columns of their own; for polynomials of at most three columns over a lattice of nine
-    values a column; else a bound. Of units exact: the ends are a unit with as many rows as may be, or with none.
+    values a column; else a bound. Of units the ends are a unit with as many rows as may be, all alike, or with none.
     """
-    if block.limit is not None:
-        size = np.abs(slopes[:, :-1]).sum(axis=1)
-        ends = block.limit * (slopes[:, -1] - size), block.limit * (slopes[:, -1] + size)
-        return np.minimum(ends[0], 0.0), np.maximum(ends[1], 0.0)
-    level = np.einsum("rj,rj->r", slopes, np.clip(block.means, -1.0, 1.0))
     powers = np.array(block.powers if block.powers is not None else np.eye(block.features, dtype=int))
     powers = np.maximum(powers, 0)
+    if block.limit is not None:
+        # Each row adds 1 to the number of rows, the last feature.
+        rows, slopes, powers = slopes[:, -1], slopes[:, :-1], powers[:-1]
     if powers.shape[1] <= _LATTICE_COLUMNS and (powers.sum(axis=1) > 1).any():
         axis = np.linspace(-1.0, 1.0, _LATTICE)
         points = np.array(list(product(axis, repeat=powers.shape[1])))
@@ -423,4 +529,7 @@ def influence_range(slopes: Floats, block: JointTotals) -> tuple[Floats, Floats]
         even = (powers % 2 == 0).all(axis=1)
         low = np.sum(np.where(even, np.minimum(slopes, 0.0), -np.abs(slopes)), axis=1)
         high = np.sum(np.where(even, np.maximum(slopes, 0.0), np.abs(slopes)), axis=1)
+    if block.limit is not None:
+        return np.minimum(block.limit * (rows + low), 0.0), np.maximum(block.limit * (rows + high), 0.0)
+    level = np.einsum("rj,rj->r", slopes, np.clip(block.means, -1.0, 1.0))
     return np.minimum(low - level, 0.0), np.maximum(high - level, 0.0)

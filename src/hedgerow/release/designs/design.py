@@ -236,6 +236,11 @@ class Design(Generic[M, T]):
         return None
 
     @property
+    def knows_cells(self) -> bool:
+        """Whether it is known how numbers of several cells vary together, once they are released."""
+        return True
+
+    @property
     def sensitivity(self) -> str | None:
         """Which option of `hedgerow.tables.table_options` it is; None where two are the same."""
         return "whole-table"
@@ -252,6 +257,7 @@ class Design(Generic[M, T]):
             return None
         (totals,) = joint.releases
         moments = CellLabels(self.query.by), totals.totals.tolist(), totals.products.tolist()
+        across = [] if totals.across is None else totals.across.released.tolist()
         whole = {
             "estimates": [],
             "functions": [],
@@ -259,8 +265,8 @@ class Design(Generic[M, T]):
             "noise_law": totals.law,
             "noise_covariance": (totals.mixing @ totals.mixing.T).tolist(),
             "cells": [
-                {"cell": cell, "sums": sums, "second_moments": products}
-                for cell, sums, products in zip(*moments, strict=True)
+                {"cell": cell, "sums": sums, "second_moments": products, **({"across": row[0]} if row else {})}
+                for cell, sums, products, *row in zip(*moments, *filter(None, [across]), strict=True)
             ],
         }
         return PartOfRecord("joint", whole, function_record(function, totals.totals))

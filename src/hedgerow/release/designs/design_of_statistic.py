@@ -40,11 +40,11 @@ _MOST_COLUMNS, _FEW = 12, 4
 
 def is_joint(statistic: Statistic, request: Request, facts: PublicFacts) -> bool:
     """Whether a statistic is read from joint moments: a smooth function of means, unless replicates are asked for."""
-    counted = statistic.family == "counts" and facts.weights is None and facts.limit is None
+    counted = statistic.family == "counts" and facts.weights is None and (facts.limit is None or statistic.of_units)
     apart = request.membership or request.about_zero
     if counted or not (statistic.powers or statistic.is_count) or apart:
         return False
-    if facts.limit is not None and (facts.census or not _adds_up(statistic)):
+    if facts.limit is not None and facts.census:
         return False
     if (statistic.family == "function" or facts.limit is not None) and (
         request.n_resamples is not None or request.interval is not None
@@ -53,11 +53,6 @@ def is_joint(statistic: Statistic, request: Request, facts: PublicFacts) -> bool
     # Without a second moment a vector of moments is a plain release.
     plain = request.estimator == PLAIN and facts.census and statistic.family == "moments"
     return plain or request.estimator in ("auto", "moments")
-
-
-def _adds_up(statistic: Statistic) -> bool:
-    """Whether it is a function of sums of columns: products of a row's values are not added up over a unit's rows."""
-    return all(sum(power) == 1 for power in statistic.powers)
 
 
 def counts_join(request: Request, facts: PublicFacts) -> bool:
@@ -198,7 +193,8 @@ def _divided(
 
 def _is_public(statistic: Statistic, request: Request, facts: PublicFacts) -> bool:
     """Whether the answer is public: the number of records of all cells together, where the relation shows it."""
-    return statistic.is_count and facts.relation is Relation.REPLACE_ONE and not request.by and facts.limit is None
+    of_units = facts.limit is None or statistic.of_units
+    return statistic.is_count and facts.relation is Relation.REPLACE_ONE and not request.by and of_units
 
 
 def _laws_of_joint(request: Request, releases: int) -> tuple[Law, ...]:
@@ -271,7 +267,7 @@ def choose_design(
     """
     if request.membership:
         check_membership(statistic, facts, missing)
-    if facts.limit is not None:
+    if facts.limit is not None and not statistic.of_units:
         return unit_design(statistic, request, facts, share=share, missing=missing)
     if missing is Missing.MIDPOINT:
         statistic = statistic.with_midpoint()

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid
+from hedgerow.facts.relation import UnitLimit
 from hedgerow.facts.validation import as_float
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import quantiles_of
@@ -168,6 +169,41 @@ class SupposedCell:
             if first in pairs and second in pairs
         ]
         return pairs, "; ".join(words) + (", " + (", ".join(related) or "independent")) * (len(words) > 1)
+
+
+def share_beyond(guess: Guess, limit: UnitLimit) -> float | None:
+    """Return the share of rows beyond a limit, by a guess of rows per unit under its column; None without a guess.
+
+    The rows beyond the first of a unit are negative binomial with the guessed mean and sd, Poisson where the sd is too
+    small for that; by default geometric. Rows beyond the limit are dropped.
+
+    Raises
+    ------
+    ParameterError
+        HG707: a mean below 1.
+
+    Examples
+    --------
+    >>> round(share_beyond(Guess(mean=3.0, sd=2.0), UnitLimit("person", 4)), 3)
+    0.146
+    >>> share_beyond(Guess(), UnitLimit("person", 4)) is None
+    True
+    """
+    if guess.mean is None:
+        return None
+    if guess.mean < 1.0:
+        raise _impossible("A unit that counts has a row at least, so rows per unit have a mean of 1 or more.")
+    further = guess.mean - 1.0
+    variance = further * (1.0 + further) if guess.sd is None else guess.sd**2
+    shape = further**2 / (variance - further) if variance > further else math.inf
+    # P(k) of k further rows, from k = 0 on.
+    chance = math.exp(-further) if math.isinf(shape) else (shape / (shape + further)) ** shape
+    kept = float(limit.max_rows)
+    for k in range(limit.max_rows - 1):
+        kept -= (limit.max_rows - 1 - k) * chance
+        rise = further if math.isinf(shape) else (shape + k) * further / (shape + further)
+        chance *= rise / (k + 1)
+    return max(0.0, 1.0 - kept / guess.mean)
 
 
 def parse_guesses(guess: object) -> dict[str, Guess]:

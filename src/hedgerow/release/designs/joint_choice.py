@@ -29,13 +29,16 @@ from typing import ClassVar
 import numpy as np
 
 from hedgerow.facts.relation import Relation
+from hedgerow.inference.joint.functions import FunctionOfTotals, gradient
 from hedgerow.mechanisms.interface import Floats
 from hedgerow.mechanisms.joint_moments import joint_moments
 from hedgerow.mechanisms.joint_numbers import JointLayout
-from hedgerow.mechanisms.joint_sensitivity import JointWeights, Of
+from hedgerow.mechanisms.joint_sensitivity import JointWeights, Of, most_across
 from hedgerow.mechanisms.laws import GAUSSIAN, Law
 from hedgerow.release.designs.chooser import Candidate, LinearFunctions, SquaredErrors
+from hedgerow.release.designs.unit_products import read_as
 from hedgerow.resampling.counted_values import Monomial
+from hedgerow.statistics.statistic import Powers
 
 Slopes = Callable[[Floats], Floats]
 """The gradient of a function at the totals (N, Σ f_1, …, Σ f_d) of a cell, in the same order."""
@@ -48,6 +51,8 @@ _PRESENT, _ACROSS = 0.8, 0.045
 # The weights of a count and of a square beside a sum of weight 1, where they are not searched.
 _COUNT, _SQUARE = 0.75, 0.5
 _APART = 0.3
+_MOST_BETWEEN = 1024
+_FREE = 0.98  # the noise of products is rounded up to its lattice, and with them what they weigh
 _Part = tuple[Of, Of]
 Weights = Callable[[Floats], JointWeights]
 ABSENT = -1
@@ -77,6 +82,9 @@ class JointQuestion:
         0; a column to the power −1 (`ABSENT`) is none of them.
     shares : tuple of float
         What part of the noise precision each column gets, relative to one another; by default the same.
+    of_rows : tuple of tuples of whole numbers
+        Of units of several rows: each feature of the layout as a product of powers of a row's columns, and the number
+        of rows behind them; by default each column alone.
     """
 
     layout: JointLayout
@@ -87,6 +95,7 @@ class JointQuestion:
     covariances: bool = False
     powers: tuple[tuple[int, ...], ...] = ()
     shares: tuple[float, ...] = ()
+    of_rows: tuple[tuple[int, ...], ...] = ()
     title: ClassVar[str] = "A joint release"
     noise_itself: ClassVar[float] = _NOISE_ITSELF
     search: ClassVar[tuple[int, float, float]] = (60, 0.01, 1e-4)
@@ -151,10 +160,30 @@ class JointQuestion:
     def used(self) -> list[list[int]]:
         """Return which of (1, f_1, …) each function takes the totals of, 1 always."""
         size = 1 + len(self.features)
-        each = [_expected(self.moment(0, b), self.layout, 0.2, 0.45, 0.05) for b in range(size)]
+        each = [_expected(self.moment(0, b), self, 0.2, 0.45, 0.05) for b in range(size)]
         # Of independent columns a correlation is 0, and so are most of its slopes: look beside that.
         totals = self.n * np.array(each) * (1.0 + 0.02 * np.sin(np.arange(size)))
         return [sorted({0, *np.flatnonzero(function(totals)).tolist()}) for function in self.functions]
+
+
+@dataclass(frozen=True, slots=True)
+class SlopesOf:
+    """The slopes of a function; those of equal functions are equal, so that a choice is made once for both."""
+
+    function: FunctionOfTotals
+    powers: Powers = ()
+
+    def __call__(self, totals: Floats) -> Floats:
+        """Return the slopes at one vector of totals; of units at totals as they are released, see `read_as`."""
+        matrix = read_as(self.powers)
+        at = totals if matrix is None else np.concatenate([totals[:1], matrix[:, 1:] @ totals[1:]])
+        slopes = np.asarray(gradient(self.function, at[None, :])[0], dtype=np.float64)
+        if matrix is not None:
+            slopes = np.concatenate([slopes[:1], slopes[1:] @ matrix[:, 1:]])
+        if np.isfinite(slopes).all() and slopes.any():
+            return slopes
+        # Where the function has no slope every mean counts alike.
+        return np.concatenate([[0.0], np.full(len(totals) - 1, 1.0 / totals[0])])
 
 
 def mean_of(i: int) -> Slopes:
@@ -367,14 +396,46 @@ def _candidates_of_units(asked: JointQuestion, law: Law) -> list[Candidate]:
     """Return the one candidate for units of several rows: totals of columns, the number of rows, and all products."""
     d, noise = len(asked.layout.features), _noise_of(law)
     last, part = d - 1, 1.0 / max(1, d - 2) ** (1.0 / law.power)
+    products = [i for i, power in enumerate(asked.of_rows) if sum(power) > 1]
 
     def centred(logs: Floats) -> JointWeights:
-        count, square, pair, rows = np.exp(logs)
+        count, square, pair, rows, *of_rows = np.exp(logs)
         sums: dict[Of, float] = {(i,): 1.0 for i in range(last)} | {(last,): count, (last, last): rows}
+        sums |= {(i,): float(of_rows[0]) for i in products}
         sums |= {(i, j): square if i == j else part * square for i in range(last) for j in range(i, last)}
         return JointWeights(d, {}, sums | {(i, last): pair for i in range(last)})
 
-    return [Candidate(f"{noise}, moments of units", law, centred, (0.2, -0.5, -0.7, -0.7))]
+    start = (0.2, -0.5, -0.7, -0.7, *(0.0 for _ in products[:1]))
+    name, lags = f"{noise}, moments of units", lags_between(asked)
+    if not lags:
+        return [Candidate(name, law, centred, start)]
+
+    def with_across(logs: Floats) -> JointWeights:
+        weights = centred(logs)
+        every = [(i, j) for i in range(d) for j in range(d)]
+        own = {of: weights.sums[min(of), max(of)] for of in every}
+        heaviest = sum(weight**law.power for weight in own.values())
+        least = min(most_across(weights, relation, law.power) for relation in Relation)
+        free = min(1.0, (_FREE * least / heaviest) ** (1.0 / law.power))
+        # Two cells half of all cells apart have each product twice.
+        twice = 0.5 ** (1.0 / law.power)
+        size = {lag: free * (twice if 2 * lag == asked.layout.cells else 1.0) for lag in lags}
+        return replace(weights, across={(of, lag): size[lag] * own[of] for lag in lags for of in every})
+
+    return [Candidate(name, law, with_across, start, (asked, centred))]
+
+
+def lags_between(asked: JointQuestion) -> range:
+    """Return how far apart the cells are of which products of a unit's totals are released: none where they are many.
+
+    Each pair of cells is there once. One row of the engine's answer holds them all.
+    """
+    layout = asked.layout
+    pairs = layout.cells * (layout.cells - 1) // 2
+    several = layout.rows is not None and layout.rows > 1 and asked.covariances and not asked.census
+    if not several or pairs * len(layout.features) ** 2 > _MOST_BETWEEN:
+        return range(0)
+    return range(1, layout.cells // 2 + 1)
 
 
 def _coordinate_of(moment: Monomial) -> _Part:
@@ -406,6 +467,7 @@ def _shared(weights: JointWeights, shares: Sequence[float], law: Law) -> JointWe
         sums={of: least(of) * weight for of, weight in weights.sums.items()},
         blocks={part: least(part[0]) * weight for part, weight in weights.blocks.items()},
         restricted={part: least(*part) * weight for part, weight in weights.restricted.items()},
+        across={key: least(key[0]) * weight for key, weight in weights.across.items()},
     )
 
 
@@ -421,7 +483,7 @@ def _linearised(asked: JointQuestion) -> tuple[tuple[Monomial, ...], LinearFunct
     for row, (mean, sd) in enumerate(_GUESSES):
         # Of units the columns' means differ: where they are equal a ratio needs no number of rows, and never in truth.
         apart = 0.0 if asked.layout.rows is None else _APART
-        expected = asked.n * np.array([_expected(moment, asked.layout, mean, sd, apart) for moment in moments])
+        expected = asked.n * np.array([_expected(moment, asked, mean, sd, apart) for moment in moments])
         for column, function in enumerate(asked.functions):
             gradient = function(expected[first])
             slopes[row, column, first] = gradient
@@ -435,14 +497,14 @@ def _linearised(asked: JointQuestion) -> tuple[tuple[Monomial, ...], LinearFunct
     return moments, LinearFunctions(sampling, slopes, of_variance)
 
 
-def _expected(moment: Monomial, layout: JointLayout, mean: float, sd: float, apart: float = 0.0) -> float:
+def _expected(moment: Monomial, asked: JointQuestion, mean: float, sd: float, apart: float) -> float:
     """Return the mean of a product of powers of independent columns, each of a beta law between −1 and 1.
 
     Their means differ by `apart` from one to the next. Of units it is that of totals, see `_expected_of_unit`.
     """
+    layout = asked.layout
     if layout.rows is not None:
-        means = [min(mean + apart * i, 0.9) for i in range(layout.last)]
-        return _expected_of_unit(moment, layout, means, sd)
+        return _expected_of_unit(moment, asked, mean, sd, apart)
     expected = 1.0
     for place, power in moment:
         expected *= _PRESENT if layout.features[place].missing else 1.0
@@ -450,21 +512,51 @@ def _expected(moment: Monomial, layout: JointLayout, mean: float, sd: float, apa
         if layout.features[place].steps == 1:
             expected *= 2.0 * share - 1.0 if power % 2 else 1.0
             continue
-        size = share * (1.0 - share) / (sd / 2.0) ** 2 - 1.0
-        raw = np.cumprod([1.0, *((share * size + k) / (size + k) for k in range(power))])
-        expected *= sum(math.comb(power, k) * 2.0**k * (-1.0) ** (power - k) * raw[k] for k in range(power + 1))
+        expected *= _of_beta(power, share, sd)
     return float(expected)
 
 
-def _expected_of_unit(moment: Monomial, layout: JointLayout, means: Sequence[float], sd: float) -> float:
+def _of_beta(power: int, share: float, sd: float) -> float:
+    """Return the mean of a power of a column of a beta law between −1 and 1, its mean at this share of the way."""
+    size = share * (1.0 - share) / (sd / 2.0) ** 2 - 1.0
+    raw = np.cumprod([1.0, *((share * size + k) / (size + k) for k in range(power))])
+    return float(sum(math.comb(power, k) * 2.0**k * (-1.0) ** (power - k) * raw[k] for k in range(power + 1)))
+
+
+def _expected_of_unit(moment: Monomial, asked: JointQuestion, mean: float, sd: float, apart: float) -> float:
     """Return the mean of a product of at most two totals of a unit's rows, of 1 to L rows with even chances.
 
-    Half of the variance of a column is between units, and columns are independent.
+    Half of the variance of a feature is between units, and columns are independent.
     """
-    rows = np.arange(1.0, (layout.rows or 1) + 1.0)
+    last, rows = asked.layout.last, np.arange(1.0, (asked.layout.rows or 1) + 1.0)
+    columns = [min(mean + apart * i, 0.9) for i in range(len(asked.of_rows[0]) if asked.of_rows else last)]
     places = [place for place, power in moment for _ in range(power)]
-    factors = [means[place] if place < layout.last else 1.0 for place in places]
-    mean = math.prod(factors) * float((rows ** len(places)).mean())
-    if len(places) == 2 and places[0] == places[1] < layout.last:
-        mean += sd**2 * float((0.5 * rows + 0.5 * rows**2).mean())
-    return mean
+    if asked.of_rows:
+        means = [_of_row([asked.of_rows[place]], columns, sd) for place in places]
+        both = _of_row([asked.of_rows[place] for place in places], columns, sd) - math.prod(means)
+    else:
+        means = [columns[place] if place < last else 1.0 for place in places]
+        both = sd**2 if len(set(places)) == 1 else 0.0
+    total = math.prod(means) * float((rows ** len(places)).mean())
+    if len(places) == 2 and max(places) < last:
+        total += both * float((0.5 * rows + 0.5 * rows**2).mean())
+    return total
+
+
+def _of_row(features: Sequence[tuple[int, ...]], means: Sequence[float], sd: float) -> float:
+    """Return the mean of a product of features of one row, each a product u of powers; 2u − 1 if u is never negative.
+
+    >>> round(_of_row([(2,)], [0.5], 0.4), 9), round(_of_row([(1,), (0,)], [0.5], 0.4), 9)
+    (-0.18, 0.5)
+    """
+    total = 0.0
+    for taken in product((True, False), repeat=len(features)):
+        factor, powers = 1.0, [0] * len(means)
+        for power, whole in zip(features, taken, strict=True):
+            halved = any(power) and not any(part % 2 for part in power)
+            factor *= (2.0 if whole else -1.0) if halved else float(whole)
+            powers = [sum(pair) for pair in zip(powers, power, strict=True)] if whole else powers
+        shares = ((1.0 + mean) / 2.0 for mean in means)
+        each = (_of_beta(power, share, sd) for power, share in zip(powers, shares, strict=True) if power)
+        total += factor * math.prod(each)
+    return total

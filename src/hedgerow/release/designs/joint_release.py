@@ -15,7 +15,7 @@ whether a record has a value would be half as much again.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
@@ -23,12 +23,12 @@ from itertools import combinations_with_replacement
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.engines.query import Indicator, SumsQuery, ValueOnGrid, Weighted, WeightOnGrid
+from hedgerow.engines.query import ColumnProduct, Indicator, SumsQuery, ValueOnGrid, Weighted, WeightOnGrid
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Category, CellLabels, Grid, Missing
-from hedgerow.facts.relation import Relation, Weights
-from hedgerow.inference.joint.functions import FunctionOfTotals, ScaledMean, SumOfTotals, gradient
+from hedgerow.facts.relation import Relation, UnitLimit, Weights
+from hedgerow.inference.joint.functions import FunctionOfTotals, ScaledMean, SumOfTotals
 from hedgerow.inference.joint.totals import JointTotals, SideBySide, units_behind
 from hedgerow.mechanisms.interface import Floats
 from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
@@ -48,30 +48,16 @@ from hedgerow.release.designs.design import (
     complete,
     indicator_name,
 )
-from hedgerow.release.designs.joint_choice import ABSENT, JointQuestion
+from hedgerow.release.designs.joint_choice import ABSENT, JointQuestion, SlopesOf
+from hedgerow.release.designs.unit_products import across_cells, across_numbers, products_of_rows, read_as
 from hedgerow.resampling.counted_values import GridSums, Monomial
 from hedgerow.statistics.statistic import Powers, Statistic
 
-Value = ValueOnGrid | Indicator | Weighted
+Value = ValueOnGrid | Indicator | Weighted | ColumnProduct
 _TYPICAL = 1000.0  # records of a cell, where nothing is known of them
 # A column has 2²⁰ steps, fewer where the integers of products of powers would be longer than so many bits; and fewer by
 # some bits where their noise cannot be drawn, as at a small ε.
 _BITS, COARSER = 80, (0, 5, 10)
-
-
-@dataclass(frozen=True, slots=True)
-class SlopesOf:
-    """The slopes of a function; those of equal functions are equal, so that a choice is made once for both."""
-
-    function: FunctionOfTotals
-
-    def __call__(self, totals: Floats) -> Floats:
-        """Return the slopes at one vector of totals."""
-        slopes = np.asarray(gradient(self.function, totals[None, :])[0], dtype=np.float64)
-        if np.isfinite(slopes).all() and slopes.any():
-            return slopes
-        # Where the function has no slope every mean counts alike.
-        return np.concatenate([[0.0], np.full(len(totals) - 1, 1.0 / totals[0])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +86,9 @@ class JointDesign:
         Which of the values each function reads.
     zeros : bool
         Whether a missing value counts as 0, and every record is present: of sums alone.
+    of_rows : tuple of tuples of whole numbers
+        Of units of several rows, where functions take products of powers of a row's columns: each feature as such a
+        product, and the number of rows behind them. The values are then these products.
     """
 
     values: tuple[Value, ...]
@@ -112,6 +101,7 @@ class JointDesign:
     shares: tuple[float, ...] = ()
     read_by: tuple[tuple[int, ...], ...] = ()
     zeros: bool = False
+    of_rows: Powers = ()
 
     @property
     def layout(self) -> JointLayout:
@@ -153,11 +143,8 @@ class JointDesign:
         if self.zeros:
             grids = zip(self._with_zero(), indices.T, strict=True)
             return np.stack([2.0 * (grid.start + grid.stride * t) / grid.steps - 1.0 for grid, t in grids], axis=1)
-        scaled = dict(zip(self.read, indices.T, strict=True))
-        each = [
-            value.index(scaled[value.weight], scaled[value.value]) if isinstance(value, Weighted) else scaled[value]
-            for value in self.values
-        ]
+        by_value: dict[Value, NDArray[np.int64]] = dict(zip(self.read, indices.T, strict=True))
+        each = [_index(value, by_value) for value in self.values]
         steps = np.array([value.size - 1 for value in self.values])
         return np.asarray(2.0 * np.stack(each, axis=1) / steps - 1.0)
 
@@ -178,12 +165,13 @@ class JointDesign:
     def asked(self) -> JointQuestion:
         """What the release is for, in the words of the choice."""
         layout, n = self.layout, self.facts.n
-        slopes = tuple(SlopesOf(function) for function in self.functions)
+        slopes = tuple(SlopesOf(function, self.of_rows) for function in self.functions)
         guess = _TYPICAL if n is None else max(1.0, n / layout.cells)
         public = layout.presence == "public" or (layout.rows is not None and layout.cells == 1)
         known = public and self._known_n is not None
         shares = (*self.shares, max(self.shares)) if self.shares and layout.rows is not None else self.shares
-        return JointQuestion(layout, slopes, guess, known, self.facts.census, True, self.powers, shares)
+        about = self.facts.census, True, self.powers, shares, self.of_rows
+        return JointQuestion(layout, slopes, guess, known, *about)
 
     @property
     def _known_n(self) -> int | None:
@@ -254,7 +242,12 @@ def joint_totals(table: AdditiveTable, mechanism: JointMoments, asked: JointQues
     count, sums, products = moments[:, 0, 0], moments[:, 0, 1:], moments[:, 1:, 1:]
     if limit is not None and n is None:
         count = units_behind(sums[:, -1], products[:, -1, -1], limit, n)
-    return JointTotals(count, sums, products, mixing, table.noise_law, n, asked.powers or None, limit=limit)
+    powers = asked.of_rows or asked.powers or None
+    places, _, steps = across_numbers(mechanism)
+    across = across_cells(table.values[:, places] / steps, mechanism)
+    totals = JointTotals(count, sums, products, mixing, table.noise_law, n, powers, limit=limit, across=across)
+    matrix = read_as(asked.of_rows)
+    return totals if matrix is None else totals.transformed(matrix, powers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,12 +336,23 @@ class GridWithZero:
         return {monomial: factor for monomial, factor in ({(): missing} | powers).items() if factor}
 
 
+def _index(value: Value, by_value: Mapping[Value, NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Return the index of a value from those of what is read."""
+    if isinstance(value, Weighted):
+        return value.index(by_value[value.weight], by_value[value.value])
+    return (
+        value.index([by_value[part] for part in value.parts]) if isinstance(value, ColumnProduct) else by_value[value]
+    )
+
+
 def _scaled(value: Value) -> str:
     """Return a column scaled to [−1, 1], in words; one that is weighted times its weight over the largest."""
     if isinstance(value, Weighted):
         return f"({value.weight.column} / {float(value.weight.grid.upper):.15g}) * {_scaled(value.value)}"
     if isinstance(value, Indicator):
         return indicator_name(value)
+    if isinstance(value, ColumnProduct):
+        return " * ".join(_scaled(part) if power == 1 else f"{_scaled(part)}^{power}" for part, power in value.factors)
     return f"(({value.column} - {value.grid.centre:.15g}) / {value.grid.half_range:.15g})"
 
 
@@ -389,6 +393,9 @@ def _shares_of_columns(design: JointDesign, shares: Sequence[float]) -> tuple[fl
     for places, share in zip(design.read_by, shares, strict=True):
         for place in places:
             by_column[place] += share / len(places)
+    for place, power in enumerate(design.of_rows[:-1]):
+        # A product has the least share of its columns.
+        by_column[place] = min(by_column[column] for column, part in enumerate(power) if part)
     # All statistics read the weights.
     return tuple(share or 1.0 for share in by_column)
 
@@ -425,16 +432,27 @@ def _is_plain(statistic: Statistic) -> bool:
     return all(sum(power) == 1 for power in statistic.powers)
 
 
-def _values(statistics: Sequence[Statistic], coarser: int) -> list[tuple[ValueOnGrid | Indicator, ...]]:
+def _values(
+    statistics: Sequence[Statistic], coarser: int, limit: UnitLimit | None
+) -> list[tuple[ValueOnGrid | Indicator, ...]]:
     """Return the columns of each statistic on the grids of the release, or whether one has a value.
 
     Statistics of the same columns share grids. Those of products of powers also share them where they share a column;
-    beside them a mean of other columns keeps its fine grid.
+    beside them a mean of other columns keeps its fine grid. Of units the squares of totals are to fit the integers: so
+    many bits less, and for the sign of a product.
     """
     alike: dict[frozenset[str], list[Statistic]] = {}
     for statistic in statistics:
         alike.setdefault(frozenset(statistic.columns), []).append(statistic)
     degrees = {columns: degree_of(those) for columns, those in alike.items()}
+    whole = _BITS
+    if limit is not None:
+        highest = {
+            columns: max((sum(power) for statistic in those for power in statistic.powers), default=0)
+            for columns, those in alike.items()
+        }
+        degrees = {columns: 2 * highest[columns] if degree else 0 for columns, degree in degrees.items()}
+        whole -= 2 + 2 * limit.max_rows.bit_length()
     of_statistics = []
     for statistic in statistics:
         own = frozenset(statistic.columns)
@@ -443,7 +461,7 @@ def _values(statistics: Sequence[Statistic], coarser: int) -> list[tuple[ValueOn
             degree = max(
                 other for columns, other in degrees.items() if columns == own or (degrees[own] and column in columns)
             )
-            bits = min(STEPS.bit_length() - 1, _BITS // max(degree, 1)) - coarser
+            bits = min(STEPS.bit_length() - 1, whole // max(degree, 1)) - coarser
             exact = grid.declared and ((not degree and not coarser) or grid.steps <= 2**bits)
             usual = grid if exact else Grid(grid.lower, grid.upper, 2**bits, declared=False)
             values.append(ValueOnGrid(column, usual))
@@ -467,7 +485,7 @@ def joint_design(
     """
     if missing is Missing.MIDPOINT:
         statistics = [statistic.with_midpoint() for statistic in statistics]
-    of_each = _values(statistics, coarser)
+    of_each = _values(statistics, coarser, facts.limit)
     if zeros and _adds_zeros(statistics, of_each, by, facts, missing):
         return _sums_with_zero([own[0] for own in of_each], facts, missing)
     places = {value: place for place, value in enumerate(dict.fromkeys(value for own in of_each for value in own))}
@@ -496,6 +514,10 @@ def joint_design(
     listed = dict.fromkeys(power for named in whole for power in named.values())
     powers = tuple(sorted(listed, key=lambda power: (sum(power), tuple(-p for p in power))))
     at = {power: place for place, power in enumerate(powers, start=1)}
+    plain = all(map(_is_plain, statistics))
+    of_rows: Powers = ()
+    if facts.limit is not None and not plain:
+        values, of_rows, powers = products_of_rows(list(places), powers), (*powers, (0,) * len(places)), ()
     # Of units the number of rows stands behind the totals of columns.
     base = {} if facts.limit is None else {(): len(values) + 1}
     features = [{name: at[power] for name, power in named.items()} | base for named in whole]
@@ -503,8 +525,8 @@ def joint_design(
     if facts.weights is not None:
         most = float(facts.weights.most)
         functions = [function.weighted(own[_WEIGHT], most) for function, own in zip(functions, features, strict=True)]
-    plain = all(map(_is_plain, statistics))
-    design = JointDesign(values, (), by, facts, missing, () if plain and not apart else powers, apart, (), read_by)
+    about = () if plain and not apart else powers, apart, (), read_by
+    design = JointDesign(values, (), by, facts, missing, *about, of_rows=of_rows)
     limited = (
         function.of_records(*design.records) if isinstance(function, SumOfTotals) else function
         for function in functions

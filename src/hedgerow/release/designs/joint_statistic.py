@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.engines.query import Indicator, SumsQuery, WeightOnGrid
-from hedgerow.facts.columns import CellLabels, Grid, Missing
+from hedgerow.facts.columns import CellLabels, Missing
+from hedgerow.facts.relation import UnitLimit
 from hedgerow.inference.estimates_of_cells import Cells, Subject
 from hedgerow.inference.joint.estimates import estimate
 from hedgerow.inference.joint.functions import FunctionOfTotals, ScaledMean, SumOfTotals, UserFunctionOfTotals
@@ -30,6 +31,7 @@ from hedgerow.release.designs.guess import (
     GuessedReading,
     SupposedCell,
     correlations,
+    share_beyond,
     typical_records,
 )
 from hedgerow.release.designs.joint_release import COARSER, JointRelease, JointTable, grid_of, joint_design
@@ -102,7 +104,7 @@ class JointStatistic(Design[JointMoments, JointTable]):
     @property
     def joint_features(self) -> dict[str, Any]:
         """The features of these totals, as plain JSON data."""
-        powers = [list(power) for power in self.release.design.asked.features]
+        powers = [list(power) for power in self.release.design.of_rows or self.release.design.asked.features]
         return {"features": self.release.names(), "powers": powers}
 
     @property
@@ -114,13 +116,19 @@ class JointStatistic(Design[JointMoments, JointTable]):
     def narrowed(self) -> str:
         """Whether a column has two forms, as itself and as whether it has a value."""
         values = self.release.design.values
-        alike = len({value.column for value in values}) < len(values)
+        alike = len({value.column for value in values}) < len(values) or self.release.design.of_rows
         return "A column is released in two forms, which do not vary freely." if alike else ""
 
     @property
     def rows(self) -> int:
         """How many rows of a unit count."""
         return self.release.design.rows
+
+    @property
+    def knows_cells(self) -> bool:
+        """Units of several rows may be in several cells: then products between cells tell how they vary together."""
+        numbers = self.release.choice.mechanism.coordinates
+        return self.release.design.facts.limit is None or any(one.kind == "across" for one in numbers)
 
     def mechanism(self, mu: float) -> JointMoments:
         """Return the mechanism of the whole release."""
@@ -147,11 +155,7 @@ class JointStatistic(Design[JointMoments, JointTable]):
         pairs |= {column: _of_share(share) for column, share in shares.items()}
         limit = joint.facts.limit
         rows = 1.0 if limit is None else (1.0 + limit.max_rows) / 2.0
-        units = (
-            ""
-            if limit is None
-            else f"; units of 1 to {limit.max_rows} rows in one cell, half of the variance between units"
-        )
+        units = "" if limit is None else _units_in_words(limit, share_beyond(supposed.of(limit.column), limit))
         weighing = [(value.column, value.grid) for value in joint.read if isinstance(value, WeightOnGrid)]
         weighed = "".join(f"weights {supposed.laws([column])[1]}" for column in weighing)
         weight = pairs[weighing[0][0]][0] if weighing else rows
@@ -184,7 +188,8 @@ class JointStatistic(Design[JointMoments, JointTable]):
         if joint.facts.limit is None:
             scaled = joint.scaled(typical_records(laws, stated))
         else:
-            scaled = _typical_units(laws, stated, joint.facts.limit.max_rows, rng)
+            rows = joint.scaled(typical_records(laws, stated)) if laws else np.zeros((1, 0))
+            scaled = _typical_units(rows, joint.facts.limit.max_rows, rng)
         each = mechanism.record_means(scaled)
         spread, law = mechanism.noise_sds(), mechanism.noise_law.name
         shape = _NOISES, len(spread)
@@ -283,19 +288,24 @@ class JointStatistic(Design[JointMoments, JointTable]):
         return " ".join(filter(None, [MIDPOINT * (self.missing is Missing.MIDPOINT), remark, rounded])) or None
 
 
+def _units_in_words(limit: UnitLimit, beyond: float | None) -> str:
+    """Return what a forecast takes units to be, and what share of the guessed rows the limit leaves out.
+
+    >>> _units_in_words(UnitLimit("person", 4), 0.142)
+    '; units of 1 to 4 rows in one cell, half of the variance between units; of the rows guessed 14.2 % are dropped'
+    """
+    said = f"; units of 1 to {limit.max_rows} rows in one cell, half of the variance between units"
+    return said if beyond is None else f"{said}; of the rows guessed {100.0 * beyond:.3g} % are dropped"
+
+
 def _of_share(share: float) -> tuple[float, float]:
     """Return the mean and sd of an indicator."""
     return share, math.sqrt(share * (1.0 - share))
 
 
-def _typical_units(
-    laws: Sequence[tuple[str, Grid, tuple[float, float]]], stated: Correlations, most: int, rng: np.random.Generator
-) -> Floats:
-    """Return the totals of columns scaled to [−1, 1] over the rows of units, and the number of these rows."""
-    steps = np.array([grid.steps for _, grid, _ in laws])
+def _typical_units(rows: Floats, most: int, rng: np.random.Generator) -> Floats:
+    """Return the totals of values scaled to [−1, 1] over the rows of units, and the number of these rows."""
     units = []
-    # Without a column all rows are alike.
-    rows = 2.0 * typical_records(laws, stated) / steps - 1.0 if laws else np.zeros((1, 0))
     for size in range(1, most + 1):
         total = np.zeros_like(rows)
         for _ in range(size):

@@ -31,6 +31,7 @@ from hedgerow.release.designs.design import (
     complete,
     covers,
     indicator_name,
+    rows_kept,
 )
 from hedgerow.release.designs.guess import EQUAL_CELLS, GuessedReading, SupposedCell, average_reading
 from hedgerow.resampling.counted_values import Histogram
@@ -68,7 +69,8 @@ class CountsDesign(Design[Counts, AdditiveTable]):
         """Return the design of the one statistic that plain noise on counts tells."""
         (statistic,), (law,) = about.statistics, part.methods
         made = cls(statistic, about.by, about.facts, about.missing, law, "")  # type: ignore[arg-type]  # laws are named as methods
-        return (made,) if part.cells == made.query.cells * len(made.features) else ()
+        fits = part.cells == made.query.cells * len(made.features) and part.rows == made.row_limit
+        return (made,) if fits else ()
 
     @property
     def method(self) -> str:
@@ -77,8 +79,18 @@ class CountsDesign(Design[Counts, AdditiveTable]):
 
     @property
     def query(self) -> Query:
-        """Count records, or records that equal the value and those that do not."""
-        return Query(self.statistic.counted, self.by)
+        """Count records, or records that equal the value and those that do not; of units, the units with a row."""
+        return Query(self.statistic.counted, self.by, self.facts.limit)
+
+    @property
+    def row_limit(self) -> int | None:
+        """The limit of rows where units are counted."""
+        return None if self.facts.limit is None else self.facts.limit.max_rows
+
+    @property
+    def knows_cells(self) -> bool:
+        """A unit of several rows may be counted in several cells."""
+        return self.facts.limit is None
 
     @property
     def denominator_is_public(self) -> bool:
@@ -106,12 +118,14 @@ class CountsDesign(Design[Counts, AdditiveTable]):
 
     def mechanism(self, mu: float) -> Counts:
         """Return the mechanism with noise of sd (L2 sensitivity)/μ."""
-        cells = self.query.cells * len(self.features)
-        touched = min(cells, 2) if self.facts.relation is Relation.REPLACE_ONE else 1
+        cells, rows = self.query.cells * len(self.features), self.row_limit
+        touched = GaussianCounts(1.0, cells, rows=rows).touched(self.facts.relation)
         sd = math.sqrt(touched) / mu
         if self.law == "averaged-laplace":
-            return AveragedLaplaceCounts(sd / math.sqrt(2.0 * self.draws), self.draws, cells)
-        return GaussianCounts(sd, cells) if self.law == "gaussian" else GeometricCounts(sd / math.sqrt(2.0), cells)
+            return AveragedLaplaceCounts(sd / math.sqrt(2.0 * self.draws), self.draws, cells, rows=rows)
+        if self.law == "gaussian":
+            return GaussianCounts(sd, cells, rows=rows)
+        return GeometricCounts(sd / math.sqrt(2.0), cells, rows=rows)
 
     def noise_sd(self, mechanism: Counts) -> float:
         """Return the noise on each count."""
@@ -145,7 +159,8 @@ class CountsDesign(Design[Counts, AdditiveTable]):
         return mechanism.noisy(sums, source, cells=self.query.labels, features=self.features)
 
     def _counted(self, table: AdditiveTable) -> tuple[NumbersWithErrors, ScoreRegion]:
-        read, column = counted_cells(table, n=self.facts.n, census=self.facts.census, method=self.method)
+        facts, several = self.facts, self.facts.limit is not None
+        read, column = counted_cells(table, n=facts.n, census=facts.census, method=self.method, several=several)
         return read, ScoreRegion(read.test, column)
 
     def table_cells(self, table: AdditiveTable) -> TableCells:
@@ -167,6 +182,7 @@ class CountsDesign(Design[Counts, AdditiveTable]):
             self.method,
             covers(self.statistic, self.facts),
             SMALL_COUNT if counted else NOT_RELIABLE,
+            None if self.facts.limit is None else rows_kept(self.facts.limit),
         )
         known = counted | read.reliable
         sampling, privacy = (np.where(known, part, math.nan) for part in (read.sampling_error, read.privacy_error))

@@ -305,11 +305,9 @@ def unit_design(
     if statistic.family == "function":
         raise UncertifiedError(
             "HG402",
-            rule="Units of several rows are certified for functions of sums over rows; by replicates for means, sums, "
-            "proportions and counts.",
-            finding=f"A {statistic.name} was asked for"
-            + ("." if all(sum(power) == 1 for power in statistic.powers) else ", which adds up products of values."),
-            remedy='Use unit="row", bring the data to one row per unit, or leave out what asks for replicates.',
+            rule="Replicates of units of several rows are certified for means, sums, proportions and counts.",
+            finding=f"A {statistic.name} was asked for.",
+            remedy='Leave out what asks for replicates, use unit="row", or bring the data to one row per unit.',
         )
     if facts.census:
         raise ParameterError(
