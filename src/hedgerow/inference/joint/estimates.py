@@ -5,11 +5,12 @@ Errors: with g the slopes at the released totals T̂, the sampling variance is g
 Intervals: all values of the function over the totals that the release does not reject. With T̂ ≈ N(T, W), W = S + V,
 the set {h(T): (T̂ − T)'W⁻¹(T̂ − T) ≤ z²} covers as an interval of one normal number does, since {T: h(T) = θ} has one
 dimension less than T (a profile likelihood). For a ratio it is Fieller's set, whose quadratic inequality
-`QuadraticTest` solves; for another function its ends are found by climbing along W∇h. Nothing is divided by a noisy
+`QuadraticTest` solves; `region_of_function` finds the ends of other functions. Nothing is divided by a noisy
 number, and where the value could be anything the interval ends at what is possible.
 
 The critical value z is larger than the normal one for four reasons: the law of the noise, few records (Student), the
-noise of the sampling variance, and the skewness of the records (`inference.score`).
+noise of the sampling variance, and the skewness of the records (`inference.score_test`); a level set that is curved is
+a fifth.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from hedgerow.inference.joint.functions import (
     gradient,
     value_of,
 )
+from hedgerow.inference.joint.region_of_function import ends
 from hedgerow.inference.joint.totals import JointTotals, SideBySide, influence_range
 from hedgerow.inference.means_and_counts import (
     RELIABLE_SDS,
@@ -49,9 +51,6 @@ from hedgerow.mechanisms.laws import averaged_law
 
 Floats = NDArray[np.float64]
 _STEP = 0.5
-_CLIMBS = 40
-_FREE_CLIMBS = 8
-_ENOUGH = 1e-6  # of a standard error
 _MOST_WIDER = 1.5
 _MOST_TILT = 0.4
 
@@ -79,6 +78,13 @@ class Tangent:
     def variance(self) -> Floats:
         """The variance of the estimate: sampling and noise."""
         return self.sampling + self.noise
+
+    @property
+    def freedom_of_variance(self) -> Floats:
+        """The degrees of freedom of the variance: its own variance is 2/ν of its square."""
+        positive = np.where(self.variance > 0.0, self.variance, np.inf)
+        noise = 0.5 * np.square(self.spread_noise / positive)
+        return np.asarray(1.0 / np.maximum(np.square(self.sampling / positive) / self.freedom + noise, 1e-12))
 
     def rows(self, here: slice) -> Tangent:
         """Return the tangents of some of the rows."""
@@ -150,18 +156,26 @@ class JointEstimates:
         """Return (low, high) of each row at a level, cut to what is possible."""
         if self.exact is not None:
             return self.exact.accepted(level)
-        below, above = radii(self.tangent, parse_level(level))
         quotient = self.function.quotient(self.cells.totals.shape[1])
         if quotient is not None:
-            low, high = _fieller(self, quotient, (below, above), level)
+            low, high = _fieller(self, quotient, radii(self.tangent, parse_level(level)), level)
         else:
             shift = self._bias()
-            low = reach(self.function, self.cells, self.tangent, -1.0, below) - shift
-            high = reach(self.function, self.cells, self.tangent, 1.0, above) - shift
+            low, high = (end - shift for end in self._of_region(level))
             # Noise in whole numbers is read by a continuous law (`inference.counts`).
             half = self.cells.half_step(self.tangent.slopes)
             low, high = (np.clip(end, self.function.low, self.function.high) for end in (low - half, high + half))
         return np.where(self.known, low, self.function.low), np.where(self.known, high, self.function.high)
+
+    def _of_region(self, level: float) -> tuple[Floats, Floats]:
+        """Return the least and the largest value over the totals that are not rejected."""
+
+        def radii_of(cells: SideBySide, slopes: Floats) -> tuple[Floats, Floats, Floats]:
+            same = slopes is self.tangent.slopes
+            tangent = self.tangent if same else _tangent_of(self.function, cells, slopes)
+            return *radii(tangent, parse_level(level)), tangent.freedom_of_variance
+
+        return ends(self.function, self.cells, self.tangent.slopes, radii_of, parse_level(level))
 
     def _bias(self) -> Floats | float:
         """Return by how much products of means are too large on average: an end of an interval is moved by it too."""
@@ -390,7 +404,11 @@ class _Roots:
 def _tangent(function: FunctionOfTotals, cells: SideBySide) -> tuple[Tangent, NDArray[np.bool_]]:
     slopes = gradient(function, cells.totals)
     defined = np.asarray(np.isfinite(slopes).all(axis=1))
-    slopes = np.where(defined[:, None], slopes, 0.0)
+    return _tangent_of(function, cells, np.where(defined[:, None], slopes, 0.0)), defined
+
+
+def _tangent_of(function: FunctionOfTotals, cells: SideBySide, slopes: Floats) -> Tangent:
+    """Return the tangent of these slopes, with the parts of its variance at the released totals."""
     raw = cells.sampling_covariance(slopes, slopes, homogeneous=function.homogeneous)
     most = np.zeros(len(raw))
     for block, place in zip(cells.blocks, cells.places, strict=True):
@@ -402,7 +420,7 @@ def _tangent(function: FunctionOfTotals, cells: SideBySide) -> tuple[Tangent, ND
         most = np.full(len(raw), np.inf)
     sampling = np.minimum(np.maximum(raw, 0.0), most)
     skew, unsure = cells.skewness(slopes, sampling) if function.homogeneous else (np.zeros(len(raw)),) * 2
-    tangent = Tangent(
+    return Tangent(
         slopes,
         raw,
         sampling,
@@ -413,7 +431,6 @@ def _tangent(function: FunctionOfTotals, cells: SideBySide) -> tuple[Tangent, ND
         skew,
         unsure,
     )
-    return tangent, defined
 
 
 def _counted(cells: SideBySide) -> NDArray[np.bool_]:
@@ -539,35 +556,3 @@ def _law_quantile(tangent: Tangent, level: float, sampling: Floats) -> Floats:
         ends = [quantiles_of(averaged_law(int(k)), level, *parts) for k in (draws, draws + 1)]
         quantile[rows] = ends[0] + share[rows] * (ends[1] - ends[0])
     return np.maximum(quantile, normal) / root
-
-
-def reach(function: FunctionOfTotals, cells: SideBySide, tangent: Tangent, sign: float, radius: Floats) -> Floats:
-    """Return the largest (sign 1) or smallest (−1) value of the function within `radius` standard errors of the totals.
-
-    T ← T̂ ± radius·W∇h(T)/√(∇h'W∇h) is repeated until T no longer changes. If the function is not defined at a T on the
-    way, the end of its range is returned.
-    """
-    end = function.high if sign > 0.0 else function.low
-    covariance = cells.sampling if function.homogeneous else cells.sampling + cells.counting
-    enough = _ENOUGH * np.sqrt(tangent.variance)
-    at, slopes = cells.totals, tangent.slopes
-    best = value_of(function, at)
-    lost = ~np.isfinite(best)
-    climbing = ~lost  # each row by itself: its interval does not depend on other rows
-    for climb in range(_CLIMBS):
-        moved = np.einsum("rij,rj->ri", covariance, slopes)
-        sampled = np.einsum("ri,ri->r", slopes, moved) > 0.0
-        moved = np.where(sampled[:, None], moved, 0.0) + np.einsum("rj,ij->ri", slopes, cells.noise)
-        size = np.sqrt(np.maximum(np.einsum("ri,ri->r", slopes, moved), 0.0))
-        new = cells.totals + moved * (sign * radius / np.where(size > 0.0, size, np.inf))[:, None]
-        # Two points that take turns (a bend stronger than the ellipsoid's) meet in the middle.
-        at = np.where(climbing[:, None], new if climb < _FREE_CLIMBS else 0.5 * (at + new), at)
-        gained = np.where(climbing, sign * (value_of(function, at) - best), 0.0)
-        slopes = gradient(function, at)
-        lost |= climbing & ~(np.isfinite(gained) & np.isfinite(slopes).all(axis=1))
-        best = np.where((gained > 0.0) & ~lost, best + sign * gained, best)
-        climbing &= ~lost & ((gained > enough) | (climb == 0))
-        if not climbing.any():
-            break
-        slopes = np.where(lost[:, None], 0.0, slopes)
-    return np.where(lost, end, best)

@@ -365,7 +365,7 @@ class SideBySide:
         object.__setattr__(self, "sources", self.sources or (0,) * len(self.blocks))
         object.__setattr__(self, "totals", np.concatenate([block.totals for block in self.blocks], axis=1))
 
-    def rows(self, index: slice) -> SideBySide:
+    def rows(self, index: slice | NDArray[np.intp]) -> SideBySide:
         """Return some of the rows."""
         return SideBySide(tuple(block.rows(index) for block in self.blocks), self.sources)
 

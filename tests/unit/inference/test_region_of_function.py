@@ -1,0 +1,175 @@
+"""The ends of functions of totals: closed forms where there are any, poles, extrema, and rows by themselves."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from hedgerow.inference.joint.estimates import JointEstimates, estimate
+from hedgerow.inference.joint.functions import FunctionOfTotals, Numbers
+from hedgerow.inference.joint.region_of_function import Ball, _Search, curved_critical_value
+from hedgerow.inference.joint.totals import JointTotals, SideBySide
+
+N, SD = 1000, 10.0  # of the noise of each total: .01 of a mean
+Z = float(stats.norm.ppf(0.975))
+
+
+@dataclass(frozen=True)
+class OfMeans(FunctionOfTotals):
+    """A function of the means of features, all at once."""
+
+    compute: Callable[[Numbers], Numbers]
+    limits: tuple[float, float] = (-math.inf, math.inf)
+
+    def _limits(self) -> tuple[float, float]:
+        return self.limits
+
+    def __call__(self, totals: Numbers) -> Numbers:
+        """Return the value of each row."""
+        return self.compute(totals[:, 1:] / totals[:, :1])
+
+
+def census(means: Any, sd: float = SD) -> SideBySide:
+    """Return noisy totals of a census, each mean with a noise of sd/N: the region is a ball about them."""
+    means = np.atleast_2d(np.asarray(means, dtype=float))
+    size = means.shape[1]
+    sds = np.concatenate([[0.0], np.full(size, sd), np.zeros(size * (size + 1) // 2)])
+    blank = np.zeros((len(means), size, size))
+    return SideBySide(
+        (JointTotals(np.full(len(means), float(N)), N * means, blank, np.diag(sds), "gaussian", N, census=True),)
+    )
+
+
+def read(compute: Callable[[Numbers], Numbers], means: Any, **limits: Any) -> JointEstimates:
+    return estimate(OfMeans(compute, **limits), census(means))
+
+
+def square(means: Numbers) -> Numbers:
+    return means[:, 0] ** 2
+
+
+def product(means: Numbers) -> Numbers:
+    return means[:, 0] * means[:, 1]
+
+
+def quotient(means: Numbers) -> Numbers:
+    return means[:, 0] / means[:, 1]
+
+
+@pytest.mark.parametrize("mean", [0.0, 0.003, -0.012, 0.019, 0.021, 0.05, 0.3])
+def test_the_square_of_a_mean_has_the_squares_of_its_ends(mean: float) -> None:
+    low, high = read(square, mean).accepted(0.95)
+    reach = Z * SD / N
+    assert low[0] == pytest.approx(max(0.0, abs(mean) - reach) ** 2, rel=1e-4, abs=1e-9)
+    assert high[0] == pytest.approx((abs(mean) + reach) ** 2, rel=1e-4)
+
+
+def test_the_largest_value_inside_the_ball_is_an_end() -> None:
+    low, high = read(lambda m: m[:, 0] * (1.0 - m[:, 0]), [[0.5], [0.49], [0.51]]).accepted(0.95)
+    assert high == pytest.approx(0.25, abs=1e-8)
+    assert (low < 0.25 - 1e-4).all()
+
+
+def test_a_product_of_means_that_are_zero_reaches_both_ways() -> None:
+    """Along (1, ±1) the largest product within a radius c is c²/2; the level set there is no plane, so c ≥ z."""
+    low, high = read(product, [0.0, 0.0]).accepted(0.95)
+    least = (Z * SD / N) ** 2 / 2.0
+    assert least <= high[0] <= 1.3 * least
+    assert low[0] == pytest.approx(-high[0], rel=1e-3)
+
+
+def test_a_quotient_has_fieller_s_ends() -> None:
+    """{θ : (x − θy)² ≤ z²s²(1 + θ²)}; where 0 is among the divisors anything is possible."""
+    x, y, s = 0.08, np.array([0.5, 0.1, 0.05, 0.03]), Z * SD / N
+    low, high = read(quotient, np.stack([np.full(4, x), y], axis=1)).accepted(0.95)
+    leading, middle, last = y**2 - s**2, x * y, x**2 - s**2
+    root = np.sqrt(middle**2 - leading * last)
+    assert low == pytest.approx((middle - root) / leading, rel=2e-4)
+    assert high == pytest.approx((middle + root) / leading, rel=2e-4)
+    for mean in (0.015, 0.001, -0.01):
+        low, high = read(quotient, [x, mean], limits=(-40.0, 40.0)).accepted(0.95)
+        assert (low[0], high[0]) == (-40.0, 40.0)
+
+
+def test_poles_are_found_where_there_are_some() -> None:
+    def has_pole(compute: Callable[[Numbers], Numbers], means: list[float]) -> bool:
+        cells = census(means)
+        ball = Ball.of(OfMeans(compute), cells)
+        return bool(_Search(ball, cells, lambda cells, slopes: (slopes,) * 3, 0.95).has_pole(np.array([Z]))[0])
+
+    assert has_pole(quotient, [0.08, 0.015])
+    assert has_pole(quotient, [0.0, -0.001])
+    assert has_pole(lambda m: m[:, 0] / (m[:, 0] - m[:, 1]), [0.3, 0.29])
+    assert not has_pole(quotient, [0.08, 0.025])
+    assert not has_pole(square, [0.001])
+    assert not has_pole(product, [0.0, 0.0])
+
+
+def test_where_a_function_ends_its_range_does() -> None:
+    root = read(lambda m: np.where(m[:, 0].real > 0.0, np.sqrt(m[:, 0]), np.nan), 0.01, limits=(0.0, 1.0))
+    low, high = root.accepted(0.95)
+    assert low[0] == 0.0
+    assert high[0] == pytest.approx(math.sqrt(0.01 + Z * SD / N), rel=1e-3)
+
+
+def test_two_hills_are_both_climbed() -> None:
+    """The higher one is behind the estimate, down its slope."""
+    low, high = read(lambda m: np.cos(200.0 * m[:, 0]) + 20.0 * m[:, 0], 0.012).accepted(0.95)
+    grid = np.linspace(0.012 - Z * SD / N, 0.012 + Z * SD / N, 20_001)
+    values = np.cos(200.0 * grid) + 20.0 * grid
+    assert high[0] == pytest.approx(values.max(), rel=1e-3)
+    assert low[0] == pytest.approx(values.min(), rel=1e-3)
+
+
+def test_no_end_is_the_estimate_where_there_is_a_slope() -> None:
+    means = np.random.default_rng(5).normal(0.0, 0.02, (300, 2))
+    for compute in (product, quotient, lambda m: (1.0 + m[:, 0] * m[:, 1]) / (1.0 + m[:, 0] ** 2)):
+        made = read(compute, means)
+        low, high = made.accepted(0.95)
+        moved = 1e-3 * np.sqrt(made.tangent.variance)
+        assert (low < made.value - moved).all()
+        assert (high > made.value + moved).all()
+
+
+def test_a_row_does_not_depend_on_the_others() -> None:
+    means = np.random.default_rng(6).normal(0.0, 0.03, (12, 2))
+    for compute in (product, quotient, lambda m: m[:, 0] ** 2 + m[:, 1] ** 2):
+        low, high = read(compute, means).accepted(0.95)
+        for row in range(len(means)):
+            ends = read(compute, means[row]).accepted(0.95)
+            assert (ends[0][0], ends[1][0]) == (low[row], high[row])
+
+
+def test_a_higher_level_reaches_farther() -> None:
+    means = np.random.default_rng(7).normal(0.0, 0.03, (50, 2))
+    for compute in (product, quotient, lambda m: m[:, 0] ** 2 + m[:, 1] ** 2):
+        made = read(compute, means)
+        ends = [made.accepted(level) for level in (0.5, 0.9, 0.95, 0.999)]
+        for (low, high), (lower, higher) in pairwise(ends):
+            scale = np.where(np.isfinite(high - low), 1e-3 * (high - low), 0.0)
+            assert (lower <= low + scale).all()
+            assert (higher >= high - scale).all()
+
+
+@pytest.mark.parametrize(("curvature", "size"), [(0.7, 5.0), (3.0, 3.0), (1e4, 10.0)])
+def test_critical_values_hold_their_level_and_smaller_ones_do_not(curvature: float, size: float) -> None:
+    """2,000,000 runs of the distance to a sphere; a critical value 1 per cent small is rejected."""
+    rng, runs = np.random.default_rng([int(size), 9]), 2_000_000
+    across = stats.chi2.rvs(size - 1.0, size=runs, random_state=rng)
+    distance = np.abs(np.sqrt(np.square(rng.standard_normal(runs) + 1.0 / curvature) + across) - 1.0 / curvature)
+    exact = np.array([np.inf])
+    critical = float(curved_critical_value(np.array([curvature]), np.array([size]), exact, 0.95)[0][0])
+    assert stats.binomtest(int((distance <= critical).sum()), runs, 0.95).pvalue > 1e-6
+    assert stats.binomtest(int((distance <= 0.99 * critical).sum()), runs, 0.95).pvalue < 1e-12
+
+
+def test_a_flat_level_set_has_the_critical_value_of_one_number() -> None:
+    for size in (1.0, 4.0, 20.0):
+        critical, counted = curved_critical_value(np.zeros(1), np.array([size]), np.array([np.inf]), 0.9)
+        assert critical[0] == pytest.approx(stats.norm.ppf(0.95))
+        assert counted[0] == 0.0
