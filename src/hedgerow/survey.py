@@ -118,7 +118,7 @@ def open(
         source, table = declared.data_path, declared.data.table if table is None else table
     ledger_path = declared.ledger_path if ledger is None and declared is not None else ledger
     note_input(ledger_path)
-    opened = open_source(source, table=table)
+    opened = open_source(source, table=table, types=None if declared is None else declared.types())
     if inferred := inferred_of(opened):
         warnings.warn(inferred, HedgerowWarning, stacklevel=3)
     return Survey(

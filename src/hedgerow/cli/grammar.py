@@ -66,9 +66,11 @@ def parse_by(texts: Sequence[str], *, banded: bool = False) -> dict[str, Any] | 
         if not equals:
             groups[column] = None
             continue
-        cuts = [parse_number(cut.strip()) for cut in listed.split("..")]
-        if banded and len(cuts) > 1 and any(cut is not None for cut in cuts) and '"' not in listed:
-            written: list[Any] = listed.split("..")
+        written: list[Any] = listed.split("..")
+        cuts = [parse_number(cut.strip()) for cut in written]
+        # Bands of texts, such as 2026-01..2026-06, would be a category that no record has.
+        begun = "," not in listed and any(cut.strip()[:1].isdigit() for cut in written)
+        if banded and len(cuts) > 1 and (begun or any(cut is not None for cut in cuts)) and '"' not in listed:
             groups[column] = bands(*(text if cut is None else cut for text, cut in zip(written, cuts, strict=True)))
             continue
         values = [value.strip() for value in next(csv.reader([listed], skipinitialspace=True))]

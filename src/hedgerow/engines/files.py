@@ -12,7 +12,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from hedgerow.engines.exact_answers import FrameAnswers
 from hedgerow.engines.incoming.arrivals import plain_csv, unpacked
 from hedgerow.engines.query import ColumnQuery, Query, SumsQuery, ValueCounts
 from hedgerow.engines.reading import SourceFile, arrived, unreadable, withheld
-from hedgerow.engines.schema import BLANKS, check_names, check_present, check_query
+from hedgerow.engines.schema import BLANKS, check_names, check_present, check_query, check_types_of_facts
 from hedgerow.errors import DataError
 from hedgerow.formats import formats, quoted_name, quoted_text
 
@@ -49,8 +49,10 @@ _DIALECT = (
 )
 
 
-def open_file(source: str | os.PathLike[str], *, table: str | None = None) -> CsvSource | TableSource | DatabaseSource:
-    """Open a file of one of `hedgerow.formats` by its path.
+def open_file(
+    source: str | os.PathLike[str], *, table: str | None = None, types: Mapping[str, str] | None = None
+) -> CsvSource | TableSource | DatabaseSource:
+    """Open a file of one of `hedgerow.formats` by its path; `types` are those that count where the file has none.
 
     Raises
     ------
@@ -70,7 +72,7 @@ def open_file(source: str | os.PathLike[str], *, table: str | None = None) -> Cs
         )
     if file.format == "csv":
         header = read_header(file)
-        return CsvSource(file.name, dict.fromkeys(header.names, "text-cell"), file, header)
+        return CsvSource(file.name, dict.fromkeys(header.names, "text-cell"), file, header, types or {})
     return TableSource.opened(file, table)
 
 
@@ -289,13 +291,15 @@ class CsvSource(FrameAnswers):
     columns: dict[str, str]
     file: SourceFile
     header: CsvHeader
+    types: Mapping[str, str] = field(default_factory=dict)
     _rows: list[int] = field(default_factory=list, repr=False, compare=False)
 
     def check(self, query: Query | SumsQuery) -> None:
-        """Refuse, from the header alone, a question that the file cannot answer (HG111, HG203; HG207 if it changed)."""
+        """Refuse, from header and facts alone, a question that cannot be answered (HG111, HG203, HG204; HG207)."""
         # A release checks before it reserves: a file that was changed by then costs nothing.
         self.file.still_there()
         check_query(query, self.columns)
+        check_types_of_facts(query, self.columns, self.types)
 
     def count_rows(self) -> int:
         """Return the number of records, known already where a histogram was asked for."""

@@ -90,6 +90,23 @@ def check_query(query: Query | SumsQuery, columns: Mapping[str, str]) -> None:
         check_unit(query.unit.column, columns)
 
 
+def check_types_of_facts(query: Query | SumsQuery, columns: Mapping[str, str], types: Mapping[str, str]) -> None:
+    """Check a question on a file without types against those that the facts declare (name → kind); reads no value.
+
+    Raises
+    ------
+    DataError
+        HG204 a column of texts where a number is needed.
+    ParameterError
+        HG111 a declared value that cannot be in a column of this type.
+    """
+    declared = {name: kind for name, kind in types.items() if columns.get(name) == TEXT_CELL}
+    if not declared:
+        return
+    with _adding("The file has no types: that of the facts counts.", _OF_FACTS):
+        check_query(query, {**columns, **declared})
+
+
 def _check_selection(selection: Selection, columns: Mapping[str, str]) -> None:
     for comparison in selection.comparisons:
         with _standing_in(selection.text, comparison.column):
@@ -99,17 +116,26 @@ def _check_selection(selection: Selection, columns: Mapping[str, str]) -> None:
 @contextmanager
 def _standing_in(text: str, column: str) -> Iterator[None]:
     """Say in a refusal where in a text of the request the column stands that it is about."""
+    place = place_of(column, text)
+    with _adding("" if place is None else f"It stands at character {place} of {format_argument(text)}."):
+        yield
+
+
+@contextmanager
+def _adding(sentence: str, remedy: str | None = None) -> Iterator[None]:
+    """Add a sentence to the finding of a refusal, and give another remedy where there is one."""
     refused: DataError | ParameterError | None = None
     try:
         yield
     except (DataError, ParameterError) as cause:
         refused = cause
     if refused is not None:
-        place = place_of(column, text)
-        placed = "" if place is None else f" It stands at character {place} of {format_argument(text)}."
-        finding, remedy = refused.finding + placed, refused.remedy
         raise type(refused)(
-            refused.code, rule=refused.rule, finding=finding, remedy=remedy, shell=refused.shell
+            refused.code,
+            rule=refused.rule,
+            finding=f"{refused.finding} {sentence}".strip(),
+            remedy=refused.remedy if remedy is None else remedy,
+            shell=refused.shell if remedy is None else None,
         ) from None
 
 
@@ -255,6 +281,10 @@ def comparables(category: Category, kind: str) -> list[Comparable]:
     return values
 
 
+_OF_FACTS = (
+    "Correct the request, or the facts: bounds, bands and categories that are numbers declare numbers, categories "
+    "that are texts declare texts, and a column with both may hold both."
+)
 _REMEDIES = {
     TEXT_CELL: 'Columns of a CSV file are text: give the text of the cell, e.g. "true".',
     TEXT: 'Give the text of the cell; a pandas column of dtype object holding booleans needs .astype("boolean").',
@@ -298,7 +328,7 @@ def _check_numeric(column: str, kind: str) -> None:
     raise DataError(
         "HG204",
         rule="Sums, means, bands and expressions need a numeric column.",
-        finding=f"Column {column!r} is {'boolean' if kind == BOOLEAN else 'no number'} by the source's schema.",
+        finding=f"Column {column!r} is {'boolean' if kind == BOOLEAN else 'no number'} by its declared type.",
         remedy=truth
         or "Convert it in the source, or choose another column."
         + " A CSV file that Spark reads has numbers with inferSchema=True alone." * (kind == TEXT),

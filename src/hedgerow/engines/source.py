@@ -155,7 +155,7 @@ def open_in_order(path: str | os.PathLike[str]) -> OrderedSource:
     return opened
 
 
-def open_source(source: object, *, table: str | None = None) -> ColumnSource:
+def open_source(source: object, *, table: str | None = None, types: Mapping[str, str] | None = None) -> ColumnSource:
     """Return a source from which only counts can be read; opening it reads names and types, no value.
 
     Parameters
@@ -166,6 +166,8 @@ def open_source(source: object, *, table: str | None = None) -> ColumnSource:
         DuckDB relation, a PySpark frame, an Ibis table, or any other frame that narwhals reads.
     table : str, optional
         Which table of a database.
+    types : mapping of str to str, optional
+        ``"number"`` or ``"text"`` by column, as the facts declare them: they count where a file has no types.
 
     Raises
     ------
@@ -189,7 +191,7 @@ def open_source(source: object, *, table: str | None = None) -> ColumnSource:
     if isinstance(source, (str, os.PathLike)):
         from hedgerow.engines.files import open_file
 
-        opened = open_file(source, table=table)
+        opened = open_file(source, table=table, types=types)
         note_input(source)
         return opened
     from hedgerow.engines.frame_source import recognised

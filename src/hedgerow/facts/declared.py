@@ -110,6 +110,19 @@ class ColumnFacts:
             return self.categories if self.labels is None else {}
         return dict(zip(self.categories, self.labels, strict=True))
 
+    @property
+    def type(self) -> str | None:
+        """``"number"`` or ``"text"``, where the facts declare one of the two; None where both may occur, or any.
+
+        >>> ColumnFacts(bounds=(0, 9)).type, ColumnFacts(categories=("a", "b")).type, ColumnFacts().type
+        ('number', 'text', None)
+        """
+        numbers = {isinstance(value, (int, float)) for value in self.categories or ()}
+        if self.categories and not any(map(_reads_as_number, self.categories)):
+            # A numeric column may have codes that are texts, such as "refused".
+            return "text" if self.bounds is None and not any(numbers) else None
+        return "number" if self.bounds or self.bands or numbers == {True} else None
+
     def checked(self, column: str) -> ColumnFacts:
         """Return self if its parts agree; an error names `column`."""
         if self.bands is not None and self.categories is not None:
@@ -135,6 +148,14 @@ class ColumnFacts:
                 remedy='Declare bounds, or missing = "drop".',
             )
         return self
+
+
+def _reads_as_number(value: Scalar) -> bool:
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +311,10 @@ class Facts:
     def column(self, name: str) -> ColumnFacts:
         """Return the declared facts about a column; empty facts if none are declared."""
         return self.columns.get(name, ColumnFacts())
+
+    def types(self) -> dict[str, str]:
+        """Return the type that the facts declare of each column that has one; see `ColumnFacts.type`."""
+        return {name: column.type for name, column in self.columns.items() if column.type is not None}
 
     def with_column(self, name: str, **facts: Any) -> Facts:
         """Return these facts with those about one column added, or replaced.

@@ -343,7 +343,7 @@ def _steps(given: object, model: LogitModel) -> int:
 def _model(terms: FormulaTerms, resolver: Resolver, options: Mapping[str, Any]) -> LogitModel:
     """Return the model, with bounds and categories of the call, else of the facts."""
     bounds, categories = (named_columns(options.get(name), name) for name in ("bounds", "categories"))
-    value = options.get("value", 1)
+    value = 1 if options.get("value") is None else options["value"]
     Category.declared(terms.response, [value])
     values = category_values(terms, resolver, categories)
     grids = declared_grids("logit", [column for column in terms.numeric if column != terms.response], resolver, bounds)
@@ -362,8 +362,25 @@ def _model(terms: FormulaTerms, resolver: Resolver, options: Mapping[str, Any]) 
 def planned_logit(formula: object, regressors: object, opened: OpenedSource, **options: Any) -> PlannedLogit:
     """Return the plan of a logistic regression on an opened source, its columns checked; no value is read."""
     plan = plan_logit(formula, regressors, opened.protection, opened.facts, n=opened.n, **options)
+    if options.get("value") is None:
+        _check_usual_value(plan.model, opened)
     opened.source.check(plan.query)
     return replace(plan, source=opened.source)
+
+
+def _check_usual_value(model: LogitModel, opened: OpenedSource) -> None:
+    """Refuse a text column as the outcome where no value was given: 1, the default, is no text (HG111)."""
+    declared = None if opened.facts is None else opened.facts.column(model.response).type
+    kind = opened.source.columns.get(model.response)
+    if kind == "text" or (kind == "text-cell" and declared == "text"):
+        raise ParameterError(
+            "HG111",
+            rule="A logistic regression of a column of texts names the text that counts as 1.",
+            finding=f"Column {format_argument(model.response)} holds texts by its declared type, and no `value` was "
+            "given; the default is the number 1.",
+            remedy='For example value="yes".',
+            shell="For example --value yes.",
+        )
 
 
 def drawn_logit(plan: PlannedLogit, histogram: Histogram, noise: NoiseSource) -> NewtonPath:

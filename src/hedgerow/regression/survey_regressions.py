@@ -146,7 +146,8 @@ class AsksRegressions:
         formula, regressors
             As in `ols`; the response may be numbers, texts or booleans.
         value : number, text or boolean
-            The outcome is 1 where the response equals it, 1 by default, and 0 where it is anything else.
+            The outcome is 1 where the response equals it, 1 by default, and 0 where it is anything else. It must be
+            given where the response holds texts by its declared type (HG111).
         steps : int
             How many steps share the price: 2 by default, a pilot and one more; 5 without an intercept.
         **options

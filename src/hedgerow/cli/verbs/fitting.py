@@ -93,8 +93,11 @@ def ols(
 def logit(
     formula: Formula,
     value: Annotated[
-        str, typer.Option(metavar="V", help="The outcome is 1 where the response has this value, 0 where another.")
-    ] = "1",
+        str | None,
+        typer.Option(
+            metavar="V", help="The outcome is 1 where the response has this value, 0 where another. [default: 1]"
+        ),
+    ] = None,
     steps: Annotated[
         int | None,
         typer.Option(metavar="T", help="Newton steps that share the price: 2 by default, 5 without an intercept."),
@@ -114,7 +117,7 @@ def logit(
     All options are checked before the data are read. Once they are read, the price is spent, even if the command fails.
     """
     asked = {
-        **{"value": parse_value(value), "steps": steps},
+        **{"value": None if value is None else parse_value(value), "steps": steps},
         **{"bounds": _bounds(bounds or ()), "categories": parse_by(categories or ())},
     }
 
