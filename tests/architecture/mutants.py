@@ -1,4 +1,4 @@
-"""50 deliberate faults, each in a copy of the source, and whether a test of the suite finds it.
+"""Deliberate faults, each in a copy of the source, and whether a test of the suite finds it.
 
 Run ``python -m tests.architecture.mutants`` (about half an hour), or with numbers of mutants (``--list`` prints them).
 A fault is one replacement of a text that stands in its file exactly once; the tests named with it run until the first
@@ -54,8 +54,8 @@ MUTANTS = (
     Mutant(
         "the intercept's count is left out of the price of joint moments",
         "mechanisms/joint_moments.py",
-        'for one in self.coordinates if one.kind == "count"}',
-        'for one in self.coordinates if one.kind == "counted"}',
+        'for number in self.coordinates if number.kind == "count"',
+        'for number in self.coordinates if number.kind == "counted"',
         REGRESSION,
     ),
     Mutant(
@@ -103,8 +103,8 @@ MUTANTS = (
     Mutant(
         "a weight a fifth above the free limit is accepted as free",
         "mechanisms/joint_sensitivity.py",
-        "_largest(kept.total, kept.square, turned, power)",
-        "_largest(kept.total, kept.square, turned / 1.2**power, power)",
+        "_largest(movable.total, movable.square, turned, power)",
+        "_largest(movable.total, movable.square, turned / 1.2**power, power)",
         WEIGHTS,
     ),
     Mutant(
@@ -165,16 +165,16 @@ MUTANTS = (
     ),
     Mutant(
         "which rows of a unit are kept depends on a constant key",
-        "engines/dialects/levels.py",
-        "return os.urandom(32)",
-        "return bytes(32)",
+        "engines/dialects/units.py",
+        "return os.urandom(16)",
+        "return bytes(16)",
         "tests/contracts/test_unit_engines.py tests/unit/release/test_unit_release.py tests/unit/engines",
     ),
     Mutant(
         "a unit has its limit of rows in each cell, and its spread over cells is not priced",
-        "engines/dialects/levels.py",
-        '(PARTITION BY unit ORDER BY priority) AS place"\n    return relation',
-        '(PARTITION BY unit, level ORDER BY priority) AS place"\n    return relation',
+        "engines/dialects/units.py",
+        "(PARTITION BY unit ORDER BY priority)",
+        "(PARTITION BY {keys} ORDER BY priority)",
         "tests/unit/release/test_units_by_moments.py",
     ),
     Mutant(
@@ -209,15 +209,15 @@ MUTANTS = (
     Mutant(
         "a replaced record touches one cell of a table of counts",
         "mechanisms/noisy_counts.py",
-        "return min(self.cells, 2) if relation is Relation.REPLACE_ONE else 1",
-        "return 1",
+        "return min(self.cells, (self.rows or 1) * (2 if relation is Relation.REPLACE_ONE else 1))",
+        "return min(self.cells, self.rows or 1)",
         PRICES,
     ),
     Mutant(
         "a replaced record changes one cell of a table of moments",
         "mechanisms/noisy_moments.py",
-        "max(same, 2 * one if self.cells > 1 else one)",
-        "max(same, one)",
+        "max(same, 2 * alone if self.cells > 1 else alone)",
+        "max(same, alone)",
         "tests/unit/privacy/test_layout.py tests/references/test_accounting.py",
     ),
     Mutant(
@@ -250,9 +250,9 @@ MUTANTS = (
     ),
     Mutant(
         "a unit keeps a row too many",
-        "engines/dialects/levels.py",
-        "return frame.filter(place <= most)",
-        "return frame.filter(place <= most + 1)",
+        "engines/dialects/units.py",
+        "WHERE place <= {limit} GROUP",
+        "WHERE place <= {limit + 1} GROUP",
         "tests/contracts/test_unit_engines.py",
     ),
     Mutant(
@@ -293,11 +293,11 @@ MUTANTS = (
     Mutant(
         "a forked child uses its parent's connection",
         "ledger/file.py",
-        "(self._owner, self._file) == (os.getpid(), found)",
-        "self._file == found",
+        "(self._owner, self._file) == (os.getpid(), identity)",
+        "self._file == identity",
         "tests/unit/ledger tests/unit/release/test_ledger_in_release.py",
     ),
-    Mutant("a ledger with a second name is taken", "ledger/file.py", "if found.st_nlink != 1:", "if False:", STORE),
+    Mutant("a ledger with a second name is taken", "ledger/file.py", "if status.st_nlink != 1:", "if False:", STORE),
     Mutant(
         "a new ledger is made beside the journal of an old one",
         "ledger/file.py",
@@ -351,8 +351,8 @@ MUTANTS = (
     Mutant(
         "data that changed meanwhile are released",
         "release/execute.py",
-        "if facts.n is not None and facts.n != found:",
-        "if False and facts.n != found:",
+        "if facts.n is not None and facts.n != count:",
+        "if False and facts.n != count:",
         "tests/unit/release/test_a_source_that_changes.py tests/unit/release/test_facts_in_release.py",
     ),
     Mutant(
@@ -498,8 +498,8 @@ MUTANTS = (
     Mutant(
         "bounds are found by counts without noise",
         "find/search.py",
-        "return self.answer(drawn.values[:, 0].astype(np.int64))",
-        "return self.answer(counts[:, 0])",
+        'self.query.labels, features=("count",))\n        return self.answer(drawn.values[:, 0].astype(np.int64))',
+        'self.query.labels, features=("count",))\n        return self.answer(counts[:, 0])',
         "tests/unit/find/test_find.py",
     ),
     Mutant(
