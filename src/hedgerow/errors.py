@@ -82,9 +82,12 @@ class HedgerowError(Exception):
         super().__init__(self._text())
 
     def advise(self, sentence: str, *, shell: str) -> None:
-        """Add a sentence to the remedy, and its form for the command line to that for the command line."""
-        self.shell = f"{self.remedy if self.shell is None else self.shell} {shell}".strip()
-        self.remedy = f"{self.remedy} {sentence}".strip()
+        """Add a sentence to the remedy, and its form for the command line to that for the command line.
+
+        The sentence stands before the lines of a facts file that a remedy may end in.
+        """
+        self.shell = _with_sentence(self.remedy if self.shell is None else self.shell, shell)
+        self.remedy = _with_sentence(self.remedy, sentence)
         self.args = (self._text(),)
 
     def _text(self) -> str:
@@ -93,6 +96,13 @@ class HedgerowError(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         # Exceptions are pickled by their positional arguments, and this one has keywords.
         return __newobj__, (type(self), *self.args), self.__dict__
+
+
+def _with_sentence(remedy: str, sentence: str) -> str:
+    text, lines, facts = remedy.partition("\n")
+    if not lines:
+        return f"{text} {sentence}".strip()
+    return f"{sentence} {text}{lines}{facts}"
 
 
 class HedgerowWarning(UserWarning):

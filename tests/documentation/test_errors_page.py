@@ -24,8 +24,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_the_page_has_ten_refusals_and_their_remedies() -> None:
-    assert len(REFUSED) == 8 and len(MENDED) == 7 and PAGE.count("except hg.") == 3
+def test_the_page_has_eleven_refusals_and_their_remedies() -> None:
+    assert len(REFUSED) == 9 and len(MENDED) == 8 and PAGE.count("except hg.") == 3
 
 
 @pytest.mark.parametrize(("command", "shown"), REFUSED)

@@ -117,7 +117,9 @@ _WORD = re.compile(r'"([^\s"]+)"')
 def sentences_in_shell(refused: HedgerowError) -> tuple[str, str, str]:
     """Return rule, finding and remedy as whoever typed a command understands them."""
     remedy = refused.remedy if refused.shell is None else refused.shell
-    return in_shell(refused.rule), in_shell(refused.finding), in_shell(remedy)
+    # Lines of a facts file, which a remedy may end in, stay as they are.
+    text, line, facts = remedy.partition("\n")
+    return in_shell(refused.rule), in_shell(refused.finding), f"{in_shell(text)}{line}{facts}"
 
 
 def in_shell(text: str) -> str:

@@ -268,6 +268,8 @@ def resolved_model(terms: FormulaTerms, formula: str, resolver: Resolver, option
     """
     ball, robust = _ball(options.pop("clip_norm", None), terms), parse_robust(options.pop("robust", None), terms)
     bounds, categories = (named_columns(options.pop(name, None), name) for name in ("bounds", "categories"))
+    resolver.facts.allow(["ols"])
+    require_facts(terms.numeric, terms.categories, resolver, bounds, categories)
     values = category_values(terms, resolver, categories)
     grids = declared_grids("ols", terms.numeric, resolver, bounds)
     made = resolver.statistic(
@@ -284,6 +286,22 @@ def category_values(terms: FormulaTerms, resolver: Resolver, given: Mapping[str,
     """Return the values of each category, by the call, else by the facts (HG111 where neither has any)."""
     groups_by_column = {column: resolver.groups({column: given.get(column)}, None) or () for column in terms.categories}
     return {column: groups[0].values for column, groups in groups_by_column.items()}
+
+
+def require_facts(
+    numeric: Sequence[str],
+    levelled: Sequence[str],
+    resolver: Resolver,
+    bounds: Mapping[str, Any],
+    categories: Mapping[str, Any],
+) -> None:
+    """Refuse a model whose columns lack several facts, all at once (HG111 where categories are among them, HG104)."""
+    resolver.require(
+        {
+            "categories": [column for column in levelled if categories.get(column) is None],
+            "bounds": [column for column in numeric if column not in bounds],
+        }
+    )
 
 
 def declared_grids(kind: str, columns: Sequence[str], resolver: Resolver, bounds: Mapping[str, Any]) -> dict[str, Grid]:

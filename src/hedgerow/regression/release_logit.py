@@ -38,6 +38,7 @@ from hedgerow.regression.linear_model import (
     declared_grids,
     named_columns,
     planned_source,
+    require_facts,
     require_rows,
 )
 from hedgerow.regression.logit_model import LogitModel, LogitRecords
@@ -345,8 +346,10 @@ def _model(terms: FormulaTerms, resolver: Resolver, options: Mapping[str, Any]) 
     bounds, categories = (named_columns(options.get(name), name) for name in ("bounds", "categories"))
     value = 1 if options.get("value") is None else options["value"]
     Category.declared(terms.response, [value])
+    numeric = [column for column in terms.numeric if column != terms.response]
+    require_facts(numeric, terms.categories, resolver, bounds, categories)
     values = category_values(terms, resolver, categories)
-    grids = declared_grids("logit", [column for column in terms.numeric if column != terms.response], resolver, bounds)
+    grids = declared_grids("logit", numeric, resolver, bounds)
     named = terms.regressors(values)
     if len(named) > MOST_FEATURES:
         raise ParameterError(

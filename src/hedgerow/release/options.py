@@ -12,7 +12,7 @@ that the call overrides.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypedDict
 
@@ -21,6 +21,7 @@ from hedgerow.facts.columns import Bands, Category, Grid, Missing, Scalar, Selec
 from hedgerow.facts.declared import Facts
 from hedgerow.facts.expression import DerivedColumn
 from hedgerow.facts.relation import Weights
+from hedgerow.facts.written import toml_key
 from hedgerow.statistics.statistic import NeedsBounds, Statistic, StatisticRequest
 
 By = Mapping[str, Sequence[Scalar] | Mapping[Scalar, str] | Bands | None] | Sequence[str]
@@ -188,6 +189,8 @@ def _both(name: str, rule: str) -> ParameterError:
 
 
 Values = Iterable[Scalar] | Mapping[Scalar, str] | Bands
+_MISSING = {"bounds": "HG104", "categories": "HG111"}
+_TO_FILL_IN = {"bounds": "bounds = [LO, HI]\n", "categories": "categories = [VALUE, VALUE]\n"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +225,68 @@ class Resolver:
         for column, grid in asked.grids:
             self.compare(column, grid)
         return asked
+
+    def require_all(self, statistics: Sequence[StatisticRequest], by: object) -> None:
+        """Refuse a call that lacks several public facts, all at once; a single one is refused where it is used.
+
+        Raises
+        ------
+        ForbiddenError
+            HG704: the facts leave a statistic out.
+        ParameterError
+            HG104 where bounds are among what is missing, else HG111.
+        """
+        self.facts.allow([asked.kind for asked in statistics])
+        unbounded = [asked for asked in statistics if isinstance(asked, NeedsBounds)]
+        numeric = [(column, asked) for asked in unbounded for column in asked.columns]
+        grouped = [column for column, values in declared_groups(by) or () if values is None]
+        lacks = self._lacks("bounds")
+        forms = [(asked.in_python, asked.in_shell(column)) for column, asked in numeric if lacks(column)]
+        self.require({"bounds": [column for column, _ in numeric], "categories": grouped}, forms)
+
+    def require(
+        self, needed: Mapping[Literal["bounds", "categories"], Iterable[str]], forms: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        """Refuse columns of which the facts lack what is needed of them, where several facts are missing.
+
+        The code is that of the first kind: HG104 for bounds, HG111 for categories. The remedy ends in lines for a facts
+        file, with the names of the columns and words in place of numbers and categories. `forms` say how a call gives
+        bounds, in Python and on the command line: the first is the example.
+        """
+        lacking = {kind: [*dict.fromkeys(filter(self._lacks(kind), columns))] for kind, columns in needed.items()}
+        named = [(kind, columns) for kind, columns in lacking.items() if columns]
+        if sum(len(columns) for _, columns in named) < 2:
+            return
+        missing = ", and ".join(f"no {kind} of {' and '.join(map(repr, columns))}" for kind, columns in named)
+        by_column: dict[str, str] = {}
+        for kind, columns in named:
+            for column in columns:
+                header = f"\n[columns.{toml_key(column)}]\n"
+                by_column[column] = by_column.get(column, header) + _TO_FILL_IN[kind]
+        lines = "".join(by_column.values()).rstrip()
+        remedies = [
+            f"Take them from the codebook. Give them in the call{form}, or write into hedgerow.toml, with numbers and "
+            f"categories in place of the capitals:\n{lines}"
+            for form in ((f", such as {form}" for form in forms[0]) if forms else ("", ""))
+        ]
+        raise ParameterError(
+            _MISSING[named[0][0]],
+            rule="Bounds and categories are declared, never read off the data.",
+            finding=f"Found {missing}, neither in the call nor in a facts file.",
+            remedy=remedies[0],
+            shell=remedies[1],
+            facts_help=True,
+        )
+
+    def _lacks(self, kind: str) -> Callable[[str], bool]:
+        def lacks(column: str) -> bool:
+            facts = self.facts.column(column)
+            # A column that is computed in the call is declared in the call.
+            return (
+                not isinstance(column, DerivedColumn) and (facts.bounds if kind == "bounds" else facts.groups) is None
+            )
+
+        return lacks
 
     def selection(self, where: object) -> Selection:
         """Return the records that a condition selects; columns that the facts compute are computed (HG131)."""

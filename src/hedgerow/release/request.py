@@ -199,6 +199,7 @@ def parse_request(statistics: object, *, context: Context | None = None, **optio
     missing = options.get("missing")
     given = None if missing is None else parse_missing(missing)
     resolver = Resolver() if about.facts is None else Resolver(about.facts)
+    resolver.require_all(listed, options.get("by"))
     resolved = tuple(resolver.statistic(statistic) for statistic in listed)
     resampled = about.units or estimator in REPLICATED or any(statistic.family == "function" for statistic in resolved)
     noise = gaussian_in_mu(parse_noise(options.get("noise")), options)
