@@ -67,6 +67,17 @@ class FrameSource(FrameAnswers):
     inferred: str = field(default="", repr=False, compare=False)
     process: int = field(default_factory=os.getpid, repr=False, compare=False)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._takes_sql() or self.frame.implementation.is_spark_like():
+            raise ParameterError(
+                "HG210",
+                rule="A source that holds a connection is not pickled.",
+                finding=f"Found a {self.name}.",
+                remedy="Open the data in each process; a file given by its path can be pickled.",
+            )
+        # The process that reads a copy has threads of its own.
+        return type(self), (self.name, self.columns, self.frame, self.inferred)
+
     def check(self, query: Query | SumsQuery) -> None:
         """Refuse, before any value is read, a question that cannot be answered (HG111, HG203, HG204, HG210, HG211)."""
         self._check_process()

@@ -13,7 +13,7 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -241,6 +241,12 @@ class Facts:
                 finding=f"Found {format_argument(unknown[0])}.",
                 remedy="Leave `statistics` out to allow all.",
             )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A mapping proxy cannot be pickled.
+        return type(self), tuple(
+            dict(self.columns) if part.name == "columns" else getattr(self, part.name) for part in fields(self)
+        )
 
     def _check_texts(self) -> None:
         """Check the conditions of releases (HG131), and that no column is computed from a computed one (HG132)."""

@@ -12,13 +12,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid, Scalar, checked_column
 from hedgerow.facts.expression import DerivedColumn
 from hedgerow.facts.validation import format_argument
-from hedgerow.statistics.statistic import AskedFor, NamedGrid, NeedsBounds, SmoothStatistic, Statistic, StatisticRequest
+from hedgerow.statistics.statistic import (
+    AskedFor,
+    NamedGrid,
+    NeedsBounds,
+    SmoothStatistic,
+    Statistic,
+    StatisticRequest,
+    on_one_grid,
+)
 
 Number = int | float
 ON_GRID = "COL[:LO:HI[:STEP]]"
@@ -206,13 +215,13 @@ def at_places(
     given: str | None,
     bounds: tuple[float, float] | None,
     step: float | None,
-    build: Callable[[NamedGrid], Statistic],
+    build: Callable[[str, Grid], Statistic],
 ) -> Statistic | NeedsBounds:
     """Return a statistic of a column's distribution, which may wait for bounds; `given` is what else the call has."""
     if bounds is None:
         more = () if given is None else (given,)
-        return NeedsBounds(kind, (column,), step, lambda grids: build(grids[0]), given=more)
-    return build((column, Grid.from_bounds(column, bounds, step)))
+        return NeedsBounds(kind, (column,), step, partial(on_one_grid, build), given=more)
+    return build(column, Grid.from_bounds(column, bounds, step))
 
 
 def parse_places(text: str) -> tuple[str, list[Number], dict[str, Any]] | None:

@@ -8,6 +8,7 @@ The sum of a clamped column over the records present.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal, overload
 
 from hedgerow.errors import ParameterError
@@ -15,7 +16,7 @@ from hedgerow.facts.columns import Grid, checked_column
 from hedgerow.facts.validation import format_argument
 from hedgerow.keywords import takes
 from hedgerow.statistics.entry import Field, StatisticEntry, entry_on_grid
-from hedgerow.statistics.statistic import Family, NeedsBounds, OnGrid, Places, Statistic
+from hedgerow.statistics.statistic import Family, NeedsBounds, OnGrid, Places, Statistic, on_one_grid
 
 if TYPE_CHECKING:
     from hedgerow.inference.joint.functions import FunctionOfTotals
@@ -71,7 +72,7 @@ def mean(column: str, *, bounds: tuple[float, float] | None = None, step: float 
     NeedsBounds(mean of age, bounds from the facts)
     """
     if bounds is None:
-        return NeedsBounds("mean", (checked_column(column),), step, lambda grids: Mean(*grids[0]))
+        return NeedsBounds("mean", (checked_column(column),), step, partial(on_one_grid, Mean))
     return Mean(checked_column(column), Grid.from_bounds(column, bounds, step))
 
 
@@ -217,7 +218,7 @@ def sum(column: str, *, bounds: tuple[float, float] | None = None, step: float |
     'turnover'
     """
     if bounds is None:
-        return NeedsBounds("sum", (checked_column(column),), step, lambda grids: Sum(*grids[0]))
+        return NeedsBounds("sum", (checked_column(column),), step, partial(on_one_grid, Sum))
     return Sum(checked_column(column), Grid.from_bounds(column, bounds, step))
 
 

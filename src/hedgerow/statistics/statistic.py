@@ -459,6 +459,11 @@ class NeedsBounds:
         return f"{alone}:LO:HI in place of {alone}"
 
 
+def on_one_grid(make: Callable[[str, Grid], Statistic], grids: Sequence[NamedGrid]) -> Statistic:
+    """Return the statistic of the only column: what builds it is a function with a name, so that it can be pickled."""
+    return make(*grids[0])
+
+
 def _in_shell(given: str) -> str:
     """Return a part of a call as an option writes it: without its name, a list by commas, a part of the median in %."""
     name, _, number = given.rpartition("=")

@@ -7,12 +7,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, overload
 
 from hedgerow.facts.columns import Grid, checked_column
 from hedgerow.keywords import takes
 from hedgerow.statistics.entry import entry_on_grid
-from hedgerow.statistics.statistic import COUNT, Feature, NeedsBounds, Places, Powers, SmoothStatistic, Totals
+from hedgerow.statistics.statistic import (
+    COUNT,
+    Feature,
+    NeedsBounds,
+    Places,
+    Powers,
+    SmoothStatistic,
+    Totals,
+    on_one_grid,
+)
 
 if TYPE_CHECKING:
     from hedgerow.inference.joint.functions import CovarianceOfTotals, FunctionOfTotals
@@ -74,7 +84,7 @@ def variance(
     ['value', 'square']
     """
     if bounds is None:
-        return NeedsBounds("variance", (checked_column(column),), step, lambda grids: Variance.of(*grids[0]))
+        return NeedsBounds("variance", (checked_column(column),), step, partial(on_one_grid, Variance.of))
     return Variance.of(checked_column(column), Grid.from_bounds(column, bounds, step))
 
 
@@ -182,7 +192,7 @@ def standard_deviation(
     """
     if bounds is None:
         columns = (checked_column(column),)
-        return NeedsBounds("standard_deviation", columns, step, lambda grids: StandardDeviation.of(*grids[0]))
+        return NeedsBounds("standard_deviation", columns, step, partial(on_one_grid, StandardDeviation.of))
     return StandardDeviation.of(checked_column(column), Grid.from_bounds(column, bounds, step))
 
 

@@ -141,6 +141,19 @@ def test_a_statistic_says_what_it_is(kind: str) -> None:
     assert possible is None or possible > 0
 
 
+@pytest.mark.parametrize("kind", [*WRITTEN, *TOGETHER])
+def test_a_statistic_can_be_pickled_before_its_bounds_are_known(kind: str) -> None:
+    fields = {name: given for name, given in {**WRITTEN, **TOGETHER}[kind][1].items() if name not in FIELDS}
+    record = {"release": [{"statistics": [{"statistic": kind} | fields], "epsilon": 1}]}
+    called = requested(Facts.from_dict(record))[0].statistics[0]
+    for asked in called if isinstance(called, list) else [called]:
+        copy = pickle.loads(pickle.dumps(asked))
+        assert copy == asked and repr(copy) == repr(asked)
+        if isinstance(asked, NeedsBounds):
+            grids = [(name, Grid.from_bounds(name, (0, 100), 1)) for name in asked.columns]
+            assert copy.build(grids) == asked.build(grids)
+
+
 def test_the_json_schema_of_facts_knows_every_statistic_and_its_fields() -> None:
     asked = json_schema()["$defs"]["Asked"]["properties"]
     assert asked["statistic"]["enum"] == list(entries())

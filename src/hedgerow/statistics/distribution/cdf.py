@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, overload
 
 from hedgerow.errors import ParameterError
@@ -103,7 +104,7 @@ def _built(column: str, at: object, bounds: tuple[float, float] | None, step: fl
             remedy=f'For example hg.cdf("{checked}", at=15_000).',
             shell=f"For example {checked}:15000:0:200000.",
         )
-    return at_places("cdf", checked, f"at={place:.15g}", bounds, step, lambda g: Cdf(*g, place))
+    return at_places("cdf", checked, f"at={place:.15g}", bounds, step, partial(Cdf, at=place))
 
 
 def _parse(text: str) -> list[StatisticRequest]:

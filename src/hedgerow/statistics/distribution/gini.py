@@ -83,7 +83,7 @@ def gini(
     >>> gini("income", bounds=(0, 200_000)).name
     'gini'
     """
-    return at_places("gini", checked_column(column), None, bounds, step, lambda g: Gini.of(*g))
+    return at_places("gini", checked_column(column), None, bounds, step, Gini.of)
 
 
 ENTRY = entry_on_grid(gini, 15, "A Gini coefficient, of values clamped to LO and HI.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
@@ -99,7 +100,7 @@ def histogram(
     def one_bin(low: float, high: float) -> Statistic | NeedsBounds:
         closed = high == listed[-1]
         word = f"bins={listed}"
-        return at_places("histogram", checked, word, bounds, step, lambda g: Bin(*g, low, high, closed))
+        return at_places("histogram", checked, word, bounds, step, partial(Bin, low=low, high=high, last=closed))
 
     return [one_bin(low, high) for low, high in pairwise(listed)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, overload
 
 from hedgerow.errors import ParameterError
@@ -105,7 +106,7 @@ def _built(column: str, at: object, bounds: tuple[float, float] | None, step: fl
             remedy=f'For example hg.lorenz("{checked}", at=0.4).',
             shell=f"For example {checked}:0.4:0:200000.",
         )
-    return at_places("lorenz", checked, f"at={share:.15g}", bounds, step, lambda g: Lorenz.of(*g, share))
+    return at_places("lorenz", checked, f"at={share:.15g}", bounds, step, partial(Lorenz.of, at=share))
 
 
 def _parse(text: str) -> list[StatisticRequest]:

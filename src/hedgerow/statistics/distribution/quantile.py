@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from hedgerow.errors import ParameterError
@@ -12,7 +13,7 @@ from hedgerow.facts.columns import Grid, checked_column
 from hedgerow.facts.validation import as_float, format_argument, kind_of
 from hedgerow.keywords import takes
 from hedgerow.statistics.entry import COLUMN, GRID, Field, StatisticEntry, parse_places, unwritten
-from hedgerow.statistics.statistic import NamedGrid, NeedsBounds, SmoothStatistic, StatisticRequest, Totals
+from hedgerow.statistics.statistic import NamedGrid, NeedsBounds, SmoothStatistic, StatisticRequest, Totals, on_one_grid
 
 if TYPE_CHECKING:
     from hedgerow.inference.distribution.noisy_distribution import Distribution, Read
@@ -128,8 +129,8 @@ def _built(
         raise _no_probability(checked_column(column), probability, share)
     columns = (checked_column(column),)
     if bounds is None:
-        given = (f"{share:g}",)
-        return NeedsBounds("quantile", columns, step, lambda g: Quantile.of(*g[0], share), steps=STEPS, given=given)
+        given, build = (f"{share:g}",), partial(on_one_grid, partial(Quantile.of, probability=share))
+        return NeedsBounds("quantile", columns, step, build, steps=STEPS, given=given)
     grid = Grid.from_bounds(column, bounds, step)
     return Quantile.of(column, grid if step is not None else replace(grid, steps=STEPS), share)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hedgerow.errors import ParameterError
@@ -96,7 +97,7 @@ def share_below(
         )
     word = f"{'of_median' if relative else 'line'}={given:.15g}"
     checked = checked_column(column)
-    return at_places("share_below", checked, word, bounds, step, lambda g: ShareBelow(*g, given, relative))
+    return at_places("share_below", checked, word, bounds, step, partial(ShareBelow, line=given, of_median=relative))
 
 
 def _parse(text: str) -> list[StatisticRequest]:
