@@ -19,7 +19,7 @@ from hedgerow.inference.interval import Interval, parse_level
 from hedgerow.inference.region import LevelTest, ScoreRegion, pvalue_of
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import Mechanism
-from hedgerow.regression.contrasts import ContrastTest, ContrastTests, hypotheses, unfit
+from hedgerow.regression.contrasts import ContrastTest, ContrastTests, hypotheses, records_of, unfit
 from hedgerow.regression.features import Declared, written
 from hedgerow.regression.formula import Regressor
 from hedgerow.release.publication.shared import REPLAYED, SIMULATED, build_frame
@@ -118,6 +118,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
     ledger_head: str | None = None
     unrecorded: bool = False
     replayed: bool = False
+    backend: str | None = None
 
     @property
     def fit(self) -> CoefficientFit:
@@ -142,6 +143,10 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
     def noted(self, notes: Sequence[str]) -> Self:
         """Return it with further notes."""
         return replace(self, about=replace(self.about, remarks=(*self.about.remarks, *notes)))
+
+    def with_backend(self, backend: str | None) -> Self:
+        """Return it with the caller's own frame library, for `to_frame`."""
+        return replace(self, backend=backend)
 
     def head(self) -> tuple[str, ...]:
         """Return the lines above the table of coefficients."""
@@ -188,12 +193,19 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         """Return the covariance of the coefficients, both parts added: float array (k, k)."""
         return self._covariance
 
-    def conf_int(self, level: float = 0.95) -> dict[str, tuple[float, float]]:
-        """Return the interval of each coefficient, an end infinite where the noise hides it (HG110 for the level)."""
-        level = parse_level(level)
-        return {
-            name: self._region(row).ends(level) for name, row in zip(self.names, np.eye(len(self.names)), strict=True)
-        }
+    def conf_int(self, level: float = 0.95) -> dict[str, Interval]:
+        """Return the interval of each coefficient, an end infinite where the noise hides it (HG110 for the level).
+
+        ``low, high = fit.conf_int()["age"]`` unpacks the ends.
+        """
+        level, whose = parse_level(level), "this file" if self.about.census else "the population"
+        intervals = {}
+        for name, row in zip(self.names, np.eye(len(self.names)), strict=True):
+            region = self._region(row)
+            intervals[name] = Interval(
+                *region.ends(level), level, region.methods[0], f"the coefficient of {name} in {whose}"
+            )
+        return intervals
 
     @property
     def reliable(self) -> bool:
@@ -290,19 +302,20 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         """The p-value of the test that each coefficient is 0."""
         return dict(zip(self.names, self.t_test(np.eye(len(self))).pvalue.tolist(), strict=True))
 
-    def predict(self, records: Sequence[Mapping[str, Any]], level: float = 0.95) -> list[Contrast]:
+    def predict(self, records: object, level: float = 0.95) -> list[Contrast]:
         """Return the expected response of records with these columns, each with its interval; of a logit the chance.
 
         Parameters
         ----------
-        records : list of {column: value}
+        records : {column: value}, {column: values}, list of {column: value}, or data frame
+            One record, or several; a frame of pandas, polars, pyarrow or another library that narwhals reads.
         level : float
             Of the intervals.
 
         Returns
         -------
         list of Contrast
-            One for each record.
+            One for each record, also where there is one alone.
 
         Raises
         ------
@@ -315,10 +328,10 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         >>> data = pyarrow.table({"x": [0.0, 1.0, 2.0, 3.0] * 500, "y": [1.0, 2.0, 2.0, 4.0] * 500, "z": [0, 1] * 1000})
         >>> survey = hg.open(data, relation="replace-one")
         >>> fit = survey.ols("y", ["x"], bounds={"x": (0, 3), "y": (0, 5)}, epsilon=1.0)
-        >>> len(fit.predict([{"x": 1.0}, {"x": 2.0}]))
-        2
+        >>> len(fit.predict({"x": 1.0})), len(fit.predict({"x": [1.0, 2.0]})), len(fit.predict(data))
+        (1, 2, 2000)
         """
-        return [self.contrast(self._regressors_of(record).tolist(), level) for record in records]
+        return [self.contrast(self._regressors_of(record).tolist(), level) for record in records_of(records)]
 
     def _regressors_of(self, record: Mapping[str, Any]) -> Floats:
         model, values = self.about.model, []
@@ -382,8 +395,8 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         }
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """Return a data frame of the coefficients (HG208 where no library is installed)."""
-        return build_frame(self.to_columns(), backend)
+        """Return a data frame of the coefficients, in the library of the data (HG208 where no library is installed)."""
+        return build_frame(self.to_columns(), backend or self.backend)
 
     def error_bars(self, level: float = 0.95) -> list[ErrorBar]:
         """Return the coefficients as bars to be drawn, each in a panel of its own, since their units differ."""
@@ -440,7 +453,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         cell = (", ".join(f"{column}={value}" for column, value in self.cell.items()),) if self.cell else ()
         lines = []
         for name, ends in self.conf_int().items():
-            printed = Interval(*ends, 0.95, "").outward(decimals(self.bse[name]))
+            printed = ends.outward(decimals(self.bse[name]))
             errors = (finite(self.bse[name]), finite(self.sampling_error[name]), finite(self.privacy_error[name]))
             lines.append(Line((*cell, name + unsure), self.params[name], errors, (printed.low, printed.high)))
         return lines

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.engines.frames import rows_of
 from hedgerow.errors import ParameterError
 from hedgerow.facts.printed import Lines
 from hedgerow.facts.validation import format_argument
@@ -208,12 +209,34 @@ def _side(tokens: list[str], names: Sequence[str], text: str) -> tuple[Floats, f
     return weights, constant
 
 
+def records_of(given: object) -> Sequence[Mapping[str, Any]]:
+    """Return the records of one, of columns, of a list, or of a data frame of any library (HG194).
+
+    >>> records_of({"age": [30, 40], "sex": np.array([0, 1])})
+    [{'age': 30, 'sex': 0}, {'age': 40, 'sex': 1}]
+    """
+    if not isinstance(given, Mapping):
+        rows = given if isinstance(given, (list, tuple)) else rows_of(given)
+        if rows is None or not all(isinstance(row, Mapping) for row in rows):
+            raise unfit("the argument is neither a record, nor a list of records, nor a data frame")
+        return rows
+    columns = {
+        name: np.asarray(value).tolist() if hasattr(value, "__array__") else value for name, value in given.items()
+    }
+    lists = [value for value in columns.values() if isinstance(value, (list, tuple))]
+    if not lists:
+        return [columns]
+    if len(lists) < len(columns) or len(set(map(len, lists))) > 1:
+        raise unfit("some columns have more values than others")
+    return [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
+
+
 def unfit(finding: str) -> ParameterError:
     """Return the refusal of a contrast or a prediction (HG194)."""
     return ParameterError(
         "HG194",
         rule="A contrast weighs coefficients by their names; a prediction names every column of the model.",
         finding=f"Of these, {finding}.",
-        remedy='For example .contrast({"age": 10.0}), .t_test("10 * age = 5") or .predict([{"age": 40, "sex": 1}]).',
+        remedy='For example .contrast({"age": 10.0}), .t_test("10 * age = 5") or .predict({"age": 40, "sex": 1}).',
         shell="A contrast is asked for in Python.",
     )

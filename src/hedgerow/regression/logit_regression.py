@@ -35,7 +35,7 @@ noise of H  r = 2√‖H^−½ Σ K_z H⁻¹K_z H^−½‖: a remark from ¼ on,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -514,19 +514,19 @@ class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
             remedy="Release that model by itself.",
         )
 
-    def predict(self, records: Sequence[Mapping[str, Any]], level: float = 0.95) -> list[Contrast]:
+    def predict(self, records: object, level: float = 0.95) -> list[Contrast]:
         """Return the chance of the outcome for records with these columns, each with its interval.
 
         Parameters
         ----------
-        records : list of {column: value}
+        records : {column: value}, {column: values}, list of {column: value}, or data frame
         level : float
             Of the intervals.
 
         Returns
         -------
         list of Contrast
-            One for each record.
+            One for each record, also where there is one alone.
 
         Raises
         ------
@@ -539,7 +539,7 @@ class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
         >>> data = pyarrow.table({"x": [0.0, 1.0, 2.0, 3.0] * 500, "y": [1.0, 2.0, 2.0, 4.0] * 500, "z": [0, 1] * 1000})
         >>> survey = hg.open(data, relation="replace-one")
         >>> fit = survey.logit("z", ["x"], bounds={"x": (0, 3)}, epsilon=1.0)
-        >>> 0.0 <= fit.predict([{"x": 1.0}])[0].estimate <= 1.0
+        >>> 0.0 <= fit.predict({"x": 1.0})[0].estimate <= 1.0
         True
         """
         chances = []

@@ -276,6 +276,10 @@ class RegressionByCell(Sequence[Regression]):
         """Return the fits with what the ledger knows of them."""
         return RegressionByCell(tuple(fit.received(receipt) for fit in self.fits))
 
+    def with_backend(self, backend: str | None) -> RegressionByCell:
+        """Return the fits with the caller's own frame library, for `to_frame`."""
+        return RegressionByCell(tuple(fit.with_backend(backend) for fit in self.fits))
+
     def __repr__(self) -> str:
         return f"<Regressions {self.fits[0].about.formula} of {len(self)} cells, {self.fits[0].price()}>"
 
@@ -353,8 +357,8 @@ class RegressionByCell(Sequence[Regression]):
         return {key: [value for table in tables for value in table[key]] for key in tables[0]}
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """Return a data frame of all coefficients (HG208 where no library is installed)."""
-        return build_frame(self.to_columns(), backend)
+        """Return a data frame of all coefficients, in the library of the data (HG208 where no library is installed)."""
+        return build_frame(self.to_columns(), backend or self.fits[0].backend)
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Return plain JSON data, as `Regression.to_dict`."""

@@ -92,7 +92,7 @@ class AsksRegressions:
         with self._asking() as opened:
             plan = planned_regression(formula, regressors, opened, **options)
             warn_about_budget(plan.epsilon, plan.delta, opened.n, frames=4)
-            return spend(plan, opened.account(request_id))
+            return spend(plan, opened.account(request_id)).with_backend(opened.backend)
 
     @takes(RegressionOptions, noise="auto", intercept=True, robust=False)
     @working("Planning")
@@ -184,7 +184,7 @@ class AsksRegressions:
         with self._asking() as opened:
             plan = planned_logit(formula, regressors, opened, **options)
             warn_about_budget(plan.budget.epsilon, plan.budget.delta, opened.n, frames=4)
-            return spend(plan, opened.account(request_id))
+            return spend(plan, opened.account(request_id)).with_backend(opened.backend)
 
     @takes(LogitOptions, value=1, steps=2, intercept=True)
     @working("Planning")

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 
 from hedgerow.facts.printed import decimals, number, percent, plural
 from hedgerow.find.found import Found
-from hedgerow.inference.interval import Interval
 from hedgerow.regression.coefficients import AnyFit
 from hedgerow.regression.regression import RegressionByCell
 from hedgerow.reports.document import Block, Figure, Items, Paragraph, RowGroup, Section, Shown, TableBlock
@@ -62,7 +61,7 @@ def _rows(fit: AnyFit, level: float, place: str) -> Iterator[tuple[str, ...]]:
             "privacy_error": fit.privacy_error[name],
         }
         places = decimals(shown["standard_error"])
-        interval = Interval(*ends[name], level, "").outward(places)
+        interval = ends[name].outward(places)
         cells = (
             Shown.of(number(value, places) if math.isfinite(value) else "none", f"{own}.{field}")
             for field, value in shown.items()

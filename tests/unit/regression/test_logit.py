@@ -155,7 +155,7 @@ def test_with_few_records_intervals_have_ends_and_hold() -> None:
             np.repeat([0, 1], grid.size), np.tile(grid, 2), np.concatenate([late, here - late]), cells=2
         )
         fit = read_logit(plan, drawn_logit(plan, counts, SimulatedNoise(run)), None, "test", None)
-        ends.append(list(fit.conf_int().values()))
+        ends.append([tuple(interval) for interval in fit.conf_int().values()])
         middle, reach = (np.array(list(of.values())) for of in (fit.params, fit.sampling_error))
         plain.append(np.stack([middle - 1.96 * reach, middle + 1.96 * reach], axis=1))
     held, without = (
@@ -186,7 +186,8 @@ def test_where_noise_hides_one_coefficient_no_interval_has_an_end() -> None:
             if fit.fit.path.informative
         ]
     )
-    ends = np.array([np.isfinite(list(fit.conf_int().values())).all(axis=1) for fit in fits])
+    intervals = [list(map(tuple, fit.conf_int().values())) for fit in fits]
+    ends = np.array([np.isfinite(pairs).all(axis=1) for pairs in intervals])
     assert (ends.all(axis=1) == ends.any(axis=1)).all() and ends.all(axis=1).mean() < 0.5
     assert (alone.any(axis=1) & ~alone.all(axis=1)).any(), "one coefficient by itself would have ends"
 

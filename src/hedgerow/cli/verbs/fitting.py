@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 FILES = ("regression.json", "certificate.json", "report.html")
 
 Formula = Annotated[
-    str, typer.Argument(metavar="FORMULA", help="A response, ~ and terms, as R writes them; see the how-to.")
+    str, typer.Argument(metavar="FORMULA", help="A response, ~ and terms, as R writes them; before or after SOURCE.")
 ]
 Bounds = Annotated[
     list[str] | None,
@@ -69,6 +71,7 @@ def ols(
 
     All options are checked before the data are read. Once they are read, the price is spent, even if the command fails.
     """
+    formula, call = _in_order(formula, call)
     asked = {
         "bounds": _bounds(bounds or ()),
         "categories": parse_by(categories or ()),
@@ -116,6 +119,7 @@ def logit(
 
     All options are checked before the data are read. Once they are read, the price is spent, even if the command fails.
     """
+    formula, call = _in_order(formula, call)
     asked = {
         **{"value": None if value is None else parse_value(value), "steps": steps},
         **{"bounds": _bounds(bounds or ()), "categories": parse_by(categories or ())},
@@ -131,6 +135,12 @@ def logit(
         _show_plan(call, expected, about, regression.mechanism, closing, newton)
 
     _fit(call, formula, asked, show_plan if plan else None)
+
+
+def _in_order(formula: str, call: Call) -> tuple[str, Call]:
+    """Return formula and call whichever of the two arguments came first: a formula has a ~ and names no file."""
+    first, second = ("~" in text and not Path(text).exists() for text in (formula, call.source or ""))
+    return (call.source, replace(call, source=formula)) if second and not first and call.source else (formula, call)
 
 
 def _fit(
