@@ -1,7 +1,7 @@
 """What is written from the registry of statistics: ``python -m tests.generate`` (``make generate``) writes it anew.
 
 These are the exports in ``hedgerow/__init__.py`` and the methods of a survey, which a type checker reads without
-running anything, and the page of the reference. A test compares them with what is there, so a statistic costs its own
+running anything, and two pages of the reference. A test compares them with what is there, so a statistic costs its own
 file.
 """
 
@@ -15,16 +15,19 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from pkgutil import resolve_name
 from textwrap import indent
 
 from tests.architecture.structure import SHORTHANDS
 
+import hedgerow.errors
 from hedgerow.statistics.registry import classes, entries
 from hedgerow.statistics.statistic import Statistic
 
 ROOT = Path(__file__).parents[1]
 EXPORTS = ROOT / "src" / "hedgerow" / "__init__.py"
 REFERENCE = ROOT / "docs" / "reference" / "statistics.md"
+INTERFACE = ROOT / "docs" / "reference" / "interface.md"
 _IMPORT = re.compile(r"^    from hedgerow\.statistics\.\S+ import ([\w, ]+)\n", re.MULTILINE)
 _LISTED = re.compile(r"^__all__ = \[\n(.*?)^\]\n", re.MULTILINE | re.DOTALL)
 _ELSEWHERE = re.compile(r"(    # Statistics that share a file, or stand in a folder\.\n).*?(?=\})", re.DOTALL)
@@ -227,7 +230,20 @@ def formatted(text: str) -> str:
     return text
 
 
-WRITTEN = {EXPORTS: exports, REFERENCE: reference, SHORTHANDS: shorthands}
+def interface(text: str) -> str:
+    """Return the page of the interface with all statistics and errors, each name with the summary of its docstring."""
+    for heading, names in (("Statistics", list(entries())), ("Errors", hedgerow.errors.__all__)):
+        listed = "".join(f"- `hg.{name}`\n" for name in names)
+        text = re.sub(rf"(## {heading}\n\n).*?(?=\n## )", rf"\g<1>{listed}", text, flags=re.DOTALL)
+    return re.sub(r"^- `hg\.(?!__)([\w.]+)`.*$", _with_summary, text, flags=re.MULTILINE)
+
+
+def _with_summary(found: re.Match[str]) -> str:
+    summary = (inspect.getdoc(resolve_name(f"hedgerow.{found[1]}")) or "").split("\n")[0].removesuffix(".")
+    return f"- `hg.{found[1]}`: {summary}"
+
+
+WRITTEN = {INTERFACE: interface, EXPORTS: exports, REFERENCE: reference, SHORTHANDS: shorthands}
 
 if __name__ == "__main__":
     for path, write in WRITTEN.items():

@@ -32,6 +32,7 @@ Each layer imports only from layers below it; modules on one line do not import 
 Mean(column='age', bounds=(0, 100), step=1)
 """
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from hedgerow.facts.declared import ColumnFacts, Facts
     from hedgerow.inference.estimate import Estimate
     from hedgerow.inference.interval import Interval
-    from hedgerow.release.bootstrap_dp.bootstrap_numbers import maximum, minimum, own_function
+    from hedgerow.release import bootstrap_dp
     from hedgerow.release.combine import combine
     from hedgerow.release.result import Release
     from hedgerow.statistics.covariance import correlation, covariance
@@ -95,6 +96,7 @@ __all__ = [
     "__version__",
     "bands",
     "bootstrap",
+    "bootstrap_dp",
     "cdf",
     "column",
     "combine",
@@ -105,11 +107,8 @@ __all__ = [
     "gini",
     "histogram",
     "lorenz",
-    "maximum",
     "mean",
-    "minimum",
     "open",
-    "own_function",
     "proportion",
     "quantile",
     "ratio",
@@ -124,7 +123,7 @@ __all__ = [
 _HOMES = {
     "combine": "hedgerow.release.combine",
     "Release": "hedgerow.release.result",
-    "maximum minimum own_function": "hedgerow.release.bootstrap_dp.bootstrap_numbers",
+    "bootstrap_dp": "hedgerow.release",
     "bands column": "hedgerow.facts.columns",
     "ColumnFacts Facts": "hedgerow.facts.declared",
     "Estimate": "hedgerow.inference.estimate",
@@ -143,14 +142,22 @@ _HOMES = {
     "standard_deviation": "hedgerow.statistics.variance",
 }
 
+# Names that moved: they work, with a warning, for as long as docs/versions.md says.
+_MOVED = ("maximum", "minimum", "own_function")
+
 if not TYPE_CHECKING:  # a type checker would let every name pass
 
     def __getattr__(name: str) -> Any:
+        if name in _MOVED:
+            message = f"hedgerow.{name} is now hedgerow.bootstrap_dp.{name}; the old name will be removed."
+            warnings.warn(message, DeprecationWarning, stacklevel=2)
+            return getattr(import_module("hedgerow.release.bootstrap_dp"), name)
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         homes = [home for names, home in _HOMES.items() if name in names.split()]
         errors = "hedgerow.errors" if name[0].isupper() else f"hedgerow.statistics.{name}"
-        return getattr(import_module(homes[0] if homes else errors), name)
+        home = homes[0] if homes else errors
+        return import_module(f"{home}.{name}") if name == "bootstrap_dp" else getattr(import_module(home), name)
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+        return sorted(__all__)

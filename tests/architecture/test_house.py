@@ -140,6 +140,7 @@ PUBLIC = {
     "errors.py",
     "mechanisms/mechanism.py",
     "multicalibration/__init__.py",
+    "release/bootstrap_dp/__init__.py",
     "reports/__init__.py",
     "testing/published.py",
     "testset/__init__.py",

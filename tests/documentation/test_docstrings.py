@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import pytest
@@ -36,8 +36,7 @@ def documented(without: Sequence[str] = ()) -> Iterator[str]:
 
 def named(path: str) -> Any:
     """Return what a dotted name stands for."""
-    module, _, name = path.rpartition(".")
-    return getattr(import_module(module), name)
+    return resolve_name(path)
 
 
 def methods_of(path: str) -> Iterator[tuple[str, Callable[..., Any]]]:

@@ -117,8 +117,8 @@ def test_numbers_are_those_of_numpy_about_their_noise():
         hg.mean("x", step=0.01),
         hg.variance("x", step=0.01),
         hg.quantile("x", 0.5, step=0.01),
-        hg.minimum("x", step=0.01),
-        hg.maximum("x", step=0.01),
+        hg.bootstrap_dp.minimum("x", step=0.01),
+        hg.bootstrap_dp.maximum("x", step=0.01),
     ]
     release = released(asked, survey, epsilon=90.0)
     truth = np.array([x.sum(), x.mean(), x.var(ddof=1), np.median(x), x.min(), x.max()])
@@ -135,24 +135,24 @@ def test_numbers_are_those_of_numpy_about_their_noise():
 
 def test_no_bounds_are_needed_and_no_grid_is_too_fine():
     x = [0.0, 123_456_789.01, 987_654_321.99, 1e9]
-    for asked in (hg.maximum("x", step=0.01), hg.mean("x", step=0.0001), hg.sum("x", step=0.01)):
+    for asked in (hg.bootstrap_dp.maximum("x", step=0.01), hg.mean("x", step=0.0001), hg.sum("x", step=0.01)):
         release = released(asked, opened(x))
         assert "no bounds are declared" in " ".join(release.certificate.assumptions)
         assert release.for_the_custodian().sensitivity[0] > 2e8
     bounded = released(hg.mean("x", bounds=(0, 2_000_000_000)), opened(x)).for_the_custodian()
     assert bounded.gain()[0] == pytest.approx(2.0, rel=1e-2)
-    assert np.isnan(released(hg.maximum("x", step=1), opened(x)).for_the_custodian().gain()).all()
+    assert np.isnan(released(hg.bootstrap_dp.maximum("x", step=1), opened(x)).for_the_custodian().gain()).all()
 
 
 def test_a_number_that_cannot_change_is_not_released_exactly():
-    release = released(hg.maximum("x", step=1), opened([7.0] * 5))
+    release = released(hg.bootstrap_dp.maximum("x", step=1), opened([7.0] * 5))
     assert release.for_the_custodian().sensitivity[0] == 1.0
     share = released(hg.proportion("x", value=7), opened([7.0] * 5))
     assert share.for_the_custodian().sensitivity[0] == pytest.approx(0.2)
 
 
 def test_epsilon_is_divided_and_adds_up_to_no_more():
-    asked = [hg.mean("x", step=1), hg.maximum("x", step=1), hg.sum("x", step=1)]
+    asked = [hg.mean("x", step=1), hg.bootstrap_dp.maximum("x", step=1), hg.sum("x", step=1)]
     figures = released(asked, share=[1, 1, 2]).for_the_custodian()
     # Scale w/ε_i in steps: what was spent is Σ w/scale, with w in steps.
     spent = sum(Fraction(290) / Fraction(float(scale)) for scale in figures._scale)
@@ -160,7 +160,7 @@ def test_epsilon_is_divided_and_adds_up_to_no_more():
 
 
 def test_every_output_says_that_it_is_not_differential_privacy(tmp_path: Path):
-    release = released([hg.mean("x", step=1), hg.minimum("x", step=1)])
+    release = released([hg.mean("x", step=1), hg.bootstrap_dp.minimum("x", step=1)])
     record = json.loads(release.to_json())
     assert record["certificate"]["differential_privacy"] is False
     assert record["certificate"]["guarantee"] == record["release"]["guarantee"] == "bootstrap-dp"
@@ -176,7 +176,9 @@ def test_every_output_says_that_it_is_not_differential_privacy(tmp_path: Path):
 
 def test_nothing_of_the_scale_goes_out():
     def without_numbers(values):
-        record = json.loads(released([hg.mean("x", step=1), hg.maximum("x", step=1)], opened(values)).to_json())
+        record = json.loads(
+            released([hg.mean("x", step=1), hg.bootstrap_dp.maximum("x", step=1)], opened(values)).to_json()
+        )
         for one in record["estimates"]:
             del one["estimate"]
         return record
@@ -203,7 +205,7 @@ REFUSED = [
     (hg.mean("x"), {}, "HG106"),
     (hg.mean("x", step=1), {"epsilon": None}, "HG101"),
     ([], {}, "HG112"),
-    (hg.own_function("x", np.ptp, answers=(0, 500), answer_step=1, step=1), {}, "HG412"),
+    (hg.bootstrap_dp.own_function("x", np.ptp, answers=(0, 500), answer_step=1, step=1), {}, "HG412"),
 ]
 
 
@@ -222,7 +224,7 @@ def test_what_bootstrap_dp_does_not_have_is_refused_before_anything_is_read(aske
 
 def test_extremes_are_refused_under_dp_and_unknown_guarantees_too():
     with pytest.raises(hg.ParameterError, match="HG112"):
-        opened().release(hg.maximum("x", step=1), epsilon=1.0)
+        opened().release(hg.bootstrap_dp.maximum("x", step=1), epsilon=1.0)
     with pytest.raises(hg.ParameterError, match="HG154"):
         opened().release(hg.mean("x", bounds=(0, 9)), epsilon=1.0, guarantee="nearly")
 
@@ -245,7 +247,7 @@ def test_a_ledger_of_its_own_answers_again(tmp_path: Path):
 
 @pytest.mark.parametrize("n", [9, 508, 100_000])
 def test_a_search_of_too_many_pairs_is_refused_at_any_number_of_rows(n: int):
-    asked = hg.own_function("x", np.median, answers=(0, 500), answer_step=1, step=1)
+    asked = hg.bootstrap_dp.own_function("x", np.median, answers=(0, 500), answer_step=1, step=1)
     with pytest.raises(hg.UncertifiedError, match=rf"HG412.*{n:,} rows may have more than 200,000 pairs"):
         released(asked, opened([*map(float, range(n))]))
 
@@ -266,9 +268,9 @@ def test_functions_of_ones_own_cannot_tell_by_failing():
         raise ValueError(rows)
 
     for function in (failing, lambda rows: np.nan, lambda rows: "text", lambda rows: 1e300):
-        asked = hg.own_function("x", function, answers=(0, 10), answer_step=1, step=1)
+        asked = hg.bootstrap_dp.own_function("x", function, answers=(0, 10), answer_step=1, step=1)
         assert released(asked, opened([1.0, 2.0, 3.0])).for_the_custodian().sensitivity[0] == 1.0
-    declared = hg.own_function(
+    declared = hg.bootstrap_dp.own_function(
         "x", np.median, answers=(0, 500), answer_step=1, step=1, sensitivity=failing, name="middle"
     )
     release = released(declared)

@@ -327,7 +327,7 @@ def _listed(statistics: object) -> list[Any]:
         "HG112",
         rule="A release under bootstrap-dp needs one or more statistics.",
         finding="Found none." if not flat else "One of the arguments is not a statistic.",
-        remedy='For example [hg.mean("income", step=1), hg.maximum("income", step=1)].',
+        remedy='For example [hg.mean("income", step=1), hg.bootstrap_dp.maximum("income", step=1)].',
         shell="For example --mean income --maximum income --step 1.",
     )
 
