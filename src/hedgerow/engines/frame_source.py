@@ -202,3 +202,9 @@ def _duckdb_plan(relation: Any) -> str:
 
 def _among(steps: tuple[str, ...], plan: str) -> bool:
     return any(step in plan for step in steps)
+
+
+def rows_of(frame: object) -> list[dict[str, Any]] | None:
+    """Return the rows of a caller's small frame of any library by column, as plain values; None of what is no frame."""
+    held = frames.lazy_frame(frame)
+    return None if held is None else held.collect().rows(named=True)

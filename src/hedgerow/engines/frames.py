@@ -80,12 +80,6 @@ def lazy_frame(source: object) -> nw.LazyFrame[Any] | None:
     return frame.lazy() if isinstance(frame, (nw.DataFrame, nw.LazyFrame)) else None
 
 
-def rows_of(frame: object) -> list[dict[str, Any]] | None:
-    """Return the rows of a caller's small frame of any library by column, as plain values; None of what is no frame."""
-    held = lazy_frame(frame)
-    return None if held is None else held.collect().rows(named=True)
-
-
 def _lazy(frame: object) -> nw.LazyFrame[Any]:
     import narwhals.stable.v2 as nw
 

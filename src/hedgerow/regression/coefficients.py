@@ -404,7 +404,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
 
         cell = ", ".join(f"{column}={value}" for column, value in self.cell.items()) or "all"
         return [
-            ErrorBar(cell, self.params[name], *ends, self.privacy_error[name], self.reliable, name)
+            ErrorBar(cell, self.params[name], ends.low, ends.high, self.privacy_error[name], self.reliable, name)
             for name, ends in self.conf_int(level).items()
         ]
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.engines.frames import rows_of
+from hedgerow.engines.frame_source import rows_of
 from hedgerow.errors import ParameterError
 from hedgerow.facts.printed import Lines
 from hedgerow.facts.validation import format_argument
