@@ -6,7 +6,7 @@ Options that several calls share are declared once, as a `TypedDict`: a type che
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
@@ -121,13 +121,30 @@ def _shown(call: Callable[..., object], options: type | None, defaults: dict[str
     return own.replace(parameters=listed)
 
 
-def _unknown(name: str, word: str, known: list[str]) -> UnknownKeywordError:
+def nearest_name(word: str, known: Iterable[str]) -> str | None:
+    """Return the known name that a word is likely to be a slip of, or begins; None where none is near.
+
+    >>> nearest_name("epsilom", ["epsilon", "by"]), nearest_name("eps", ["epsilon", "by"]), nearest_name("avg", ["by"])
+    ('epsilon', 'epsilon', None)
+    """
     from difflib import get_close_matches
 
-    nearest = get_close_matches(word, known, n=1, cutoff=0.5)
+    names = list(known)
+    begun = [name for name in names if len(word) > 2 and name.startswith(word)]
+    if len(begun) == 1:
+        return begun[0]
+    return next(iter(get_close_matches(word, names, n=1, cutoff=0.7)), None)
+
+
+_ENDS = ("lower", "upper", "low", "high", "lo", "hi", "min", "max")  # of bounds, as other libraries call them
+
+
+def _unknown(name: str, word: str, known: list[str]) -> UnknownKeywordError:
+    bounded = word in _ENDS and "bounds" in known
+    nearest = "bounds=(LO, HI)" if bounded else nearest_name(word, known)
     listed = ", ".join(f"`{word}`" for word in known)
     return UnknownKeywordError(
         "HG126",
         rule=f"`{name}` has no keyword `{word}`.",
-        remedy=f"Did you mean `{nearest[0]}`?" if nearest else f"They are {listed}.",
+        remedy=f"Did you mean `{nearest}`?" if nearest else f"They are {listed}.",
     )

@@ -9,11 +9,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv
 import pytest
+from typer.testing import CliRunner
 
 import hedgerow as hg
 from hedgerow.cli.grammar import parse_by
+from hedgerow.cli.main import app
 from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
+from hedgerow.statistics.registry import entries
 
 FACTS = hg.Facts(
     relation="add-remove",
@@ -133,3 +136,64 @@ def test_bands_of_texts_are_no_category_on_the_command_line() -> None:
         parse_by(["month=2026-01..2026-06.."], banded=True)
     assert parse_by(['month="2026-01..2026-06.."'], banded=True) == {"month": ["2026-01..2026-06.."]}
     assert parse_by(["title=Professional,etc.."], banded=True) == {"title": ["Professional", "etc.."]}
+
+
+REMEDIES = {
+    ("release", "--median=age:0:9"): "--quantile COL:Q",
+    ("release", "--avg=age:0:9"): "--mean COL",
+    ("release", "--average=age:0:9"): "--mean COL",
+    ("plan", "--sd=age:0:9"): "--standard-deviation COL",
+    ("release", "--epsilom=1"): "--epsilon?",
+    ("release", "--eps=1"): "--epsilon?",
+}
+
+
+@pytest.mark.parametrize(("verb", "option"), REMEDIES)
+def test_an_option_that_does_not_exist_is_told_the_one_that_was_meant(verb: str, option: str) -> None:
+    refused = CliRunner().invoke(app, [verb, "people.csv", option])
+    assert refused.exit_code == 2
+    assert f"Did you mean {REMEDIES[verb, option]}" in refused.stderr
+
+
+@pytest.mark.parametrize(("verb", "option"), [("release", "--regression=age"), ("table", "--median=age:0:9")])
+def test_no_option_is_guessed_where_none_is_near(verb: str, option: str) -> None:
+    refused = CliRunner().invoke(app, [verb, "people.csv", option])
+    assert refused.exit_code == 2 and "HG116" in refused.stderr
+    assert "Did you mean" not in refused.stderr and f"hedgerow {verb} --help" in refused.stderr
+
+
+def test_a_name_of_another_program_is_no_name_of_ours() -> None:
+    ours = set(entries())
+    theirs = [name for entry in entries().values() for name in entry.also_called]
+    assert len(theirs) == len(set(theirs)) and not ours & set(theirs)
+
+
+@pytest.mark.parametrize("word", ["lower", "upper", "low", "high", "min", "max"])
+def test_an_end_of_the_bounds_is_told_of_bounds(word: str) -> None:
+    ask: Any = hg.mean
+    with pytest.raises(hg.UnknownKeywordError, match=r"Did you mean `bounds=\(LO, HI\)`\?"):
+        ask("age", **{word: 0})
+
+
+def test_no_keyword_is_guessed_where_none_is_near() -> None:
+    ask: Any = hg.mean
+    with pytest.raises(hg.UnknownKeywordError) as refused:
+        ask("age", clip=1)
+    assert "Did you mean" not in str(refused.value) and "`bounds`" in str(refused.value)
+
+
+@pytest.mark.parametrize("url", ["mysql://ann:secret@db.example.org/shop", "https://example.org/people.csv"])
+def test_the_url_of_another_database_is_told_which_are_opened(url: str) -> None:
+    with pytest.raises(hg.DataError, match=r"HG202.*postgresql://.*sqlite:///.*\.parquet or \.csv") as refused:
+        hg.open(url, relation="add-remove")
+    assert "secret" not in str(refused.value)
+
+
+def test_an_ending_is_proposed_where_it_is_near(tmp_path: Path) -> None:
+    table = hg.open(pa.table(RECORDS), relation="add-remove").contingency_table(by={"sex": ["f", "m"]}, epsilon=1.0)
+    for name, proposed in {"table.htm": "table.html", "table.cvs": "table.csv"}.items():
+        with pytest.raises(hg.ParameterError, match=f"HG118.*Try '{proposed}'"):
+            table.write(tmp_path / name)
+        table.write(tmp_path / proposed)
+    with pytest.raises(hg.ParameterError, match=r"HG118.*\.html.*Choose one of these endings\."):
+        table.write(tmp_path / "table.docx")

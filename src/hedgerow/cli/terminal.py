@@ -23,6 +23,7 @@ import typer
 from hedgerow.errors import HedgerowError, ParameterError
 from hedgerow.facts.printed import for_terminal
 from hedgerow.interrupts import interrupted, nothing_is_spent, speaks_json
+from hedgerow.keywords import nearest_name
 
 
 class OutputClosed(Exception):
@@ -256,13 +257,28 @@ def _refuse(refused: HedgerowError) -> int:
     return refused.exit_code
 
 
+def _nearest_option(option: str, context: Any) -> str | None:
+    """Return the option of a command that was meant: by another name of its statistic, else by its spelling."""
+    from hedgerow.statistics.registry import entries
+
+    known = {name for parameter in getattr(getattr(context, "command", None), "params", ()) for name in parameter.opts}
+    word = option.lstrip("-").replace("-", "_")
+    for entry in entries().values():
+        if word in entry.also_called and entry.option in known:
+            return f"{entry.option} {entry.metavar}"
+    nearest = nearest_name(option.lstrip("-"), sorted(name.lstrip("-") for name in known if name.startswith("--")))
+    return None if nearest is None else f"--{nearest}"
+
+
 def _misspelt(usage: BaseException) -> ParameterError:
     context = getattr(usage, "ctx", None)
     command = getattr(context, "command_path", None) or "hedgerow"
     message: str = usage.format_message()  # type: ignore[attr-defined]  # the base class by name, see _USAGE
     remedy = f"See: {command} --help"
-    if (option := getattr(usage, "option_name", None)) and (nearest := getattr(usage, "possibilities", None)):
-        message, remedy = f"No such option: {option}", f"Did you mean {nearest[0]}? {remedy}"
+    if option := getattr(usage, "option_name", None):
+        message = f"No such option: {option}"
+        if nearest := _nearest_option(option, context):
+            remedy = f"Did you mean {nearest}? {remedy}"
     return ParameterError(
         "HG116",
         rule=message.strip().rstrip(".") + ".",

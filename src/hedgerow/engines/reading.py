@@ -172,7 +172,11 @@ def _ordinary(name: object) -> tuple[str, os.stat_result]:
             "This looks like a connection string, not a URL.", "Give a URL: postgresql://ann@host/database."
         )
     if "://" in name:
-        raise _unsupported("Found a URL.", "Download the file first: no connection is opened but to a database.")
+        raise _unsupported(
+            "Found a URL of another kind.",
+            "Connections are opened to PostgreSQL, postgresql://USER@HOST/NAME, and SQLite, sqlite:///PATH, alone. "
+            "Download a file first; export the table of another database to a .parquet or .csv file.",
+        )
     if _PATTERN & set(name):
         raise _unsupported("Found a pattern of names: * ? or [.", "Give one path; rename a file that is called so.")
     try:

@@ -83,6 +83,8 @@ class StatisticEntry:
         How its option is written, and what its help says.
     parse : callable
         The text of the option → the statistics that it asks for; None where the option has no value.
+    also_called : tuple of str
+        Names that other programs give the statistic: who types such a name is told ours.
     """
 
     ask: Callable[..., AskedFor]
@@ -94,6 +96,7 @@ class StatisticEntry:
     metavar: str = ""
     about: str = ""
     parse: Callable[[str], Sequence[StatisticRequest]] | None = None
+    also_called: tuple[str, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -112,14 +115,18 @@ class StatisticEntry:
         return self.ask(*by_position, **named)
 
 
-def entry_on_grid(ask: Callable[..., StatisticRequest], place: int, about: str) -> StatisticEntry:
+def entry_on_grid(
+    ask: Callable[..., StatisticRequest], place: int, about: str, also_called: tuple[str, ...] = ()
+) -> StatisticEntry:
     """Return the entry of a statistic of one column between bounds."""
 
     def parse(text: str) -> list[StatisticRequest]:
         column, bounds, step = parse_on_grid(entry.option, text)
         return [ask(column, bounds=bounds, step=step)]
 
-    entry = StatisticEntry(ask, place, {"column": COLUMN}, GRID, metavar=ON_GRID, about=about, parse=parse)
+    entry = StatisticEntry(
+        ask, place, {"column": COLUMN}, GRID, metavar=ON_GRID, about=about, parse=parse, also_called=also_called
+    )
     return entry
 
 

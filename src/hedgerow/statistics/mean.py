@@ -76,7 +76,7 @@ def mean(column: str, *, bounds: tuple[float, float] | None = None, step: float 
     return Mean(checked_column(column), Grid.from_bounds(column, bounds, step))
 
 
-ENTRY = entry_on_grid(mean, 1, "A mean, of values clamped to LO and HI.")
+ENTRY = entry_on_grid(mean, 1, "A mean, of values clamped to LO and HI.", ("average", "avg"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,7 +131,7 @@ class _Variance:
         return self.half**2 * variance_of_totals(totals)
 
 
-ENTRY = entry_on_grid(variance, 5, "A variance, of values clamped to LO and HI.")
+ENTRY = entry_on_grid(variance, 5, "A variance, of values clamped to LO and HI.", ("var",))
 
 
 class StandardDeviation(SmoothStatistic):
@@ -204,4 +204,6 @@ class _Deviation:
         return self.half * math.sqrt(variance_of_totals(totals))
 
 
-ENTRY_OF_DEVIATION = entry_on_grid(standard_deviation, 6, "A standard deviation, of values clamped to LO and HI.")
+ENTRY_OF_DEVIATION = entry_on_grid(
+    standard_deviation, 6, "A standard deviation, of values clamped to LO and HI.", ("std", "sd", "stddev")
+)

@@ -459,6 +459,6 @@ def _read(path: Path) -> str:
         "HG503",
         rule="A record is verified from a file that a release wrote.",
         finding=finding,
-        remedy="Name certificate.json, release.json or report.html in the folder of the release; beside a large table "
-        "lies its certificate.json.",
+        remedy="Name certificate.json, release.json or report.html in the folder of the release, table.json or "
+        "table.html in that of a table; beside a large table lies its certificate.json.",
     )

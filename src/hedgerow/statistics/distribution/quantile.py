@@ -195,4 +195,5 @@ ENTRY = StatisticEntry(
     metavar="COL:Q[,Q…][:LO:HI[:STEP]]",
     about="Quantiles, of values clamped to LO and HI.",
     parse=parse_quantiles,
+    also_called=("median", "percentile"),
 )

@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import Any, Literal, Protocol
 
 from hedgerow.errors import ParameterError
+from hedgerow.keywords import nearest_name
 
 Kind = Literal["release", "table"]
 _FIRST = (".csv", ".json")
@@ -80,11 +81,12 @@ def write(publication: Published, path: str | Path) -> None:
     known = formats(publication.kind)
     suffix = Path(path).suffix.lower()
     if suffix not in known:
+        nearest = nearest_name(suffix, known)
         raise ParameterError(
             "HG118",
             rule=f"The name of a file that holds a {publication.kind} ends with one of {', '.join(known)}.",
             finding=f"Found {str(path)!r}.",
-            remedy=f"Try {Path(path).stem + next(iter(known))!r}.",
+            remedy="Choose one of these endings." if nearest is None else f"Try {Path(path).stem + nearest!r}.",
         )
     known[suffix].write(publication, path)
 
