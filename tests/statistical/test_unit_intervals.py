@@ -128,6 +128,8 @@ def joint_p_value(kind: str, relation: str, *, epsilon: float, seed: int, cluste
         there = rows.cell == 0
         number = np.bincount(named[there], minlength=len(rows.person)).astype(float)
         totals = [number] if kind == "count" else [np.bincount(named[there], rows.t[there], len(rows.person)), number]
+        # What is beside a unit's rows in the other cell tells nothing of this one.
+        totals += [np.zeros_like(number)] * len(totals)
         sums = {
             m: np.array([np.prod([totals[i] ** p for i, p in m], axis=0).sum()]) for m in item.mechanism.monomials()
         }
