@@ -23,7 +23,6 @@ from hedgerow.tables.bootstrap_table import (
     CellExtremes,
     cell_total_sensitivities,
     contingency_table_sensitivity,
-    extremes_of,
     magnitude_table_sensitivity,
     public_membership_sensitivities,
     split_sensitivities,
@@ -130,7 +129,7 @@ def test_a_histogram_has_the_extremes_of_its_rows(data: list[Row]) -> None:
         np.ones(len(steps), dtype=np.int64),
         cells=CELLS,
     )
-    read, direct = extremes_of(histogram, histogram.index - 6), extremes(data)
+    read, direct = CellExtremes.of_histogram(histogram, histogram.index - 6), extremes(data)
     for name in ("low", "high", "occupied", "void"):
         assert getattr(read, name).tolist() == getattr(direct, name).tolist()
     assert read.elsewhere == direct.elsewhere

@@ -129,6 +129,8 @@ def grid_sums(query: SumsQuery, histogram: Histogram) -> GridSums:
         monomial: histogram.cell_sums(histogram.index ** sum(power for _, power in monomial)).astype(object)
         for monomial in {(), *query.monomials}
     }
+    if not query.needed:
+        sums[()] = sums[()] + histogram.missing  # a record without the value is counted, where it need not have it
     return GridSums(sums, histogram.missing, histogram.outside)
 
 
