@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.facts.lines import command
 from hedgerow.inference.estimate import Estimate
 from hedgerow.release.combine import joined
 from hedgerow.release.publication.folder import ReleaseFolder, prepared_folder
@@ -244,10 +245,12 @@ def _page(release: Release, survey: Survey, folder: ReleaseFolder, written: Sequ
             f"Open {folder.path / 'report.html'} in a browser: the same as one page, to be handed on.",
             "",
             "Next, on the same file or on one of your own:",
-            f"  hedgerow release {file} --relation replace-one --mean age:18:95:1 --by sex=0,1 --epsilon 1",
-            f"  hedgerow release {file} --relation add-remove --count --by region=North,South --other --epsilon 1",
-            f"  hedgerow verify {folder.path / 'report.html'}",
-            "  hedgerow price --mechanism gaussian --relation replace-one --epsilon 1",
-            "  hedgerow explain HG104",
+            command(f"hedgerow release {file} --relation replace-one --mean age:18:95:1 --by sex=0,1 --epsilon 1"),
+            command(
+                f"hedgerow release {file} --relation add-remove --count --by region=North,South --other --epsilon 1"
+            ),
+            command(f"hedgerow verify {folder.path / 'report.html'}"),
+            command("hedgerow price --mechanism gaussian --relation replace-one --epsilon 1"),
+            command("hedgerow explain HG104"),
         ]
     )

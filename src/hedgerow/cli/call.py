@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar, cast, get_a
 
 from hedgerow.cli import shared_options
 from hedgerow.cli.grammar import parse_unit
-from hedgerow.cli.terminal import OutputClosed, write_json, write_note, write_stdout, write_warning
+from hedgerow.cli.terminal import OutputClosed, keep_quiet, write_json, write_note, write_stdout, write_warning
 from hedgerow.errors import HedgerowError, HedgerowWarning, ParameterError, SpentError
 from hedgerow.facts.declared import advise
 
@@ -57,6 +57,7 @@ class Call:
     request_id: shared_options.RequestId = None
     out: shared_options.Out = None
     force: shared_options.Force = False
+    quiet: shared_options.Quiet = False
     as_json: shared_options.AsJson = False
 
     @cached_property
@@ -109,6 +110,7 @@ class Call:
         write: Callable[[Any], Sequence[str]] | None,
         *,
         record: Callable[[Any], dict[str, Any] | None] | None = None,
+        numbers: Callable[[Any], str] | None = None,
         heading: str | None = None,
         after: Callable[[Any, bool], None] = lambda result, written: None,
     ) -> None:
@@ -121,6 +123,8 @@ class Call:
             Writes the files of a result and returns their names; None where none are wanted.
         record : callable, optional
             Returns the record, or None where it has printed it; by default it is that of `to_dict`.
+        numbers : callable, optional
+            Returns what is printed under ``--quiet``; by default the text.
         heading : str, optional
             What stands in front of the names of the files.
         after : callable, optional
@@ -132,6 +136,10 @@ class Call:
                 made = result.to_dict(self.level) if record is None else record(result)
                 if made is not None:
                     write_json(made | replayed_field(result))
+            elif self.quiet:
+                # What could not be written to files is printed all the same.
+                if self.out is None or not written:
+                    write_stdout((numbers or text)(result))
             else:
                 write_if_replayed(result)
                 write_stdout(text(result))
@@ -163,6 +171,7 @@ def spends(order: str, **described: Any) -> Callable[[Callable[..., None]], Call
             own = {name: given.pop(name) for name in common if name in given}
             if "level" in own:
                 own["level"] = parse_level(own["level"])
+            keep_quiet(own.get("quiet", False))
             return Call(verb.__name__, shared_options.chosen(given), **own)
 
         return shared_options.in_place_of("call", shared_options.OF_RELEASES | common, make, order)(verb)
@@ -210,10 +219,10 @@ def check_for_bootstrap(weak: bool, *, step: bool, for_the_custodian: bool) -> N
 def tell_the_custodian(result: Any, names: Sequence[str], level: float) -> None:
     """Print the custodian's figures of a bootstrap-dp result on standard error; a replayed result has none."""
     try:
-        write_note(result.for_the_custodian().in_words(names, level=level))
+        write_note(result.for_the_custodian().in_words(names, level=level), asked=True)
     except ParameterError as none:
         # The result was paid for and printed: that its record holds no such figures is no failure.
-        write_note(str(none))
+        write_note(str(none), asked=True)
 
 
 @contextmanager

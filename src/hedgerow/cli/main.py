@@ -25,7 +25,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from hedgerow.cli.terminal import exit_code_of, write_stdout
+from hedgerow.cli.terminal import exit_code_of, keep_quiet, width_of, write_stdout
+from hedgerow.facts.lines import fitting
 from hedgerow.facts.validation import check_texts
 from hedgerow.interrupts import end_on_signals, speak_json
 
@@ -94,11 +95,13 @@ class _Verbs(TyperGroup):
         given = sys.argv[1:] if asked is None else list(asked)
         # Also where the rest cannot be understood: whoever asks for JSON parses the refusal too.
         speak_json("--json" in given)
+        keep_quiet(False)
         run = super().main
 
         def checked() -> object:
             check_texts(given, "An argument")
-            return run(*args, **options)
+            with fitting(width_of(sys.stdout)):
+                return run(*args, **options)
 
         raise SystemExit(exit_code_of(checked))
 
@@ -180,7 +183,7 @@ def _overview(
 ) -> None:
     """Private statistics with honest error bars. New here? Try `hedgerow demo`."""
     if context.invoked_subcommand is None:
-        write_stdout(context.get_help())
+        write_stdout(context.get_help(), as_is=True)
 
 
 def main() -> None:

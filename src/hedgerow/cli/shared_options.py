@@ -143,6 +143,10 @@ Out = Annotated[str | None, typer.Option(metavar="DIR", help="Write a report, th
 Force = Annotated[bool, typer.Option("--force", help="Write into a folder that is not empty.")]
 ForceFile = Annotated[bool, typer.Option("--force", help="Replace the file of --out, whatever it holds.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", help="Print the numbers alone, or with --out nothing; errors are printed."),
+]
 RequestName = Annotated[
     str | None, typer.Option(metavar="NAME", help="Use only the [[release]] of the facts with this name.")
 ]

@@ -21,6 +21,7 @@ from typing import Any, TextIO
 import typer
 
 from hedgerow.errors import HedgerowError, ParameterError
+from hedgerow.facts.lines import fitted
 from hedgerow.facts.printed import for_terminal
 from hedgerow.interrupts import interrupted, nothing_is_spent, speaks_json
 from hedgerow.keywords import nearest_name
@@ -30,8 +31,25 @@ class OutputClosed(Exception):
     """Whoever read standard output has stopped reading."""
 
 
-def write_stdout(text: str) -> None:
-    """Write a text and a line's end to standard output, at once.
+# On a narrower terminal no line of numbers fits.
+_LEAST = 40
+
+
+def width_of(stream: TextIO | None) -> int | None:
+    """Return how many characters a line of a terminal has, by COLUMNS where it is set; None where it is no terminal."""
+    with contextlib.suppress(OSError, ValueError):
+        if stream is not None and stream.isatty():
+            given = os.environ.get("COLUMNS", "")
+            known = given.isdecimal() and 0 < len(given) < 6
+            columns = int(given) if known else os.get_terminal_size(stream.fileno()).columns
+            return max(columns, _LEAST) if columns else None
+    return None
+
+
+def write_stdout(text: str, *, as_is: bool = False) -> None:
+    """Write a text and a line's end to standard output, at once; on a terminal its lines are broken between words.
+
+    What is to be copied, or read by a program, is written as it is.
 
     Raises
     ------
@@ -46,7 +64,7 @@ def write_stdout(text: str) -> None:
         raise OutputClosed
     failure: Exception | None = None
     try:
-        _write(stream, text)
+        _write(stream, text, as_is=as_is)
     except BrokenPipeError:
         failure = OutputClosed()
     except (OSError, ValueError):
@@ -64,16 +82,35 @@ def write_stdout(text: str) -> None:
 def write_json(record: dict[str, Any]) -> None:
     """Write a record to standard output as JSON, in ASCII where the terminal knows no more."""
     encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("-", "")
-    write_stdout(json.dumps(record, indent=2, ensure_ascii=encoding != "utf8", allow_nan=False))
+    write_stdout(json.dumps(record, indent=2, ensure_ascii=encoding != "utf8", allow_nan=False), as_is=True)
 
 
-def write_note(text: str) -> None:
-    """Write a note and a line's end to standard error; under ``--json`` it is ``{"note": text}``."""
+class _Spoken:
+    quiet = False
+
+
+def keep_quiet(quiet: bool) -> None:
+    """Keep notes and warnings back from here on, or print them."""
+    _Spoken.quiet = quiet
+
+
+def write_note(text: str, *, asked: bool = False) -> None:
+    """Write a note and a line's end to standard error; under ``--json`` it is ``{"note": text}``.
+
+    Under ``--quiet`` nothing is written, unless somebody asked for it.
+    """
+    if _Spoken.quiet and not asked:
+        return
     write_stderr(json.dumps({"note": text}) if speaks_json() else text)
 
 
 def write_warning(text: str) -> None:
-    """Write a warning and a line's end to standard error; under ``--json`` it is ``{"warning": text}``."""
+    """Write a warning and a line's end to standard error; under ``--json`` it is ``{"warning": text}``.
+
+    Under ``--quiet`` nothing is written.
+    """
+    if _Spoken.quiet:
+        return
     write_stderr(json.dumps({"warning": text}) if speaks_json() else f"Warning: {text}")
 
 
@@ -84,8 +121,9 @@ def write_stderr(text: str) -> None:
             _write(sys.stderr, text)
 
 
-def _write(stream: TextIO, text: str) -> None:
-    encoding = stream.encoding or "utf-8"
+def _write(stream: TextIO, text: str, *, as_is: bool = False) -> None:
+    encoding, width = stream.encoding or "utf-8", width_of(stream)
+    text = text if as_is or width is None or speaks_json() else fitted(text, width)
     stream.write(text.encode(encoding, errors="replace").decode(encoding) + "\n")
     stream.flush()
 

@@ -369,6 +369,14 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
 
     def summary(self, level: float = 0.95) -> str:
         """Return the table of coefficients as text, with facts about the fit, the price and the notes."""
+        return Lines("\n".join([*self.head(), "", self.table(level), "", *self.closing()]))
+
+    def closing(self) -> tuple[str, ...]:
+        """Return the lines below the table of coefficients: the price and the notes."""
+        return (self.price(), *self.missing_in_words(), *self.notes, *((REPLAYED,) if self.replayed else ()))
+
+    def table(self, level: float = 0.95) -> str:
+        """Return the coefficients, their errors and their intervals as text, and nothing else."""
         intervals, params, bse = self.conf_int(level), self.params, self.bse
         ends = f"[{(1 - level) / 2:.3g}", f"{(1 + level) / 2:.3g}]"
         rows = [["", "coef", "std err", "sampling", "privacy", *ends]]
@@ -376,8 +384,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
             low, high = intervals[name]
             parts = (params[name], bse[name], self.sampling_error[name], self.privacy_error[name], low, high)
             rows.append([name, *map(_number, parts)])
-        said = [*self.head(), "", *aligned(rows, 1), "", self.price(), *self.missing_in_words(), *self.notes]
-        return Lines("\n".join([*said, *((REPLAYED,) if self.replayed else ())]))
+        return Lines("\n".join(aligned(rows, 1)))
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
         """Return a line for each coefficient as columns of equal length; None where something is infinite."""

@@ -326,8 +326,13 @@ class RegressionByCell(Sequence[Regression]):
         return card_of_fits(self.fits, self.plot)
 
     def summary(self, level: float = 0.95) -> str:
-        """Return the tables of coefficients as text, one a cell."""
-        return Lines("\n\n".join(fit.summary(level) for fit in self.fits))
+        """Return the tables of coefficients as text, one a cell; below them the price and each note once."""
+        tables = ["\n".join([*fit.head(), "", fit.table(level), ""]) for fit in self.fits]
+        return Lines("\n".join([*tables, *dict.fromkeys(line for fit in self.fits for line in fit.closing())]))
+
+    def table(self, level: float = 0.95) -> str:
+        """Return the coefficients of every cell as text, under the name of the cell."""
+        return Lines("\n\n".join(f"{fit.head()[0]}\n{fit.table(level)}" for fit in self.fits))
 
     @property
     def certificate(self) -> Certificate | None:

@@ -12,6 +12,7 @@ search reads.
 
 from __future__ import annotations
 
+import logging
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -38,6 +39,9 @@ from hedgerow.noise.lattice import NoiseSource
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.release.plan import Plan
 
+# Public facts alone: who reads a log may not be allowed to read the data.
+_LOG = logging.getLogger("hedgerow")
+_LOG.addHandler(logging.NullHandler())
 _UNCOUNTED = "No ledger counts this price against the budget of the facts: other calls may spend it again."
 
 
@@ -307,12 +311,15 @@ def spend(product: Product[S, N, R], account: Account) -> R:
     price, request = product.price, product.request
     _check_total(price, account.total)
     check_texts(request, "A text of this request")
+    _log("planned", price)
     with product.reading() as source:
         with held_back():
             reservation = account.spending(price).reserve(price, request, account.request_id)
             if isinstance(reservation, Answered):
+                _log("answered from the record", price)
                 return product.from_record(reservation.result).received(Receipt(reservation.head or None, True))
             price_is_spent()
+        _log("reserved" if not isinstance(reservation, NoLedger) else "spent without a ledger", price)
         result = whatever_fails_is_spent(lambda: product.read(product.draw(source, SecureNoise())))
     if isinstance(reservation, NoLedger):
         # A record that nobody keeps need not be written.
@@ -320,7 +327,8 @@ def spend(product: Product[S, N, R], account: Account) -> R:
     try:
         with held_back():
             head = reservation.record(product.write(result))
-            return result.received(Receipt(None if head is None else str(head)))
+        _log("recorded", price)
+        return result.received(Receipt(None if head is None else str(head)))
     except Exception:
         # Its words are dropped: they may quote what was to be written.
         pass
@@ -328,6 +336,12 @@ def spend(product: Product[S, N, R], account: Account) -> R:
     with suppress(HedgerowWarning):
         warnings.warn(str(not_on_record()), HedgerowWarning, stacklevel=3)
     return result.received(Receipt(unrecorded=True))
+
+
+def _log(step: str, price: Price) -> None:
+    """Tell the logger ``hedgerow`` how far a release is; a handler that fails must not lose what was paid for."""
+    with suppress(Exception):
+        _LOG.info("%s: %r", step, price)
 
 
 def run_unpriced(account: Account, run: Callable[[], T]) -> T:

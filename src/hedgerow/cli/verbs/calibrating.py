@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @spends(
     "source … epsilon delta relation mechanism classes n_buckets depth table facts ledger n_fits request_id "
-    "out force as_json",
+    "out force quiet as_json",
     out=typer.Option(metavar="FILE", help="Write the model there, as JSON."),
     force=typer.Option("--force", help="Replace the file of --out, whatever it holds."),
 )
@@ -102,7 +102,7 @@ def multicalibrate(
         write_model(result.model, out)
         return (out,)
 
-    spend(release, lambda result, written: _print(result, out, call.as_json, written), write)
+    spend(release, lambda result, written: _print(result, out, call, written), write)
 
 
 def _declared(
@@ -138,7 +138,7 @@ def _two(text: str) -> tuple[Scalar, Scalar]:
     return parse_value(labels[0]), parse_value(labels[1])
 
 
-def _print(result: FitResult, out: str, as_json: bool, written: Sequence[str]) -> None:
+def _print(result: FitResult, out: str, call: Call, written: Sequence[str]) -> None:
     """Print a summary; where the model could not be written, the model itself, since it was paid for."""
     from hedgerow.multicalibration.model_file import model_text
     from hedgerow.multicalibration.report import report_of, short
@@ -146,7 +146,7 @@ def _print(result: FitResult, out: str, as_json: bool, written: Sequence[str]) -
     model, report = result.model, report_of(result.model)
     numbers = report.to_dict()["models"][0]
     price: Any = model.certificate
-    if as_json:
+    if call.as_json:
         shown = {**numbers, "note": report.note}
         head = {"model": out if written else None, "mechanism": model.mechanism, "report": shown}
         noted = {"notes": list(result.notes)} if result.notes else {}
@@ -155,7 +155,9 @@ def _print(result: FitResult, out: str, as_json: bool, written: Sequence[str]) -
         return
     write_if_replayed(result)
     if not written:
-        write_stdout(model_text(model))
+        write_stdout(model_text(model), as_is=True)
+        return
+    if call.quiet:
         return
     write_stdout(f"{model.mechanism}, {len(model.family.groups)} groups, written to {out}")
     write_stdout(f"  ε ≤ {price.epsilon:.6g} at δ = {price.delta:.3g}, {price.relation}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hedgerow.cli.call import Call, spends
+from hedgerow.cli.terminal import write_stdout
 from hedgerow.disk import move_into_place
 from hedgerow.errors import ParameterError
 from hedgerow.statistics.entry import written_column
@@ -23,7 +24,7 @@ find = typer.Typer(
 )
 
 _FILES = ("found.json", "certificate.json", "report.html")
-_PLACES = "where table facts ledger request_id write out force as_json"
+_PLACES = "where table facts ledger request_id write out force quiet as_json"
 Names = Annotated[
     list[str], typer.Argument(metavar="[SOURCE] COLUMN", help="The data file, unless the facts name it; the column.")
 ]
@@ -108,14 +109,19 @@ def _find(
             None if folder is None and facts is None else write_files,
             record=lambda result: result.to_dict(),
             heading="Written",
+            numbers=lambda result: result.summary(),
+            after=lambda result, written: None if call.as_json or call.quiet else _write_facts(result),
         )
 
 
 def _page(result: Found) -> str:
-    facts = result.to_toml()
-    return "\n".join(
-        [result.summary(), result.price(), *result.remarks(), *([f"\nFor the facts file:\n{facts}"] if facts else [])]
-    )
+    return "\n".join([result.summary(), result.price(), *result.remarks()])
+
+
+def _write_facts(result: Found) -> None:
+    """Print the lines for a facts file as they are, to be copied."""
+    if facts := result.to_toml():
+        write_stdout(f"\nFor the facts file:\n{facts}", as_is=True)
 
 
 def _added(path: Path, column: str, facts: dict[str, Any]) -> str:

@@ -37,7 +37,7 @@ Categories = Annotated[
 PlanOnly = Annotated[
     bool, typer.Option("--plan", help="Only print the price and the errors to expect; reads and spends nothing.")
 ]
-_FRONT, _BACK = "formula source relation …", "… level target table facts ledger request_id out force as_json"
+_FRONT, _BACK = "formula source relation …", "… level target table facts ledger request_id out force quiet as_json"
 
 
 @spends(f"{_FRONT} weights by labels other where epsilon rho mu delta noise missing {_BACK}")
@@ -166,6 +166,7 @@ def _fit(
             lambda: getattr(survey, call.verb)(formula, request_id=call.request_id, **chosen),
             lambda fit: fit.summary(call.level),
             None if folder is None else write,
+            numbers=lambda fit: fit.table(call.level),
         )
 
 

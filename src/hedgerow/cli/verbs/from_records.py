@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,12 +17,13 @@ import typer
 from hedgerow.cli import shared_options
 from hedgerow.cli.terminal import write_json, write_stdout
 from hedgerow.errors import ParameterError
+from hedgerow.facts.lines import paragraph
 
 if TYPE_CHECKING:
     from hedgerow.reports.verify.verification import CheckedPoint, Verification
 
 
-_WIDTH, _INDENT, _MOST_NUMBERS = 100, "  ", 20
+_INDENT, _MOST_NUMBERS = "  ", 20
 
 
 def verify(
@@ -119,8 +119,7 @@ def _point(point: CheckedPoint) -> str:
 def _titled(title: str, texts: Sequence[str]) -> list[str]:
     if not texts:
         return []
-    filled = [textwrap.fill(text, _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT) for text in texts]
-    return [title, *filled, ""]
+    return [title, *(paragraph(text, indent=_INDENT) for text in texts), ""]
 
 
 REGISTRY, SDMX, CITATION = "registry.yaml", "sdmx.csv", "CITATION.cff"

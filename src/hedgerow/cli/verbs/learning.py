@@ -16,13 +16,14 @@ import typer
 
 from hedgerow.cli.terminal import write_json, write_stdout
 from hedgerow.errors import ParameterError
+from hedgerow.facts.lines import paragraph
 
 _PARTS = (
     ("meaning", "What it means"),
     ("why", "Why the rule exists"),
     ("mend", "How to mend it"),
 )
-_WIDTH = 88
+_WIDTH = 90
 _EPSILON = ("epsilon", "ε")
 _EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
 _ABOUT_EPSILON = (
@@ -60,7 +61,7 @@ def epsilon_page() -> str:
     table = [f"  ε = {epsilon:<5g} at most {share}" for epsilon, share in zip(_EPSILONS, shares, strict=True)]
     lines = ["ε (epsilon): what it is and how to choose it"]
     for place, (heading, text) in enumerate(_ABOUT_EPSILON):
-        lines += ["", heading, textwrap.indent(textwrap.fill(text, _WIDTH), "  ")]
+        lines += ["", heading, paragraph(text, indent="  ", most=_WIDTH)]
         lines += ["", *table] if place == 1 else []
     return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
@@ -107,7 +108,7 @@ def page(code: str, registry: dict[str, dict[str, str]]) -> str:
     entry = registry[known]
     said = [f"{known}: {entry['title']}"]
     for key, heading in _PARTS:
-        said += ["", heading, textwrap.indent(textwrap.fill(entry[key], _WIDTH), "  ")]
+        said += ["", heading, paragraph(entry[key], indent="  ", most=_WIDTH)]
     # An example is shown as it is typed, so its lines stay as they are.
     return "\n".join([*said, "", "Example", textwrap.indent(entry["example"].strip(), "  ")])
 

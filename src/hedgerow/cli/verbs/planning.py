@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import shlex
-import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from hedgerow.cli.terminal import write_json, write_stdout
 from hedgerow.errors import FactsError, ParameterError
 from hedgerow.facts.columns import Bands
 from hedgerow.facts.expression import DerivedColumn
+from hedgerow.facts.lines import paragraph
 from hedgerow.keywords import StatisticCall
 from hedgerow.statistics.entry import written_column
 
@@ -140,7 +140,6 @@ if TYPE_CHECKING:
     Planner = Callable[..., Plan]
 
 _HEAD = ("statistic", "method", "noise sd", "s.e.", "sampling", "privacy")
-_WIDTH = 100
 _WASTED = "would say next to nothing: its interval is as wide as what is possible, or its cells drown in noise"
 
 
@@ -246,7 +245,7 @@ def _show(
         parts += [python_snippet(opened, request.calls, request.options)] if python else []
         epsilon = request.options["epsilon"] if aimed else None
         parts += [shell_snippet(opened, asked.words, request.name, epsilon)] if shell else []
-    write_stdout("\n\n".join(parts))
+    write_stdout("\n\n".join(parts), as_is=True)
 
 
 @dataclass(frozen=True)
@@ -433,7 +432,7 @@ def _tell(
         head += [f"The target needs ε = {plan.request.budget.epsilon:.6g}."] if aimed else []
         write_stdout("\n".join([*head, forecast_table(plan, expected)]))
         if queries is not None:
-            write_stdout(_query(queries[place]))
+            write_stdout(_query(queries[place]), as_is=True)
     if balance is not None:
         write_stdout(balance.sentence())
     elif steps and len(steps) + len(made) > 1:
@@ -490,7 +489,7 @@ def _price(plan: Plan) -> str:
     lines = [f"Price: {price}. Nothing was read or spent."]
     if plan.calibrated is not None:
         attack = attack_in_words(plan.calibrated.profile, facts.relation, str(facts.unit))
-        lines.append(_wrapped(attack.replace("\N{NO-BREAK SPACE}", " ")))
+        lines.append(paragraph(attack.replace("\N{NO-BREAK SPACE}", " ")))
     return "\n".join(lines)
 
 
@@ -530,11 +529,7 @@ def _remarks(plan: Plan, forecast: Forecast) -> list[str]:
             remarks.append(f"WASTE: {line.label} {_WASTED}. Ask for fewer cells, narrower bounds or a larger ε.")
     remarks += [f"{advice}." for advice in forecast.advice]
     remarks += [f"The certificate will say: {text}." for text in plan.assumptions()]
-    return [_wrapped(text) for text in remarks]
-
-
-def _wrapped(text: str) -> str:
-    return textwrap.fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    return [paragraph(text) for text in remarks]
 
 
 def _number(value: float | None) -> str:

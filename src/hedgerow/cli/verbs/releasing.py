@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @spends(
-    "source relation … level target table unit facts request ledger request_id … out force as_json",
+    "source relation … level target table unit facts request ledger request_id … out force quiet as_json",
     out=typer.Option(metavar="DIR", help="Write a report, <formats release> and the certificate there."),
 )
 @shared_options.asking
@@ -89,6 +89,7 @@ def release(
             lambda: ask_for(statistics, guarantee=guarantee, **further, **asked.options),
             str if weak else lambda result: _page(result, call.level),
             None if folder is None else write,
+            numbers=None if weak else lambda result: _numbers(result, call.level),
             after=after,
         )
 
@@ -96,7 +97,13 @@ def release(
 def _page(result: Release, level: float) -> str:
     from hedgerow.release.publication.text import text_table
 
-    return "\n".join([text_table(result, level=level), *result.notes])
+    return text_table(result, level=level, notes=result.notes)
+
+
+def _numbers(result: Release, level: float) -> str:
+    from hedgerow.release.publication.text import number_lines
+
+    return "\n".join(number_lines(result, level=level))
 
 
 # Beyond this many cells JSON is put together line by line: as objects it would take gigabytes.
@@ -105,7 +112,7 @@ _LARGE = 20_000
 
 @spends(
     "source relation … by labels other where epsilon rho mu delta guarantee custodian sensitivity method noise n_draws "
-    "margins non_negative integer missing level target table unit facts ledger request_id … out force as_json",
+    "margins non_negative integer missing level target table unit facts ledger request_id … out force quiet as_json",
     out=typer.Option(metavar="DIR", help="Write <formats table> and the certificate there."),
 )
 def table(
@@ -166,7 +173,7 @@ def table(
             missed = left_out(result) if written else None
             if missed is not None:
                 # Under --json standard output holds JSON and nothing else.
-                write_note(missed) if call.as_json else write_stdout(missed)
+                write_note(missed) if call.as_json or call.quiet else write_stdout(missed)
             if custodian:
                 tell_the_custodian(drawn[0], [estimate.cell_in_words() or "all" for estimate in drawn[0]], call.level)
 
@@ -175,6 +182,7 @@ def table(
             lambda result: _table_page(result, title, call.level),
             None if folder is None else lambda result: folder.write(result, level=call.level, title=title),
             record=lambda result: _table_record(result, call.level),
+            numbers=lambda result: _table_numbers(result, title, call.level),
             after=after,
         )
 
@@ -203,6 +211,12 @@ def _table_page(result: ProtectedTable, title: str | None, level: float) -> str:
     from hedgerow.release.publication.text import text_of
 
     return text_of(result.publication(title, level=level, errors=True))
+
+
+def _table_numbers(result: ProtectedTable, title: str | None, level: float) -> str:
+    from hedgerow.release.publication.text import table_lines
+
+    return "\n".join(table_lines(result.publication(title, level=level, errors=True))).rstrip()
 
 
 def _table_record(result: ProtectedTable, level: float) -> dict[str, Any] | None:

@@ -17,7 +17,7 @@ import typer
 
 from hedgerow.cli import shared_options as options
 from hedgerow.cli.call import plain_warnings, spend
-from hedgerow.cli.terminal import write_json, write_note, write_stdout
+from hedgerow.cli.terminal import keep_quiet, write_json, write_note, write_stdout
 from hedgerow.errors import ParameterError, VerificationError
 from hedgerow.formats import listed
 from hedgerow.progress import working
@@ -49,6 +49,7 @@ def plan(
     as_json: options.AsJson = False,
 ) -> None:
     """Say which ε and mechanism give the narrowest interval for a model fitted to all answers; reads nothing."""
+    from hedgerow.release.publication.text import aligned
     from hedgerow.testset.looks_forecast import plan_looks
     from hedgerow.testset.parts.measure_forecast import plan_measure
 
@@ -58,12 +59,12 @@ def plan(
         write_json(plan.to_dict())
         return
     write_stdout(f"{n:,} records, {looks:,} looks, {metric} of a poor model; the narrowest last interval first")
-    write_stdout(
-        "mechanism       epsilon   first look   last look, fitted to all answers: half-width, and what proves it"
-    )
+    rows = [("mechanism", "proven by", "epsilon", "first look", "last look")]
     for choice in plan.choices:
-        widths = f"± {choice.first:<8.4f}   ± {choice.last:<8.4f}"
-        write_stdout(f"{choice.mechanism:<12}  {choice.epsilon:>9.4g}   {widths} {choice.bound}")
+        widths = f"± {choice.first:.4f}", f"± {choice.last:.4f}"
+        rows.append((choice.mechanism, str(choice.bound), f"{choice.epsilon:.4g}", *widths))
+    write_stdout("\n".join(aligned(rows, 2)))
+    write_stdout("± is half of a 95 % interval; that of the last look holds for a model fitted to all answers.")
     if plan.vacuous:
         write_stdout(f"No mechanism known to us says anything of {metric} here: take fewer looks or more records.")
     if plan.wanted is None:
@@ -93,6 +94,7 @@ def attack(
     from hedgerow.facts.budget import Budget
     from hedgerow.facts.relation import Relation
     from hedgerow.noise.secure import SecureNoise
+    from hedgerow.release.publication.text import aligned
     from hedgerow.testset.looks_forecast import ATTACKS
     from hedgerow.testset.looks_forecast import attack as attacked
     from hedgerow.testset.mechanisms.choose import choose
@@ -120,13 +122,12 @@ def attack(
         write_json({**public, "attacks": [attack.to_dict() for attack in attacks], "empirical": most})
         return
     write_stdout(f"{look.name}: {n:,} made-up records, {looks:,} looks, ε ≤ {epsilon:g}; {runs} runs of each attack")
-    write_stdout("attack           overstated   at most   proven interval   held the truth   for a fixed model")
+    rows = [("attack", "overstated", "at most", "proven interval", "held the truth", "for a fixed model")]
     for attack in attacks:
-        write_stdout(
-            f"{attack.attack:<15}  {attack.overstated:>10.4f}   {attack.most_overstated:>7.4f}   "
-            f"± {attack.half_width:<13.4f}   {attack.held:>6} of {attack.runs:<5}   "
-            f"{attack.fixed_held:>8} of {attack.runs}"
-        )
+        numbers = f"{attack.overstated:.4f}", f"{attack.most_overstated:.4f}", f"± {attack.half_width:.4f}"
+        held = f"{attack.held} of {attack.runs}", f"{attack.fixed_held} of {attack.runs}"
+        rows.append((attack.attack, *numbers, *held))
+    write_stdout("\n".join(aligned(rows, 1)))
     write_stdout(
         f"empirical: these attacks overstated by {most:.4f} at most; others may do more, up to the proven interval"
     )
@@ -304,6 +305,7 @@ def score(
     summary: Annotated[
         str | None, typer.Option(metavar="FILE", help='Add a summary in markdown here: "$GITHUB_STEP_SUMMARY".')
     ] = None,
+    quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Take one look. With --min or --max, exit 5 unless the whole 95 % interval lies on the wanted side."""
@@ -326,7 +328,7 @@ def score(
             return opened.score_file(source, **asked)
         return opened.score(source, labels=labels, **asked)
 
-    _look(opened, take, (least, most), (name or source, summary), as_json=as_json)
+    _look(opened, take, (least, most), (name or source, summary), quiet=quiet, as_json=as_json)
 
 
 @testset.command()
@@ -345,6 +347,7 @@ def compare(
     ] = None,
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Of the pair, in the summary.")] = None,
     summary: Annotated[str | None, typer.Option(metavar="FILE", help="Add a summary in markdown here.")] = None,
+    quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Take one look at the difference of two models' scores, FIRST minus SECOND, on the same records."""
@@ -358,7 +361,7 @@ def compare(
             return opened.compare_files(first, second, request_id=request_id)
         return opened.compare(first, second, request_id=request_id, labels=labels)
 
-    _look(opened, take, (least, most), (name or f"{first} minus {second}", summary), as_json=as_json)
+    _look(opened, take, (least, most), (name or f"{first} minus {second}", summary), quiet=quiet, as_json=as_json)
 
 
 @testset.command()
@@ -409,10 +412,12 @@ def _look(
     bars: Bars,
     page: tuple[str, str | None],
     *,
+    quiet: bool,
     as_json: bool,
 ) -> None:
     """Take a look, deliver it, and fail where the gate is not met; `page` is a name, and where a summary is added."""
     name, summary = page
+    keep_quiet(quiet)
 
     def look() -> Score:
         with closing(opened):
@@ -420,7 +425,7 @@ def _look(
 
     taken = spend(
         look,
-        lambda score, _: _say_score(score, *bars, _verdict(score, *bars), as_json=as_json),
+        lambda score, _: _say_score(score, *bars, _verdict(score, *bars), quiet=quiet, as_json=as_json),
         None if summary is None else lambda score: _add_summary(summary, score, name, bars, _verdict(score, *bars)),
     )
     verdict = _verdict(taken, *bars)
@@ -514,7 +519,9 @@ def _add_summary(
     return [place]
 
 
-def _say_score(score: Score, least: float | None, most: float | None, verdict: str | None, *, as_json: bool) -> None:
+def _say_score(
+    score: Score, least: float | None, most: float | None, verdict: str | None, *, quiet: bool, as_json: bool
+) -> None:
     if as_json:
         met = None if verdict is None else verdict == "met"
         gate = {"min": least, "max": most, "met": met, "verdict": verdict}
@@ -535,6 +542,8 @@ def _say_score(score: Score, least: float | None, most: float | None, verdict: s
         )
     for part in score.parts[1:]:
         write_stdout(f"  {part}")
+    if quiet:
+        return
     again = "answered from its record, no look taken; " if score.replayed else ""
     write_stdout(f"  {again}look {score.look} of {score.n_looks}, {score.remaining} left")
     if verdict is not None:

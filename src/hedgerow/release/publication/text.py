@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import re
-import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 from numpy.typing import NDArray
 
+from hedgerow.facts.lines import PROSE, column_parts, line_width, paragraph
 from hedgerow.facts.printed import decimals, for_terminal, number, percent, printable
 from hedgerow.inference.estimate import Estimate
 from hedgerow.release.cells.printed_numbers import reliability_letters
 from hedgerow.release.publication.publication import Layout, LayoutEntry, Publication, arrange
 from hedgerow.release.publication.shared import Result, hidden_cells
 
-_WIDTH = 100
 _LABEL = 28
 _MOST_ACROSS = 40
 _MOST_TARGETS = 3  # of a clause; one more is shown, but not two
 
 
-def text_of(publication: Publication, *, width: int = _WIDTH, most_rows: int = 200) -> str:
+def text_of(publication: Publication, *, width: int | None = None, most_rows: int = 200) -> str:
     r"""Return the table as text: headings once over what they span, a rule above totals, footnotes below.
 
     Where the columns that go across do not fit the width, the table is cut into parts that repeat the row headings;
@@ -32,8 +29,8 @@ def text_of(publication: Publication, *, width: int = _WIDTH, most_rows: int = 2
     Parameters
     ----------
     publication : Publication
-    width : int
-        In characters.
+    width : int, optional
+        In characters; by default that of the terminal, or 100 where none is known.
     most_rows : int
         Rows printed; the text says how many there are beyond.
 
@@ -55,6 +52,14 @@ def text_of(publication: Publication, *, width: int = _WIDTH, most_rows: int = 2
     ------------------------------
     Total  270 B  6,900 A  7,170 A
     """
+    width = width or line_width() or PROSE
+    notes = (paragraph(printable(note), most=min(width, PROSE)) for note in publication.footnotes())
+    return "\n".join([*table_lines(publication, width=width, most_rows=most_rows), *notes])
+
+
+def table_lines(publication: Publication, *, width: int | None = None, most_rows: int = 200) -> list[str]:
+    """Return the lines of `text_of` without the footnotes; the last is empty."""
+    width = width or line_width() or PROSE
     layout = arrange(publication)
     if layout.columns > _MOST_ACROSS:
         layout = arrange(replace(publication, across=()))
@@ -66,7 +71,7 @@ def text_of(publication: Publication, *, width: int = _WIDTH, most_rows: int = 2
         lines += [*_part(publication, layout, beside, numbers, start, stop), ""]
     if len(numbers) < layout.rows:
         lines += [f"{layout.rows - len(numbers):,} more rows.", ""]
-    return "\n".join([*lines, *(_paragraph(printable(note), width, keep=" %") for note in publication.footnotes())])
+    return lines
 
 
 def _numbers(publication: Publication, layout: Layout, most_rows: int) -> list[list[str]]:
@@ -105,15 +110,8 @@ def _beside(layout: Layout, rows: int) -> list[list[str]]:
 
 def _parts(beside: list[list[str]], numbers: list[list[str]], layout: Layout, width: int) -> list[tuple[int, int]]:
     """Return the columns (start, stop) of each part of a table that is cut to fit."""
-    left = sum(_widths(beside)) + 2 * len(beside[0])
-    widths = [max(wide, 3) + 2 for wide in _column_widths(layout, numbers)]
-    parts, start, used = [], 0, left
-    for place, wide in enumerate(widths):
-        if place > start and used + wide > width:
-            parts.append((start, place))
-            start, used = place, left
-        used += wide
-    return [*parts, (start, len(widths))]
+    left = sum(_widths(beside)) + 2 * (len(beside[0]) - 1)
+    return column_parts(left, [max(wide, 3) for wide in _column_widths(layout, numbers)], width)
 
 
 def _part(
@@ -173,15 +171,19 @@ def _cut(text: str) -> str:
     return shown if len(shown) <= _LABEL else shown[: _LABEL - 1] + "…"
 
 
-def _paragraph(text: str, width: int = _WIDTH, *, keep: str = "") -> str:
-    # textwrap breaks at plain spaces only: a pair of bounds stays on one line, as does what is to be kept.
-    held = re.sub(r"\[(\S+), (\S+)\]", "[\\1,\N{NO-BREAK SPACE}\\2]", text)
-    held = held.replace(keep, keep.replace(" ", "\N{NO-BREAK SPACE}")) if keep else held
-    filled = textwrap.fill(held, width, break_long_words=False, break_on_hyphens=False)
-    return filled.replace("\N{NO-BREAK SPACE}", " ")
+def once(notes: Iterable[str]) -> list[str]:
+    """Return notes in order, each of them once; a note that another one contains is left out.
+
+    >>> once(["It was pooled.", "It was pooled. Its count is public.", "Its count is public.", "It was pooled."])
+    ['It was pooled. Its count is public.']
+    """
+    different = list(dict.fromkeys(notes))
+    return [note for note in different if not any(note in other for other in different if other != note)]
 
 
-def text_table(release: Result, *, level: float = 0.95, truths: Sequence[float] | None = None) -> str:
+def text_table(
+    release: Result, *, level: float = 0.95, truths: Sequence[float] | None = None, notes: Sequence[str] = ()
+) -> str:
     """Return the estimates as rows: statistic, cell, estimate, errors, interval, and true values where they are known.
 
     Each row is rounded to two digits of its own standard error, ``s.e.``: the root of the sum of the squares of the
@@ -195,6 +197,8 @@ def text_table(release: Result, *, level: float = 0.95, truths: Sequence[float] 
         Of the intervals.
     truths : list of float, optional
         The true value of each estimate, for a simulation or a demonstration.
+    notes : list of str
+        Of the release as a whole: they stand behind the price, except where a note of an estimate says the same.
 
     Examples
     --------
@@ -203,13 +207,23 @@ def text_table(release: Result, *, level: float = 0.95, truths: Sequence[float] 
     >>> print(text_table(survey.count(epsilon=1.0)).splitlines()[0])
     statistic  cell  estimate  s.e.  sampling  privacy   95 % interval
     """
+    lines = number_lines(release, level=level, truths=truths)
+    answers: Mapping[str, Estimate] = getattr(release, "answers", {})
+    attack = "" if release.certificate is None else release.certificate.attack()
+    price = [f"Price: {release.price()}.", *([paragraph(attack)] if attack else [])]
+    estimates = [*release, *answers.values()]
+    own = [estimate.note for estimate in estimates if estimate.note]
+    different = once([*own, *notes])
+    last = [paragraph(for_terminal(note)) for note in different if note not in own]
+    return "\n".join([*lines, "", *_remarks(estimates, level, set(different)), *price, *last])
+
+
+def number_lines(release: Result, *, level: float = 0.95, truths: Sequence[float] | None = None) -> list[str]:
+    """Return the rows of `text_table` alone, those of what was asked with the release below them."""
     lines = _rows([(_named(estimate), estimate) for estimate in release], level, truths)
     answers: Mapping[str, Estimate] = getattr(release, "answers", {})
-    if answers:
-        lines += ["", *_rows([(for_terminal(text), answer) for text, answer in answers.items()], level, asked=True)]
-    attack = "" if release.certificate is None else release.certificate.attack()
-    price = [f"Price: {release.price()}.", *([_paragraph(attack)] if attack else [])]
-    return "\n".join([*lines, "", *_remarks([*release, *answers.values()], level), *price])
+    asked = _rows([(for_terminal(text), answer) for text, answer in answers.items()], level, asked=True)
+    return [*lines, "", *asked] if asked else lines
 
 
 def answer_text(expression: str, answer: Estimate, *, level: float = 0.95) -> str:
@@ -270,32 +284,37 @@ def _numbers_of(
 
 
 def aligned(rows: Sequence[Sequence[str]], left: int) -> list[str]:
-    """Return rows as lines of equal columns, the first `left` of them aligned at the left, the others at the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            chain(
-                (cell.ljust(width) for cell, width in zip(row[:left], widths[:left], strict=True)),
-                (cell.rjust(width) for cell, width in zip(row[left:], widths[left:], strict=True)),
-            )
-        ).rstrip()
-        for row in rows
-    ]
+    """Return rows as lines of equal columns, the first `left` of them aligned at the left, the others at the right.
+
+    On a terminal that is too narrow the rows are cut into parts that repeat the columns at the left.
+    """
+    widths = _widths(rows)
+    heads = ["  ".join(map(str.ljust, row[:left], widths)) for row in rows]
+    lines: list[str] = []
+    for start, stop in column_parts(len(heads[0]), widths[left:], line_width()):
+        shown = slice(left + start, left + stop)
+        lines += [""] if lines else []
+        lines += [
+            "  ".join([head, *map(str.rjust, row[shown], widths[shown])]).rstrip()
+            for head, row in zip(heads, rows, strict=True)
+        ]
+    return lines
 
 
-def _remarks(estimates: Sequence[Estimate], level: float) -> list[str]:
+def _remarks(estimates: Sequence[Estimate], level: float, shown: Set[str] | None = None) -> list[str]:
     # The clause after the last semicolon says which errors are counted; it is said once where it is the same for all.
     targets: dict[str, list[str]] = {}
     for covers in dict.fromkeys(estimate.covers for estimate in estimates):
         target, _, counted = covers.rpartition("; ")
         targets.setdefault(counted if target else "", []).append(target or counted)
     said = "; ".join(_listed(listed) + (f" ({counted})" if counted else "") for counted, listed in targets.items())
-    notes = dict.fromkeys(estimate.note for estimate in estimates if estimate.note)
+    notes = once(estimate.note for estimate in estimates if estimate.note)
+    notes = [note for note in notes if shown is None or note in shown]
     return [
-        _paragraph(
+        paragraph(
             for_terminal(f"In {percent(level, space=' ')} of such releases an interval covers its target: {said}.")
         ),
-        *(_paragraph(for_terminal(note)) for note in (*notes, *hidden_cells(estimates))),
+        *(paragraph(for_terminal(note)) for note in (*notes, *hidden_cells(estimates))),
     ]
 
 
