@@ -430,9 +430,9 @@ def bounds_search(
         return BoundsSearch.of(place, relation, epsilon=epsilon, share=share, around=around)
     raise ParameterError(
         "HG145",
-        rule='Bounds are looked for of="values", or of="rows" of units.',
+        rule="A search finds bounds of the values of a column, or a limit of the rows of units.",
         finding=f"Found {format_argument(of)}.",
-        remedy='of="values" is the default.',
+        remedy="Ask for 'values', the default, or for 'rows'.",
     )
 
 
