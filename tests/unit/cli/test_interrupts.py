@@ -185,7 +185,7 @@ def test_what_is_held_back_ends_the_process_after_it(tmp_path: Path) -> None:
     [
         ("hedgerow.survey.open", "Interrupted: no price was reserved"),
         ("hedgerow.release.spend.NoLedger.reserve", "Interrupted: no price was reserved"),
-        ("hedgerow.release.result.run_reserved", "HG605: "),
+        ("hedgerow.release.statistics_product.run_reserved", "HG605: "),
         ("hedgerow.release.publication.text.text_table", "HG605: "),
     ],
 )
