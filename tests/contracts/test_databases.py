@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import traceback
 from pathlib import Path
@@ -52,7 +51,7 @@ def test_a_password_is_in_no_record_ledger_repr_error_or_output(postgres: Postgr
     Ledger.create(ledger, dataset="people", budget=budget, relation="replace-one", unit="row").close()
     release = release_of(postgres.url, ledger=ledger)
     survey = hg.open(postgres.url, table="people", relation="replace-one")
-    told = [repr(release), json.dumps(release.to_dict()), repr(survey), repr(survey.source), survey.identity]
+    told = [repr(release), release.to_json(), repr(survey), repr(survey.source), survey.identity]
     told += [path.read_bytes().decode("latin-1") for path in tmp_path.iterdir()]
     for url, table in ((postgres.url, "nowhere"), (postgres.url + "x", "people"), (postgres.url + "?port=1", "people")):
         with pytest.raises(hg.DataError) as refused:
