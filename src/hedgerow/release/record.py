@@ -53,11 +53,10 @@ from hedgerow.statistics.registry import classes, statistic_from_record
 from hedgerow.statistics.statistic import Powers
 
 Record = Mapping[str, Any]
-READING = 2
+READING = 1
 """The version of the formulas by which a record is written again, on record as ``reading``.
 
-Version 1 had other ends of some intervals: those of functions of totals, and of means of few or nearly equal values. A
-record without a version was written before there were any: it holds less of what determines it.
+A record without it was written before there were any: it holds less of what determines it.
 """
 
 

@@ -19,7 +19,6 @@ from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.joint_numbers import JointCoordinate, JointFeature, JointLayout
 from hedgerow.mechanisms.mechanism import GaussianNoise, GeometricCounts, LaplaceNoise
 from hedgerow.noise.lattice import lattice_noise
-from hedgerow.release.record import READING
 from hedgerow.release.result import Release
 from hedgerow.reports import write_report
 from hedgerow.reports.verify.verification import read_record, verify_record
@@ -218,21 +217,7 @@ def test_a_table_of_another_guarantee_than_its_certificate_does_not_hold(about: 
 
 def test_formulas_of_a_later_version_are_refused(record: dict[str, Any]) -> None:
     with pytest.raises(hg.VerificationError, match="another version"):
-        verify_record({**record, "reading": READING + 1})
-
-
-def test_ends_of_an_earlier_version_are_named_and_not_compared() -> None:
-    people = pa.table({"age": [30.0, 50.0] * 500})
-    made = hg.open(people, relation="replace-one").release(hg.mean("age", bounds=(0, 100), step=1), epsilon=1.0)
-    place = "estimates.0.confidence_interval.low"
-    for reading in (1, READING):
-        record = {**json.loads(made.to_json()), "reading": reading}
-        record["estimates"][0]["confidence_interval"]["low"] *= 0.99
-        verdict = verify_record(record)
-        assert verdict.holds == (place in verdict.unchecked) == (reading == 1)
-    altered = {**json.loads(made.to_json()), "reading": 1}
-    altered["estimates"][0]["standard_error"] *= 0.99
-    assert not verify_record(altered).holds
+        verify_record({**record, "reading": 2})
 
 
 @pytest.mark.parametrize("cells", [1, 3])

@@ -14,7 +14,7 @@ and `Consistency.unchecked` names the fields of this one.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -115,15 +115,16 @@ def consistency(record: object, certificate: Certificate) -> Consistency:
         if kind is None:
             raise ValueError("it is of no kind")
         written = kind.rewrite(record, certificate)
-        places = [*_compared(record, written, certificate)]
-        earlier = [place for place in places if _is_of_earlier_formulas(record, place)]
-        contradictions += [*written.found, *_of_facts(record, written, certificate)]
-        contradictions += _told([place for place in places if place not in earlier])
+        contradictions += [
+            *written.found,
+            *_of_facts(record, written, certificate),
+            *_compared(record, written, certificate),
+        ]
         for part in (*record.get("pooled", ()), *record.get("joined", ())):
             contradictions += consistency(part, Certificate.from_dict(part["certificate"])).contradictions
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, HedgerowError):
         return Consistency((*dict.fromkeys(contradictions), _ALTERED))
-    named = (*written.unchecked, *_OF_CERTIFICATE, *_beside(record, written), *earlier)
+    named = (*written.unchecked, *_OF_CERTIFICATE, *_beside(record, written))
     unchecked = (place for place in named if has_any(record, place))
     return Consistency(tuple(dict.fromkeys(contradictions)), tuple(unchecked))
 
@@ -177,7 +178,7 @@ def _beside(record: Mapping[str, Any], written: Rewritten) -> Iterator[str]:
 
 
 def _compared(record: Mapping[str, Any], written: Rewritten, certificate: Certificate) -> Iterator[str]:
-    """Yield the fields of a record, its certificate included, that are not what its product writes."""
+    """Yield which fields of a record, its certificate included, are not what its product writes."""
     computed = {name: value for name, value in written.record.items() if name != "certificate"}
     # A command writes fields of its own beside a record: `_beside` names them.
     stated = {name: value for name, value in record.items() if name in computed}
@@ -198,16 +199,6 @@ def _compared(record: Mapping[str, Any], written: Rewritten, certificate: Certif
     # Another version may find a sharper price. The one that was stated then holds all the same.
     if "reading" in record and dict(certificate.versions) == dict(made.versions):
         places += [f"certificate.{place}" for place in differences(stated_certificate, json.loads(made.to_json()))]
-    yield from places
-
-
-def _is_of_earlier_formulas(record: Mapping[str, Any], place: str) -> bool:
-    """Whether a field names earlier formulas, or is an end of an interval, which they gave otherwise (`READING`)."""
-    earlier = record.get("reading", READING) < READING
-    return bool(earlier and (place == "reading" or place.rpartition(".")[2] in ("low", "high")))
-
-
-def _told(places: Sequence[str]) -> Iterator[str]:
     for place in places[:_MOST_TOLD]:
         yield f"The field {place} is not what the rest of the record gives."
     if len(places) > _MOST_TOLD:
@@ -391,7 +382,7 @@ def verify_record(record: object) -> Verification:
     if any(part.finest_grid > MAX_STEPS for part in parts_of(certificate.mechanism)):
         # No release has that many, and pricing takes time and memory in proportion.
         raise unreadable_record("Its grid has more steps than a grid can have.")
-    if isinstance(record, dict) and record.get("reading", READING) not in range(1, READING + 1):
+    if isinstance(record, dict) and record.get("reading", READING) != READING:
         raise unreadable_record("It was written by formulas of another version than this one knows.")
     try:
         curve = certificate.reprice()
