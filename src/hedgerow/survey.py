@@ -231,9 +231,9 @@ class Survey(AsksStatistics, AsksRegressions):
 
         Examples
         --------
-        >>> import pyarrow
+        >>> import pyarrow, hedgerow as hg
         >>> survey = open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
-        >>> plan = survey.plan([mean("age", bounds=(0, 100), step=1)], epsilon=1.0)
+        >>> plan = survey.plan([hg.mean("age", bounds=(0, 100), step=1)], epsilon=1.0)
         >>> plan.forecast({"age": {"mean": 40, "sd": 10}})[0].half_width > 0
         True
         """
@@ -350,9 +350,9 @@ class Survey(AsksStatistics, AsksRegressions):
 
         Examples
         --------
-        >>> import pyarrow
+        >>> import pyarrow, hedgerow as hg
         >>> survey = open(pyarrow.table({"age": [30.0, 50.0] * 500, "sex": [0, 1] * 500}), relation="replace-one")
-        >>> release = survey.release([mean("age", bounds=(0, 100), step=1)], by={"sex": [0, 1]}, epsilon=1.0)
+        >>> release = survey.release([hg.mean("age", bounds=(0, 100), step=1)], by={"sex": [0, 1]}, epsilon=1.0)
         >>> len(release), release.certificate.epsilon <= 1.0
         (2, True)
         """

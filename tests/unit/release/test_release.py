@@ -100,7 +100,7 @@ def test_categories_that_are_not_declared_are_left_out_or_put_together() -> None
 
 
 def test_a_release_asked_for_what_an_estimate_has_says_where_it_is() -> None:
-    release = opened().mean("age", bounds=(0, 100), step=1, epsilon=1.0)
+    release = opened().release(hg.mean("age", bounds=(0, 100), step=1), epsilon=1.0)
     for name, meant in (("value", "estimate"), ("standard_error",) * 2, ("interval", "confidence_interval()")):
         with pytest.raises(AttributeError, match=re.escape(f"release[0].{meant}.")):
             getattr(release, name)

@@ -50,7 +50,7 @@ def states(path: Path) -> list[str]:
 
 def release(ledger: Path) -> tuple[Any, str]:
     found = hg.open(TABLE, relation="add-remove", ledger=ledger).count(epsilon=1.0)
-    return found, json.dumps(found.to_dict())
+    return found, found.to_json()
 
 
 def table(ledger: Path) -> tuple[Any, str]:
