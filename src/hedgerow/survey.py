@@ -370,8 +370,7 @@ class Survey(AsksStatistics, AsksRegressions):
         )
 
     def _released(self, asked: AskedFor, options: ReleaseOptions) -> Release | ReleasedEstimate:
-        asked_for = asked if isinstance(asked, list) else [asked]
-        return alone(self.release(asked_for, **options), options.get("by"))
+        return alone(self.release(asked, **options), options.get("by"))
 
     @takes(TableOptions, current=current_table, sensitivity="auto", noise="auto", margins=False)
     def magnitude_table(

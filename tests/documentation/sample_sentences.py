@@ -67,10 +67,10 @@ def of_messages() -> Iterator[Sentence]:
                 yield Sentence("message", code, text)
     for path in sorted(SOURCE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            fixed = isinstance(node, ast.keyword) and node.arg in MESSAGE_PARTS and isinstance(node.value, ast.Constant)
-            if fixed and isinstance(node.value.value, str):  # type: ignore[attr-defined]  # a keyword has a value
-                for text in sentences_of(node.value.value):  # type: ignore[attr-defined]
-                    yield Sentence("message", str(path.relative_to(ROOT)), text)
+            match node:
+                case ast.keyword(arg=name, value=ast.Constant(value=str(fixed))) if name in MESSAGE_PARTS:
+                    for text in sentences_of(fixed):
+                        yield Sentence("message", str(path.relative_to(ROOT)), text)
 
 
 def docstrings(internal: bool) -> Iterator[tuple[str, str]]:

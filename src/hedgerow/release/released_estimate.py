@@ -65,14 +65,14 @@ class ReleasedEstimate(Estimate):
         """Return the estimate without its release: as it stands in the release."""
         return self.release.estimates[0]
 
-    # What is computed from the number is no longer what was released.
-    def combined(self, symbol: str, other: object, *, swapped: bool = False) -> Estimate:  # type: ignore[override]
+    def combined(  # type: ignore[override]  # what is computed from the number was not released
+        self, symbol: str, other: object, *, swapped: bool = False
+    ) -> Estimate:
         """Return ``self symbol other``; see `Estimate.combined`."""
-        return self.plain().combined(
-            symbol, other.plain() if isinstance(other, ReleasedEstimate) else other, swapped=swapped
-        )
+        operand = other.plain() if isinstance(other, ReleasedEstimate) else other
+        return self.plain().combined(symbol, operand, swapped=swapped)
 
-    def applied(self, name: str) -> Estimate:  # type: ignore[override]
+    def applied(self, name: str) -> Estimate:  # type: ignore[override]  # as of `combined`
         """Return log, exp or sqrt; see `Estimate.applied`."""
         return self.plain().applied(name)
 
@@ -84,19 +84,17 @@ class ReleasedEstimate(Estimate):
         """Return the number with the labels of its cell; see `Estimate.labelled`."""
         return self.plain().labelled(labels)
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: object) -> Any:
         # NumPy would take what has a length for an array.
-        if method == "__call__" and not options and ufunc in _FUNCTIONS:
+        if method != "__call__" or options:
+            return NotImplemented
+        if ufunc in _FUNCTIONS:
             return self.applied(_FUNCTIONS[ufunc])
-        if method == "__call__" and not options and ufunc in _OPERATIONS:
-            first, second = inputs
-            if not (np.ndim(first) if first is not self else np.ndim(second)):  # type: ignore[arg-type]
-                return (
-                    self.combined(_OPERATIONS[ufunc], second)
-                    if first is self
-                    else self.combined(_OPERATIONS[ufunc], first, swapped=True)
-                )
-        return NotImplemented
+        swapped = inputs[0] is not self
+        other = inputs[0] if swapped else inputs[-1]
+        if ufunc not in _OPERATIONS or np.ndim(other):
+            return NotImplemented
+        return self.combined(_OPERATIONS[ufunc], other, swapped=swapped)
 
     @property
     def certificate(self) -> Certificate | None:

@@ -345,7 +345,7 @@ def known_width(made: Simulation) -> float:
     )
     exact = read.exact
     if isinstance(made.function, DeviationOfTotals):
-        squared = exact.squared  # type: ignore[union-attr]
+        squared = exact.squared  # type: ignore[union-attr]  # a deviation has the exact form of a root
         exact = replace(exact, squared=replace(squared, tangent=replace(tangent, slopes=squared.tangent.slopes)))
     low, high = replace(read, tangent=tangent, exact=exact).accepted(0.95)
     return float((high - low).mean())
