@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 import hedgerow as hg
 from hedgerow.cli.main import app
 from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import UnitLimit
 
 CANARY = "424242.125"
 FACTS = """
@@ -104,10 +105,20 @@ def test_init_with_answers_plans_at_once(folder: Path) -> None:
     )
 
 
+def test_init_writes_the_unit_that_is_protected(folder: Path) -> None:
+    (folder / "panel.csv").write_text("person,wave,income\n1,1,7\n1,2,8\n")
+    result = run("init", "panel.csv", "--out", "new.toml", "--unit", "person:3", "--relation", "replace-one")
+    assert result.exit_code == 0, result.stderr
+    assert hg.Facts.read(folder / "new.toml").unit == UnitLimit("person", 3)
+
+
 @pytest.mark.parametrize(
     ("given", "code"),
     [
         (["--bounds", "aeg:0:1"], "HG203"),
+        (["--unit", "aeg:3"], "HG203"),
+        (["--unit", "age:0"], "HG115"),
+        (["--unit", "age:13"], "HG402"),
         (["--bounds", "age:1:0"], "HG105"),
         (["--relation", "replace"], "HG103"),
         (["--unit", "id"], "HG116"),
@@ -115,7 +126,8 @@ def test_init_with_answers_plans_at_once(folder: Path) -> None:
 )
 def test_init_refuses_an_answer_that_cannot_be(folder: Path, given: list[str], code: str) -> None:
     result = run("init", "survey.csv", "--out", "new.toml", *given)
-    assert result.exit_code == 2 and result.stderr.startswith(code), result.stderr
+    # What no price is certified for ends with 4.
+    assert result.exit_code == (4 if code == "HG402" else 2) and result.stderr.startswith(code), result.stderr
     assert ("Did you mean 'age'?" in result.stderr) == (code == "HG203")
     assert not (folder / "new.toml").exists()
 
@@ -140,10 +152,11 @@ def in_a_terminal(folder: Path, answers: str, *words: str) -> str:
 def test_init_asks_in_a_terminal(folder: Path) -> None:
     names = (folder / "survey.csv").read_text().split("\n")[0].split(",")
     known = {"age": "95:18\n18:95:1\n", "sex": "0,1\n"}
-    said = in_a_terminal(folder, "3\n1\n\n2\n0\n2\n" + "".join(known.get(name, "\n") for name in names))
-    assert "HG103" in said and "HG105" in said, "an answer that cannot be is asked for again"
+    said = in_a_terminal(folder, "3\n1\nage:13\nage:2\n2\n0\n2\n" + "".join(known.get(name, "\n") for name in names))
+    assert all(code in said for code in ("HG103", "HG105", "HG402")), "an answer that cannot be is asked for again"
     facts = hg.Facts.read(folder / "asked.toml")
     assert (str(facts.relation), str(facts.target), facts.budget) == ("replace-one", "file", Budget(2.0, 1e-6))
+    assert facts.unit == UnitLimit("age", 2)
     assert run("plan", "--facts", "asked.toml").exit_code == 0
 
 

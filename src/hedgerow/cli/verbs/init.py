@@ -20,7 +20,7 @@ from hedgerow.cli.terminal import write_stdout
 from hedgerow.errors import HedgerowError, ParameterError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.declared import ColumnFacts, Facts
-from hedgerow.facts.relation import parse_relation, parse_target
+from hedgerow.facts.relation import UnitLimit, parse_relation, parse_target
 from hedgerow.facts.written import toml_key, toml_text, toml_value, with_column
 from hedgerow.formats import listed
 from hedgerow.statistics.entry import parse_on_grid
@@ -192,6 +192,8 @@ def init(
     from hedgerow.engines.source import open_source
 
     columns = open_source(source, table=table).columns
+    if unit is not None:
+        _unit_among(columns, unit)
     file = Path(out)
     if file.exists():
         raise _kept(f"{out!r} is there already.")
@@ -205,6 +207,15 @@ def init(
     else:
         write_stdout(f"Wrote {file}. Every answer is public; what is left to be answered stands there as a comment.")
     write_stdout(f"Then: hedgerow plan --facts {file}")
+
+
+def _unit_among(columns: Mapping[str, str], text: str) -> str:
+    """Return the text of a unit, checked: the source has its column (HG115, HG116, HG203, HG402)."""
+    from hedgerow.engines.schema import check_present
+
+    limit = _limit(text)
+    check_present([] if limit is None else [limit.column], columns)
+    return text
 
 
 def _columns(names: Mapping[str, str], bounds: list[str], categories: list[str]) -> dict[str, dict[str, Any]]:
@@ -222,7 +233,7 @@ def _columns(names: Mapping[str, str], bounds: list[str], categories: list[str])
     return facts
 
 
-def _asked(columns: Iterable[str]) -> FactsAnswers:
+def _asked(columns: Mapping[str, str]) -> FactsAnswers:
     """Ask in the terminal; an empty answer leaves a blank, and one that cannot be is asked for again."""
     write_stdout("Answer from a codebook, a law or a decision, never from the data. Enter leaves a blank.")
     protected = {"1": "replace-one", "2": "add-remove"}
@@ -232,7 +243,7 @@ def _asked(columns: Iterable[str]) -> FactsAnswers:
     )
     unit = _answer(
         "Has a person several rows? Then the column that says whose they are, and how many may count: person_id:4.",
-        lambda text: text if parse_unit(text) else None,
+        partial(_unit_among, columns),
     )
     census = {"1": "population", "2": "file"}
     target = _answer(
@@ -275,13 +286,19 @@ def _answer(question: str, read: Callable[[str], T]) -> T | None:
             write_stdout("That cannot be read; try again, or press Enter.")
 
 
+def _limit(text: str | None) -> UnitLimit | None:
+    """Return the unit of several rows that the command line names; None for rows (HG115, HG116, HG402)."""
+    return None if text is None else UnitLimit.parse(parse_unit(text))
+
+
 def _unit(text: str) -> str:
-    unit = parse_unit(text)
-    return (
-        f"{{ column = {toml_text(unit['column'])}, max_rows = {unit['max_rows']} }}"
-        if isinstance(unit, dict)
-        else '"row"'
-    )
+    """Return a unit of the command line as a facts file writes it.
+
+    >>> _unit("person_id:4"), _unit("row")
+    ('{ column = "person_id", max_rows = 4 }', '"row"')
+    """
+    limit = _limit(text)
+    return '"row"' if limit is None else f"{{ column = {toml_text(limit.column)}, max_rows = {limit.max_rows} }}"
 
 
 def _write(target: Path, text: str) -> None:
