@@ -152,11 +152,11 @@ def in_a_terminal(folder: Path, answers: str, *words: str) -> str:
 def test_init_asks_in_a_terminal(folder: Path) -> None:
     names = (folder / "survey.csv").read_text().split("\n")[0].split(",")
     known = {"age": "95:18\n18:95:1\n", "sex": "0,1\n"}
-    said = in_a_terminal(folder, "3\n1\nage:13\nage:2\n2\n0\n2\n" + "".join(known.get(name, "\n") for name in names))
+    said = in_a_terminal(folder, "3\n1\nage:13\nrow\n2\n0\n2\n" + "".join(known.get(name, "\n") for name in names))
     assert all(code in said for code in ("HG103", "HG105", "HG402")), "an answer that cannot be is asked for again"
     facts = hg.Facts.read(folder / "asked.toml")
     assert (str(facts.relation), str(facts.target), facts.budget) == ("replace-one", "file", Budget(2.0, 1e-6))
-    assert facts.unit == UnitLimit("age", 2)
+    assert facts.unit == "row"
     assert run("plan", "--facts", "asked.toml").exit_code == 0
 
 
