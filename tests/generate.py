@@ -103,7 +103,7 @@ _METHOD = '''
     def {name}({plain}**options: Unpack[UngroupedOptions]) -> {alone}: ...
     @overload
     def {name}({plain}{star}by: By, **options: Unpack[UngroupedOptions]) -> Release: ...
-    @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
+    @takes(ReleaseOptions, estimator="auto", noise="auto")
     def {name}({plain}**options: Unpack[ReleaseOptions]) -> Any:
         """Release {about}.
 
@@ -138,7 +138,7 @@ _METHOD = '''
 _ALWAYS = """from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from hedgerow.keywords import takes
-from hedgerow.release.options import ReleaseOptions, current_release"""
+from hedgerow.release.options import ReleaseOptions"""
 
 
 _FOR_TYPES = (

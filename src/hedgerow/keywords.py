@@ -6,7 +6,7 @@ Options that several calls share are declared once, as a `TypedDict`: a type che
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
@@ -51,20 +51,13 @@ def noting_calls() -> Iterator[list[StatisticCall]]:
         _NOTED.reset(before)
 
 
-def takes(
-    options: type | None = None,
-    *,
-    current: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None,
-    **defaults: object,
-) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def takes(options: type | None = None, **defaults: object) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Return a decorator: the function refuses unknown keywords (HG126), and its signature lists the known ones.
 
     Parameters
     ----------
     options : TypedDict, optional
         The keywords that ``**options`` of the function accepts; leave it out if the function has no ``**options``.
-    current : callable, optional
-        Takes the keywords of a call and returns them with old names replaced by current ones.
     **defaults
         Defaults that the signature shows for single options; for the others it shows None.
 
@@ -90,17 +83,16 @@ def takes(
 
         @wraps(call)
         def checked(*args: P.args, **given: P.kwargs) -> R:
-            words = dict(given) if current is None else current(given)
-            for word in words:
+            for word in given:
                 if word not in known:
                     raise _unknown(name, word, sorted(known))
             if (noted := _NOTED.get()) is None:
-                return call(*args, **cast("Any", words))
+                return call(*args, **given)
             # Only the outermost call is somebody's; what it calls itself is not.
-            noted.append(StatisticCall(name, args, words))
+            noted.append(StatisticCall(name, args, dict(given)))
             inner = _NOTED.set(None)
             try:
-                return call(*args, **cast("Any", words))
+                return call(*args, **given)
             finally:
                 _NOTED.reset(inner)
 
@@ -136,12 +128,15 @@ def nearest_name(word: str, known: Iterable[str]) -> str | None:
     return next(iter(get_close_matches(word, names, n=1, cutoff=0.7)), None)
 
 
+# Names that this library once had, with the names of today.
+RENAMED = {"method": ("estimator", "noise", "sensitivity")}
 _ENDS = ("lower", "upper", "low", "high", "lo", "hi", "min", "max")  # of bounds, as other libraries call them
 
 
 def _unknown(name: str, word: str, known: list[str]) -> UnknownKeywordError:
     bounded = word in _ENDS and "bounds" in known
-    nearest = "bounds=(LO, HI)" if bounded else nearest_name(word, known)
+    renamed = [today for today in RENAMED.get(word, ()) if today in known]
+    nearest = "bounds=(LO, HI)" if bounded else "` or `".join(renamed) or nearest_name(word, known)
     listed = ", ".join(f"`{word}`" for word in known)
     return UnknownKeywordError(
         "HG126",

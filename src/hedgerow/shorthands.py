@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from hedgerow.keywords import takes
-from hedgerow.release.options import ReleaseOptions, current_release
+from hedgerow.release.options import ReleaseOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -44,7 +44,7 @@ class AsksStatistics:
         by: By,
         **options: Unpack[UngroupedOptions],
     ) -> Release: ...
-    @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
+    @takes(ReleaseOptions, estimator="auto", noise="auto")
     def mean(
         self,
         column: str,
@@ -113,7 +113,7 @@ class AsksStatistics:
         by: By,
         **options: Unpack[UngroupedOptions],
     ) -> Release: ...
-    @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
+    @takes(ReleaseOptions, estimator="auto", noise="auto")
     def sum(
         self,
         column: str,
@@ -163,7 +163,7 @@ class AsksStatistics:
     def proportion(self, column: str, *, value: Scalar, **options: Unpack[UngroupedOptions]) -> ReleasedEstimate: ...
     @overload
     def proportion(self, column: str, *, value: Scalar, by: By, **options: Unpack[UngroupedOptions]) -> Release: ...
-    @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
+    @takes(ReleaseOptions, estimator="auto", noise="auto")
     def proportion(self, column: str, *, value: Scalar, **options: Unpack[ReleaseOptions]) -> Any:
         """Release a proportion: the share of records with this value.
 
@@ -210,7 +210,7 @@ class AsksStatistics:
     def count(
         self, *, of: Literal["rows", "units"] = "rows", by: By, **options: Unpack[UngroupedOptions]
     ) -> Release: ...
-    @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
+    @takes(ReleaseOptions, estimator="auto", noise="auto")
     def count(self, *, of: Literal["rows", "units"] = "rows", **options: Unpack[ReleaseOptions]) -> Any:
         """Release the number of records.
 
@@ -267,7 +267,7 @@ class AsksStatistics:
         by: By,
         **options: Unpack[UngroupedOptions],
     ) -> Release: ...
-    @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
+    @takes(ReleaseOptions, estimator="auto", noise="auto")
     def variance(
         self,
         column: str,
@@ -332,7 +332,7 @@ class AsksStatistics:
         by: By,
         **options: Unpack[UngroupedOptions],
     ) -> Release: ...
-    @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
+    @takes(ReleaseOptions, estimator="auto", noise="auto")
     def standard_deviation(
         self,
         column: str,
@@ -399,7 +399,7 @@ class AsksStatistics:
         by: By,
         **options: Unpack[UngroupedOptions],
     ) -> Release: ...
-    @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
+    @takes(ReleaseOptions, estimator="auto", noise="auto")
     def quantile(
         self,
         column: str,
@@ -469,7 +469,7 @@ class AsksStatistics:
         by: By,
         **options: Unpack[UngroupedOptions],
     ) -> Release: ...
-    @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
+    @takes(ReleaseOptions, estimator="auto", noise="auto")
     def ratio(
         self,
         numerator: str,
@@ -538,7 +538,7 @@ class AsksStatistics:
         by: By,
         **options: Unpack[UngroupedOptions],
     ) -> Release: ...
-    @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
+    @takes(ReleaseOptions, estimator="auto", noise="auto")
     def bootstrap(
         self,
         statistic: Callable[[Totals], float],
@@ -616,7 +616,7 @@ class AsksStatistics:
         by: By,
         **options: Unpack[UngroupedOptions],
     ) -> Release: ...
-    @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
+    @takes(ReleaseOptions, estimator="auto", noise="auto")
     def covariance(
         self,
         first: str,
@@ -682,7 +682,7 @@ class AsksStatistics:
         by: By,
         **options: Unpack[UngroupedOptions],
     ) -> Release: ...
-    @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
+    @takes(ReleaseOptions, estimator="auto", noise="auto")
     def correlation(
         self,
         first: str,
@@ -750,7 +750,7 @@ class AsksStatistics:
         by: By,
         **options: Unpack[UngroupedOptions],
     ) -> Release: ...
-    @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
+    @takes(ReleaseOptions, estimator="auto", noise="auto")
     def function(
         self,
         statistic: Callable[[Mapping[str, Any]], Any],
@@ -827,7 +827,7 @@ class AsksStatistics:
         by: By,
         **options: Unpack[UngroupedOptions],
     ) -> Release: ...
-    @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
+    @takes(ReleaseOptions, estimator="auto", noise="auto")
     def share_below(
         self,
         column: str,
@@ -897,7 +897,7 @@ class AsksStatistics:
         by: By,
         **options: Unpack[UngroupedOptions],
     ) -> Release: ...
-    @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
+    @takes(ReleaseOptions, estimator="auto", noise="auto")
     def cdf(
         self,
         column: str,
@@ -964,7 +964,7 @@ class AsksStatistics:
         by: By,
         **options: Unpack[UngroupedOptions],
     ) -> Release: ...
-    @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
+    @takes(ReleaseOptions, estimator="auto", noise="auto")
     def gini(
         self,
         column: str,
@@ -1031,7 +1031,7 @@ class AsksStatistics:
         by: By,
         **options: Unpack[UngroupedOptions],
     ) -> Release: ...
-    @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
+    @takes(ReleaseOptions, estimator="auto", noise="auto")
     def lorenz(
         self,
         column: str,
@@ -1101,7 +1101,7 @@ class AsksStatistics:
         by: By,
         **options: Unpack[UngroupedOptions],
     ) -> Release: ...
-    @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
+    @takes(ReleaseOptions, estimator="auto", noise="auto")
     def histogram(
         self,
         column: str,

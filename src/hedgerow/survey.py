@@ -32,8 +32,6 @@ from hedgerow.release.options import (
     PlanOptions,
     ReleaseOptions,
     TableOptions,
-    current_release,
-    current_table,
 )
 from hedgerow.release.plan import Plan, planned
 from hedgerow.release.publication.shared import BACKENDS
@@ -208,7 +206,7 @@ class Survey(AsksStatistics, AsksRegressions):
         limit = self.unit
         return count_units(self.source, limit.column) if isinstance(limit, UnitLimit) else self.source.count_rows()
 
-    @takes(PlanOptions, current=current_release, estimator="auto", noise="auto")
+    @takes(PlanOptions, estimator="auto", noise="auto")
     @working("Planning")
     def plan(self, statistics: StatisticRequest | Sequence[AskedFor], **options: Unpack[PlanOptions]) -> Plan:
         """Return the plan and the price of `release` with the same arguments, without reading any value.
@@ -270,7 +268,7 @@ class Survey(AsksStatistics, AsksRegressions):
         request_id: str | None = None,
         **options: Unpack[PlanOptions],
     ) -> BootstrapRelease: ...
-    @takes(PlanOptions, current=current_release, estimator="auto", noise="auto")
+    @takes(PlanOptions, estimator="auto", noise="auto")
     @working("Planning, reading and releasing")
     def release(
         self,
@@ -372,7 +370,7 @@ class Survey(AsksStatistics, AsksRegressions):
     def _released(self, asked: AskedFor, options: ReleaseOptions) -> Release | ReleasedEstimate:
         return alone(self.release(asked, **options), options.get("by"))
 
-    @takes(TableOptions, current=current_table, sensitivity="auto", noise="auto", margins=False)
+    @takes(TableOptions, sensitivity="auto", noise="auto", margins=False)
     def magnitude_table(
         self,
         column: str,
@@ -422,7 +420,7 @@ class Survey(AsksStatistics, AsksRegressions):
         asked = sum(column, bounds=bounds, step=step)
         return self._table(asked, guarantee=guarantee, by=by, **options)
 
-    @takes(TableOptions, current=current_table, sensitivity="auto", noise="auto", margins=False)
+    @takes(TableOptions, sensitivity="auto", noise="auto", margins=False)
     def contingency_table(self, *, by: By, guarantee: str = "dp", **options: Unpack[TableOptions]) -> ProtectedTable:
         """Release counts by cells: a contingency table, with errors, one certificate and, if asked, margins.
 

@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hedgerow.cli.grammar import parse_by, parse_share, parse_weights, with_labels
-from hedgerow.cli.terminal import write_warning
 from hedgerow.errors import FactsError, ParameterError
 from hedgerow.formats import listed
 from hedgerow.keywords import StatisticCall, noting_calls
-from hedgerow.release.options import with_estimator
 from hedgerow.statistics.entry import StatisticEntry
 from hedgerow.statistics.registry import entries
 from hedgerow.statistics.statistic import AskedFor
@@ -97,7 +95,6 @@ Estimator = Annotated[
     str | None,
     typer.Option(metavar="M", help="For errors: <estimators>."),
 ]
-Method = Annotated[str | None, typer.Option(metavar="M", hidden=True, help="Old name of --estimator and --noise.")]
 Replicates = Annotated[int | None, typer.Option("--n-resamples", metavar="K", help="Number of bootstrap replicates.")]
 IntervalKind = Annotated[
     str | None,
@@ -188,7 +185,6 @@ OF_RELEASES = {
         "n_draws": Draws,
         "n_resamples": Replicates,
         "interval": IntervalKind,
-        "method": Method,
         "missing": Policy,
     }.items()
 }
@@ -298,16 +294,9 @@ def _statistics(texts: dict[str, Any]) -> list[AskedFor]:
 
 def chosen(values: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a release that were given; what was not is left to the facts and the defaults."""
-    if values.get("method") is not None:
-        old_name("--method", "--estimator and --noise")
     values["by"] = with_labels(parse_by(values.get("by") or (), banded=True), values.pop("labels", None) or ())
     values |= {"share": parse_share(values.get("share")), "weights": parse_weights(values.get("weights"))}
-    return with_estimator({name: value for name, value in values.items() if value is not None})
-
-
-def old_name(option: str, current: str) -> None:
-    """Say on standard error that an option has another name today."""
-    write_warning(f"{option} is an old name: write {current}.")
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def requests_of(asked: AskedOptions, facts: Facts | None, name: str | None) -> tuple[Requested, ...]:
@@ -334,8 +323,6 @@ def requests_of(asked: AskedOptions, facts: Facts | None, name: str | None) -> t
             remedy="Leave out --request, or the statistics.",
         )
     listed = requested(facts) if facts is not None else ()
-    if facts is not None and any("method" in release for release in facts.releases):
-        old_name("method in the facts", "estimator and noise")
     if name is not None:
         listed = tuple(request for request in listed if request.name == name)
         if len(listed) != 1:

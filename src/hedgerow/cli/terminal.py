@@ -24,7 +24,7 @@ from hedgerow.errors import HedgerowError, ParameterError
 from hedgerow.facts.lines import fitted
 from hedgerow.facts.printed import for_terminal
 from hedgerow.interrupts import interrupted, nothing_is_spent, speaks_json
-from hedgerow.keywords import nearest_name
+from hedgerow.keywords import RENAMED, nearest_name
 
 
 class OutputClosed(Exception):
@@ -140,7 +140,7 @@ def _discard(stream: TextIO) -> None:
 _OTHERWISE = {"n_looks": "--looks", "n_answers": "--answers", "training_score": "--training", "groups": "--group"}
 _ALIKE = (
     "by cell_bounds classes column delta depth epsilon estimator facts force guarantee interval key label labels "
-    "ledger level margins mechanism method metric missing n n_buckets n_draws n_fits n_resamples noise noise_sd other "
+    "ledger level margins mechanism metric missing n n_buckets n_draws n_fits n_resamples noise noise_sd other "
     "positive rate relation request_id rho mu score sensitivity share table target threshold thinning unit "
 )
 OPTIONS = {name: "--" + name.replace("_", "-") for name in _ALIKE.split()} | _OTHERWISE
@@ -304,6 +304,8 @@ def _nearest_option(option: str, context: Any) -> str | None:
     for entry in entries().values():
         if word in entry.also_called and entry.option in known:
             return f"{entry.option} {entry.metavar}"
+    if renamed := [f"--{today}" for today in RENAMED.get(word, ()) if f"--{today}" in known]:
+        return " or ".join(renamed)
     nearest = nearest_name(option.lstrip("-"), sorted(name.lstrip("-") for name in known if name.startswith("--")))
     return None if nearest is None else f"--{nearest}"
 

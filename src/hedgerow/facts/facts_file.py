@@ -188,9 +188,6 @@ class RequestedInFacts(_Part):
     noise: Literal["auto", "laplace", "geometric", "gaussian", "averaged-laplace"] | None = Field(
         None, description="The law of the noise, by its name; geometric is the old name of laplace."
     )
-    method: Literal["auto", "moments", "bootstrap", "gaussian", "geometric"] | None = Field(
-        None, description="The old name of estimator and noise.", json_schema_extra={"deprecated": True}
-    )
     missing: Policy | None = Field(None, description="Overrides the policies of the columns.")
     share: list[Number] | None = Field(None, description="Parts of the noise precision, one per statistic.")
     n_resamples: int | None = Field(None, ge=2, description="Replicates, for a bootstrap.")

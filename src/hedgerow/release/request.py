@@ -21,11 +21,9 @@ from hedgerow.mechanisms.laws import LAWS, N_DRAWS, parse_draws
 from hedgerow.release.options import (
     AVERAGED_LAPLACE,
     ESTIMATORS,
-    PLAIN,
     REPLICATED,
     PlanOptions,
     Resolver,
-    with_estimator,
 )
 from hedgerow.statistics.registry import entries
 from hedgerow.statistics.statistic import AskedFor, NeedsBounds, Statistic, StatisticRequest
@@ -123,11 +121,6 @@ class Request:
         if self.estimator in ("moments", *REPLICATED):
             return self.estimator
         return {"laplace": "geometric", "gaussian": "gaussian"}.get(self.noise, "auto")
-
-    @property
-    def estimator_as_written(self) -> str:
-        """The estimator as a call names it."""
-        return 'method="gaussian"' if self.estimator == PLAIN else f'estimator="{self.estimator}"'
 
     def public_record(self) -> dict[str, Any]:
         """Return the options as plain JSON data, by which a repeated request is recognised."""
@@ -284,7 +277,7 @@ def parse_estimator(estimator: object) -> str:
     """Return the estimator by its name, ``"auto"`` where none is named (HG108)."""
     if estimator is None:
         return "auto"
-    if not isinstance(estimator, str) or estimator not in (*ESTIMATORS, PLAIN):
+    if not isinstance(estimator, str) or estimator not in ESTIMATORS:
         raise ParameterError(
             "HG108",
             rule="`estimator` must be one of " + ", ".join(f'"{name}"' for name in ESTIMATORS) + ".",
@@ -505,7 +498,7 @@ def requested(facts: Facts) -> tuple[Requested, ...]:
 
 
 def _requested(record: Mapping[str, Any], place: int) -> Requested:
-    options = with_estimator({key: value for key, value in record.items() if key not in ("name", "statistics")})
+    options = {key: value for key, value in record.items() if key not in ("name", "statistics")}
     with noting_calls() as calls:
         asked = [
             _asked(entry, f"release[{place}].statistics[{at}]") for at, entry in enumerate(record["statistics"], 1)

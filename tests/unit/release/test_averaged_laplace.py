@@ -82,7 +82,6 @@ def test_a_plan_forecasts_the_errors_that_come() -> None:
         ({"noise": "cauchy"}, "HG185"),
         ({"noise": 3}, "HG185"),
         ({"n_draws": 10}, "HG186"),
-        ({"noise": "averaged-laplace", "method": "geometric"}, "HG186"),
         ({"noise": "averaged-laplace", "n_draws": 0}, "HG187"),
         ({"noise": "averaged-laplace", "n_draws": 501}, "HG187"),
         ({"noise": "averaged-laplace", "n_draws": True}, "HG187"),

@@ -207,8 +207,6 @@ def test_a_census_has_no_sampling_error_and_pays_for_no_second_moment() -> None:
     plain = census.mean("age", bounds=(0, 100), epsilon=1.0, noise="gaussian")
     assert plain[0].method == "moments"
     assert opened().mean("age", bounds=(0, 100), epsilon=1.0, noise="gaussian")[0].method == "moments"
-    with pytest.raises(hg.ParameterError, match="HG108"), pytest.warns(DeprecationWarning, match="old name"):
-        opened().mean("age", bounds=(0, 100), epsilon=1.0, method="gaussian")
 
 
 def test_shares_divide_the_noise_precision() -> None:

@@ -15,7 +15,6 @@ from hedgerow.cli.call import Call, check_for_bootstrap, replayed_field, spends,
 from hedgerow.cli.grammar import parse_cell_bounds, parse_totals
 from hedgerow.cli.terminal import write_note, write_stdout
 from hedgerow.errors import ParameterError
-from hedgerow.release.options import with_sensitivity
 
 if TYPE_CHECKING:
     from hedgerow.release.result import Release
@@ -111,7 +110,7 @@ _LARGE = 20_000
 
 
 @spends(
-    "source relation … by labels other where epsilon rho mu delta guarantee custodian sensitivity method noise n_draws "
+    "source relation … by labels other where epsilon rho mu delta guarantee custodian sensitivity noise n_draws "
     "margins non_negative integer missing level target table unit facts ledger request_id … out force quiet as_json",
     out=typer.Option(metavar="DIR", help="Write <formats table> and the certificate there."),
 )
@@ -134,7 +133,6 @@ def table(
         str | None,
         typer.Option(metavar="S", help="How sensitivity is computed: auto, whole-table, per-cell, public-membership."),
     ] = None,
-    method: Annotated[str | None, typer.Option(metavar="S", hidden=True, help="Old name of --sensitivity.")] = None,
     margins: Annotated[
         bool, typer.Option("--margins", help="Add totals over rows, columns and all cells, which add up.")
     ] = False,
@@ -154,9 +152,6 @@ def table(
     check_for_bootstrap(guarantee == "bootstrap-dp", step=False, for_the_custodian=custodian)
     bounds = parse_cell_bounds(cell_bounds or ())
     given = {"cell_bounds": bounds, "sensitivity": sensitivity, "request_id": call.request_id}
-    if method is not None:
-        shared_options.old_name("--method", "--sensitivity")
-        given = with_sensitivity(given | {"method": method})
     chosen = call.chosen | {name: value for name, value in given.items() if value is not None}
     chosen |= {"guarantee": guarantee, "margins": margins}
     drawn: list[Any] = []

@@ -20,7 +20,7 @@ from hedgerow.release.designs.replicates_read import resampled_of
 from hedgerow.release.designs.row_bootstrap import BootstrapDesign, replicates_for
 from hedgerow.release.designs.sums import MomentsDesign, check_membership
 from hedgerow.release.designs.unit_bootstrap import unit_design
-from hedgerow.release.options import PLAIN, REPLICATED
+from hedgerow.release.options import REPLICATED
 from hedgerow.release.request import Request
 from hedgerow.statistics.statistic import Statistic
 
@@ -50,9 +50,7 @@ def is_joint(statistic: Statistic, request: Request, facts: PublicFacts) -> bool
         request.n_resamples is not None or request.interval is not None
     ):
         return False
-    # Without a second moment a vector of moments is a plain release.
-    plain = request.estimator == PLAIN and facts.census and statistic.family == "moments"
-    return plain or request.estimator in ("auto", "moments")
+    return request.estimator in ("auto", "moments")
 
 
 def counts_join(request: Request, facts: PublicFacts) -> bool:
@@ -276,8 +274,8 @@ def choose_design(
     if statistic.family == "distribution":
         raise _unserved(_apart(request), statistic, 'estimator="auto", with a row for each unit')
     if request.estimator in REPLICATED or statistic.family == "function":
-        if request.estimator in ("moments", PLAIN):
-            raise _unserved(request.estimator_as_written, statistic, 'estimator="bootstrap" or "auto"')
+        if request.estimator == "moments":
+            raise _unserved('estimator="moments"', statistic, 'estimator="bootstrap" or "auto"')
         if request.noise == "laplace":
             raise _unserved('noise="laplace"', statistic, 'noise="gaussian" or "auto": a bootstrap has Gaussian noise')
         return _bootstrap(statistic, request, facts, share, missing)
@@ -292,7 +290,7 @@ def choose_design(
 def _apart(request: Request) -> str:
     """Return which option keeps a statistic from being read from a distribution."""
     if request.estimator != "auto":
-        return request.estimator_as_written
+        return f'estimator="{request.estimator}"'
     return "The unit of several rows" if request.draws is None else f'noise="{request.noise}"'
 
 
@@ -303,9 +301,6 @@ def _moments(statistic: Statistic, request: Request, facts: PublicFacts, missing
             statistic, request.by, facts, missing, named, named, ASKED, request.membership, request.draws
         )
     pure = request.budget.delta == 0.0 or request.noise == "laplace"
-    if request.estimator == PLAIN and not facts.census:
-        better = 'estimator="moments": its second moment, and so its error bar, costs nothing extra'
-        raise _unserved(request.estimator_as_written, statistic, better)
     law: NoiseLaw = "geometric" if pure else "gaussian"
     # Without a second moment a vector of moments is a plain Gaussian release, and was always called so.
     plain = facts.census and request.noise == "gaussian" and request.estimator != "moments"

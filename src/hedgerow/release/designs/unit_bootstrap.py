@@ -318,7 +318,7 @@ def unit_design(
         )
     asked = request.estimator == "bootstrap"
     if not (asked or request.estimator == "auto") or request.noise == "laplace":
-        option = f'noise="{request.noise}"' if request.noise == "laplace" else request.estimator_as_written
+        option = f'noise="{request.noise}"' if request.noise == "laplace" else f'estimator="{request.estimator}"'
         raise ParameterError(
             "HG108",
             rule="Estimator and noise must serve every statistic of the release.",
