@@ -52,6 +52,13 @@ class Mutant:
 
 MUTANTS = (
     Mutant(
+        "margins are priced by the records that differ in every column alone",
+        "mechanisms/residual_margins.py",
+        "return float(over.min()), largest",
+        "return float(over.flat[-1]), largest",
+        "tests/unit/mechanisms/test_residual_margins.py",
+    ),
+    Mutant(
         "the intercept's count is left out of the price of joint moments",
         "mechanisms/joint_moments.py",
         'for number in self.coordinates if number.kind == "count"',

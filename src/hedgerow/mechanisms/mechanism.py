@@ -13,6 +13,7 @@ behaviour is a new class. ``type`` is its name in JSON.
 `CellTotals`              (sum, second moment) of cells, clamped to each cell's own bounds, noise of its own width
 `JointMoments`            counts, sums and products of several features of cells, noise of any law: one noisy vector
 `TreeCounts`              counts of every level of a tree over ordered leaves: a histogram is one level
+`ResidualMargins`         residuals of many tables of the same columns, from which all of them follow and add up
 `ResampledGaussian`       k Poisson-resampled tables of sums, each plus discrete Gaussian noise on a fine lattice
 `BoundedResampled`        the same, no record drawn more than j times: it has a ρ
 `ResampledUnits`          `ResampledGaussian` where a unit has several rows, in several cells
