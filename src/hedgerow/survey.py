@@ -12,7 +12,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, overload
 
-from hedgerow.engines.source import ColumnSource, count_units, inferred_of, open_source
+from hedgerow.engines.source import ColumnSource, count_units, open_source
 from hedgerow.errors import FactsError, HedgerowWarning
 from hedgerow.facts.budget import warn_about_budget
 from hedgerow.facts.declared import Allowance, Facts, Protection, naming_facts_nearby, protection_of
@@ -69,7 +69,8 @@ def open(
     Do not filter a frame before opening it: under replace-one the number of records is stated exactly, so filtering
     first publishes how many records pass the filter. Give all records, and select a part by `where`.
     In a CSV file LF, CR LF and CR alone end a line outside quotation marks; a blank line is no record, unless there is
-    one column, where it is a missing value. A `HedgerowWarning` lists types that were inferred from values.
+    one column, where it is a missing value. A `HedgerowWarning` lists types that were
+    inferred from values, and says where a first column without a name, as R and pandas write row names, is left out.
 
     Parameters
     ----------
@@ -117,8 +118,8 @@ def open(
     ledger_path = declared.ledger_path if ledger is None and declared is not None else ledger
     note_input(ledger_path)
     opened = open_source(source, table=table, types=None if declared is None else declared.types())
-    if inferred := inferred_of(opened):
-        warnings.warn(inferred, HedgerowWarning, stacklevel=3)
+    for remark in opened.remarks:
+        warnings.warn(remark, HedgerowWarning, stacklevel=3)
     return Survey(
         opened,
         protection.relation,

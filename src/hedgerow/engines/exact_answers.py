@@ -27,6 +27,11 @@ class FrameAnswers(ABC):
     __slots__ = ()
     columns: dict[str, str]
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a user is told of how the source was opened, from its schema alone."""
+        return ()
+
     @abstractmethod
     def check(self, query: Query | SumsQuery) -> None:
         """Refuse, before any value is read, a question that cannot be answered."""

@@ -23,7 +23,15 @@ from hedgerow.engines.exact_answers import FrameAnswers
 from hedgerow.engines.incoming.arrivals import plain_csv, unpacked
 from hedgerow.engines.query import ColumnQuery, Query, SumsQuery, ValueCounts
 from hedgerow.engines.reading import SourceFile, arrived, unreadable, withheld
-from hedgerow.engines.schema import BLANKS, check_names, check_present, check_query, check_types_of_facts
+from hedgerow.engines.schema import (
+    BLANKS,
+    ROW_NAMES_LEFT_OUT,
+    check_names,
+    check_present,
+    check_query,
+    check_types_of_facts,
+    without_row_names,
+)
 from hedgerow.errors import DataError
 from hedgerow.formats import formats, quoted_name, quoted_text
 
@@ -72,7 +80,8 @@ def open_file(
         )
     if file.format == "csv":
         header = read_header(file)
-        return CsvSource(file.name, dict.fromkeys(header.names, "text-cell"), file, header, types or {})
+        columns = dict.fromkeys(without_row_names(header.names), "text-cell")
+        return CsvSource(file.name, columns, file, header, types or {})
     return TableSource.opened(file, table)
 
 
@@ -89,17 +98,20 @@ class TableSource(FrameAnswers):
     file: SourceFile
     table: str | None = None
     relation: Any = field(default=None, repr=False, compare=False)
+    remarks: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     @classmethod
     def opened(cls, file: SourceFile, table: str | None) -> TableSource:
         """Return the source, its names and types read (HG205, HG207, HG209)."""
 
-        def columns() -> dict[str, str]:
-            with _relation(file, table) as relation:
+        def read() -> tuple[dict[str, str], bool]:
+            with _relation(file, table) as (relation, names):
                 frame = frames.lazy_frame(relation)
-                return {} if frame is None else frames.columns_of(frame)
+                columns = {} if frame is None else frames.columns_of(frame)
+                return columns, len(columns) < len(names)
 
-        return cls(file.name, withheld(columns), file, table)
+        columns, left_out = withheld(read)
+        return cls(file.name, columns, file, table, remarks=(ROW_NAMES_LEFT_OUT,) if left_out else ())
 
     def check(self, query: Query | SumsQuery) -> None:
         """Refuse, before any value is read, a question that it cannot answer (HG111, HG203, HG204, HG207, HG211)."""
@@ -116,7 +128,7 @@ class TableSource(FrameAnswers):
         if self.relation is not None:
             yield self
             return
-        with _relation(self.file, self.table) as relation:
+        with _relation(self.file, self.table) as (relation, _):
             self.file.still_there()
             yield replace(self, relation=relation)
 
@@ -139,8 +151,8 @@ def _columns(relation: duckdb.DuckDBPyRelation, count: int) -> list[Any]:
 
 
 @contextmanager
-def _relation(file: SourceFile, table: str | None) -> Iterator[duckdb.DuckDBPyRelation]:
-    """Yield the records of a file, in a connection that sees this file alone and dies with the relation."""
+def _relation(file: SourceFile, table: str | None) -> Iterator[tuple[duckdb.DuckDBPyRelation, Sequence[str]]]:
+    """Yield the records of a file, and the names in it, in a connection that sees this file alone and then dies."""
     with _spilling() as folder, closing(_connected(folder)) as connection:
         known = formats()[file.format]
         # One path, or those of a folder of Parquet files.
@@ -148,10 +160,15 @@ def _relation(file: SourceFile, table: str | None) -> Iterator[duckdb.DuckDBPyRe
         known.attach(connection, where)
         _lock(connection)
         if (names := known.names(connection, where)) is not None:
-            check_names(names)
+            check_names(without_row_names(names))
             _check_case(names)
         connection.begin()
-        yield known.relation(connection, where, table)
+        relation = known.relation(connection, where, table)
+        names = relation.columns if names is None else names
+        # DuckDB gives the column without a name one of its own.
+        left_out = len(names) - len(without_row_names(names))
+        others = ", ".join(map(quoted_name, relation.columns[left_out:]))
+        yield relation.project(others) if left_out else relation, names
 
 
 @contextmanager
@@ -197,7 +214,7 @@ def _check_case(names: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class CsvHeader:
-    """What the first line of a CSV file says."""
+    """What the first line of a CSV file says; a first name is empty where the names of rows stand."""
 
     names: tuple[str, ...]
     delimiter: str
@@ -263,7 +280,7 @@ def parsed(start: bytes, name: str) -> CsvHeader:
     names = tuple(cell.strip(BLANKS) for cell in next(csv.reader([text], delimiter=delimiter, skipinitialspace=True)))
     if len(names) > MAX_COLUMNS:
         raise _unfit(name, f"names more than {MAX_COLUMNS:,} columns")
-    check_names(names)
+    check_names(without_row_names(names))
     return CsvHeader(names, delimiter)
 
 
@@ -293,6 +310,11 @@ class CsvSource(FrameAnswers):
     header: CsvHeader
     types: Mapping[str, str] = field(default_factory=dict)
     _rows: list[int] = field(default_factory=list, repr=False, compare=False)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a user is told of how the source was opened, from its header alone."""
+        return (ROW_NAMES_LEFT_OUT,) if len(self.columns) < len(self.header.names) else ()
 
     def check(self, query: Query | SumsQuery) -> None:
         """Refuse, from header and facts alone, a question that cannot be answered (HG111, HG203, HG204; HG207)."""
@@ -346,13 +368,17 @@ class CsvSource(FrameAnswers):
                 connection.execute(f"CREATE TEMP TABLE cells ({declared})")
                 yield self._of_cells(connection, query)
 
+    def _with_point(self, cell: str) -> str:
+        """Return a cell with a decimal point: where semicolons part the cells, a comma is one, as in R's write.csv2."""
+        return f"replace({cell}, ',', '.')" if self.header.delimiter == ";" else cell
+
     def _of_cells(self, connection: duckdb.DuckDBPyConnection, query: Query | SumsQuery | ColumnQuery) -> object:
         """Return the columns that `frames.count` takes, of the needed cells as texts and as numbers."""
         cells, names = [], self.header.names
         for column in query.columns():
             place, text = names.index(column), _trimmed(self.header, column)
             # The cast passes over the same blanks, far faster than they are trimmed.
-            number = f"TRY_CAST({_cell(self.header, column)} AS DOUBLE)"
+            number = f"TRY_CAST({self._with_point(_cell(self.header, column))} AS DOUBLE)"
             cells += [f"{text} AS text_{place}", f"{number} AS number_{place}"]
         relation = connection.sql(f"SELECT {', '.join(cells or ['c0'])} FROM cells", alias="records")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from hedgerow.engines.dialects.ibis_tables import check_listed, engine_of
 from hedgerow.engines.exact_answers import FrameAnswers
 from hedgerow.engines.query import ColumnQuery, Query, SumsQuery
 from hedgerow.engines.reading import withheld
-from hedgerow.engines.schema import check_names, check_query, listed_names
+from hedgerow.engines.schema import ROW_NAMES_LEFT_OUT, check_names, check_query, listed_names, without_row_names
 from hedgerow.engines.streamed import READ, Watch, check_executors, each, reader
 from hedgerow.errors import DataError, ParameterError
 from hedgerow.resampling.replicates import StreamedReplicates, Tally
@@ -43,8 +43,8 @@ class FrameSource(FrameAnswers):
         Name → kind: ``"number"``, ``"boolean"``, ``"text"`` or ``"other"``.
     frame : narwhals.LazyFrame
         The frame itself; an eager one is made lazy, which copies nothing.
-    inferred : str
-        What of its types another library read off the values, in public words; empty where nothing was.
+    remarks : tuple of str
+        What of its types another library read off the values, in public words, and whether a column was left out.
     process : int
         The process that opened it: threads of engines do not survive a fork.
 
@@ -64,7 +64,7 @@ class FrameSource(FrameAnswers):
     columns: dict[str, str]
     # Out of the repr: a DuckDB relation prints its rows.
     frame: nw.LazyFrame[Any] = field(repr=False, compare=False)
-    inferred: str = field(default="", repr=False, compare=False)
+    remarks: tuple[str, ...] = field(default=(), repr=False, compare=False)
     process: int = field(default_factory=os.getpid, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -76,7 +76,7 @@ class FrameSource(FrameAnswers):
                 remedy="Open the data in each process; a file given by its path can be pickled.",
             )
         # The process that reads a copy has threads of its own.
-        return type(self), (self.name, self.columns, self.frame, self.inferred)
+        return type(self), (self.name, self.columns, self.frame, self.remarks)
 
     def check(self, query: Query | SumsQuery) -> None:
         """Refuse, before any value is read, a question that cannot be answered (HG111, HG203, HG204, HG210, HG211)."""
@@ -152,7 +152,7 @@ def recognised(source: object) -> FrameSource | None:
     """Return a source over a frame that narwhals reads, None where it reads none of it."""
     # Vendors refuse repeated names in words of their own, or rename them, so they are looked for first.
     if (names := withheld(lambda: listed_names(source))) is not None:
-        check_names(names)
+        check_names(without_row_names(names))
     frame = withheld(lambda: frames.lazy_frame(source))
     if frame is None:
         return None
@@ -164,8 +164,19 @@ def recognised(source: object) -> FrameSource | None:
         f"{kind.__module__.partition('.')[0].lstrip('_')}.{kind.__name__}",
         columns,
         frame,
-        withheld(lambda: inferred_types(frame.to_native(), list(columns))),
+        withheld(lambda: _remarks(frame, columns)),
     )
+
+
+def _remarks(frame: nw.LazyFrame[Any], columns: Mapping[str, str]) -> tuple[str, ...]:
+    names = list(frame.collect_schema())
+    inferred = inferred_types(frame.to_native(), names)
+    warned = (
+        f"The types of this source may depend on single records: {inferred}. A refusal then reveals "
+        "information about them that the budget does not count. "
+        "Open the file by its path, or give the columns types of their own."
+    )
+    return (*([warned] if inferred else []), *([ROW_NAMES_LEFT_OUT] if len(names) > len(columns) else []))
 
 
 def inferred_types(native: Any, columns: Sequence[str]) -> str:
@@ -180,7 +191,7 @@ def inferred_types(native: Any, columns: Sequence[str]) -> str:
     """
     library = type(native).__module__.partition(".")[0].lstrip("_")
     if library == "pandas":
-        loose = [name for name, dtype in zip(columns, native.dtypes, strict=True) if str(dtype) == "object"]
+        loose = [name for name, dtype in zip(columns, native.dtypes, strict=True) if name and str(dtype) == "object"]
         named = ", ".join(repr(name) for name in loose[:_LISTED]) + (", …" if len(loose) > _LISTED else "")
         return f"pandas columns of dtype object hold anything and are taken for text: {named}" if loose else ""
     if library == "polars" and hasattr(native, "explain"):

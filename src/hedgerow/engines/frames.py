@@ -44,6 +44,7 @@ from hedgerow.engines.schema import (
     group_column,
     kind_of_column,
     value_column,
+    without_row_names,
 )
 from hedgerow.errors import DataError
 from hedgerow.facts.columns import Missing, Selection
@@ -104,12 +105,13 @@ def columns_of(frame: nw.LazyFrame[Any]) -> dict[str, str]:
         return "other"
 
     schema = frame.collect_schema()
-    check_names(list(schema))
+    named = without_row_names(list(schema))
+    check_names(named)
     if "*" in schema and frame.implementation.is_duckdb():
         raise DataError(
             "HG205", rule="A column of a DuckDB relation has a name.", finding="'*' means all.", remedy="Rename it."
         )
-    kinds = {column: kind(dtype) for column, dtype in schema.items()}
+    kinds = {column: kind(schema[column]) for column in named}
     if frame.implementation.is_pyarrow():
         # Arrow cannot group by these yet, and would say so after the price was spent.
         views = [field.name for field in frame.collect().to_native().schema if str(field.type).endswith("_view")]

@@ -11,7 +11,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hedgerow.engines.cells import ESCAPE
 from hedgerow.engines.query import ColumnQuery, Indicator, Query, SumsQuery
@@ -28,6 +28,22 @@ NUMBER, BOOLEAN, TEXT, OTHER, TEXT_CELL = "number", "boolean", "text", "other", 
 BLANKS = " \t\r\n\v\f"
 EXACT_INTEGERS = 2**53
 Comparable = str | float
+T = TypeVar("T")
+
+
+ROW_NAMES_LEFT_OUT = (
+    "The first column has no name, as where R or pandas writes the names of rows: it is left out. Name it to use it."
+)
+
+
+def without_row_names(names: Sequence[T]) -> list[T]:
+    """Return the names of columns without a blank first one: there R and pandas write the names of rows.
+
+    >>> without_row_names(["", "age"]), without_row_names(["age", ""])
+    (['age'], ['age', ''])
+    """
+    blank = len(names) > 1 and isinstance(names[0], str) and not names[0].strip(BLANKS)
+    return list(names[blank:])
 
 
 def check_names(names: Sequence[object]) -> None:

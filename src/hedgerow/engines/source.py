@@ -78,6 +78,10 @@ class ColumnSource(SpentFrom, Protocol):
     def statements(self, query: Query | SumsQuery, *, by_record: bool = False) -> tuple[str, ...]:
         """Return the SQL that `histogram` or `sums` sends, or a stream of records (HG213 where no text is sent)."""
 
+    @property
+    def remarks(self) -> Sequence[str]:
+        """What a user is told of how the source was opened, from its schema alone."""
+
     def check_column(self, query: ColumnQuery) -> None:
         """Refuse, before any value is read, a question that cannot be answered (HG111, HG203, HG204, HG210)."""
 
@@ -119,24 +123,6 @@ def count_units(source: Source, column: str) -> int:
     2
     """
     return source.histogram(units_query(column)).total()
-
-
-def inferred_of(source: Source) -> str:
-    """Return a warning if another library inferred the types of a source from its values; else an empty text.
-
-    >>> import pyarrow
-    >>> inferred_of(open_source(pyarrow.table({"age": [18, 93]})))
-    ''
-    """
-    from hedgerow.engines.frame_source import FrameSource
-
-    if not isinstance(source, FrameSource) or not source.inferred:
-        return ""
-    return (
-        f"The types of this source may depend on single records: {source.inferred}. A refusal then reveals "
-        "information about them that the budget does not count. "
-        "Open the file by its path, or give the columns types of their own."
-    )
 
 
 def open_in_order(path: str | os.PathLike[str]) -> OrderedSource:

@@ -150,8 +150,8 @@ def _from_csv(text: str, body: bytes) -> Submission:
     if rows is None or any(len(row) != len(header.names) for row in rows):
         raise malformed("It is no CSV text with a header and as many cells in every row.")
     columns = zip(*rows, strict=True) if rows else [()] * len(header.names)
-    cells = {name: _trimmed(list(column)) for name, column in zip(header.names, columns, strict=True)}
-    return Submission(dict.fromkeys(header.names, TEXT_CELL), cells)
+    cells = {name: _trimmed(list(column)) for name, column in zip(header.names, columns, strict=True) if name}
+    return Submission(dict.fromkeys(cells, TEXT_CELL), cells)
 
 
 def _trimmed(cells: list[Any]) -> list[Any]:
