@@ -5,8 +5,8 @@
 """
 
 import dataclasses
-from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -136,8 +136,9 @@ def test_totals_that_take_each_cell_for_other_units_do_not_cover(monkeypatch: py
     """Sabotage: second moments are added over cells as if no unit had rows in several; hardly any noise hides it."""
     over = JointTotals.over
 
-    def apart(self: JointTotals, add: Callable[..., np.ndarray], cells: int) -> JointTotals:
-        found = over(self, add, cells)
+    def apart(self: JointTotals, *given: Any) -> JointTotals:
+        cells = given[1]
+        found = over(dataclasses.replace(self, across=None), *given)
         most, mixing = min(self.limit or 1, cells), found.mixing.copy()
         mixing[1 + self.features :] /= most
         return dataclasses.replace(found, products=found.products / most, mixing=mixing)

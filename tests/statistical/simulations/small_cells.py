@@ -48,6 +48,39 @@ Intervals = tuple[list[float], list[float]]
 
 
 @dataclass(frozen=True)
+class Units:
+    """Units drawn: how many rows each has in each cell, (units, cells), and the one value of all its rows."""
+
+    rows: np.ndarray
+    value: np.ndarray | None
+
+    def histogram(self) -> Histogram:
+        """Return how many units have so many rows, and such a total, in each cell."""
+        person, cell = np.nonzero(self.rows)
+        count = self.rows[person, cell]
+        total = 0 if self.value is None else count * self.value[person]
+        code = (count - 1) * (1 if self.value is None else ROWS * TOP + 1) + total
+        none = np.zeros(len(SIZES), dtype=np.int64)
+        return Histogram.merged(cell, code, np.ones_like(code), missing=none, outside=0)
+
+    def sums(self, query: SumsQuery) -> GridSums:
+        """Return what an engine answers: also products of a unit's totals in two cells (`SumsQuery`)."""
+        values = [] if self.value is None else [self.rows * self.value[:, None]]
+        each = [*values, self.rows]
+
+        def total(place: int) -> np.ndarray:
+            cells_on, value = divmod(place, len(each))
+            return np.roll(each[value], -cells_on, axis=1)
+
+        added = {
+            monomial: np.prod([total(place) ** power for place, power in monomial], axis=0).sum(axis=0).astype(object)
+            for monomial in query.monomials
+        }
+        units = (self.rows > 0).sum(axis=0).astype(object)
+        return GridSums({(): units, **added}, np.zeros(len(SIZES), dtype=np.int64), 0)
+
+
+@dataclass(frozen=True)
 class Small:
     """One kind of table, whose records are drawn, released and read again and again.
 
@@ -112,7 +145,7 @@ class Small:
             return TableChoice(planned(asked, told, None, **options | about), "whole-table", "")
         return choose(asked, told, None, **options, noise=self.noise)
 
-    def draw(self, rng: np.random.Generator) -> Histogram:
+    def draw(self, rng: np.random.Generator) -> Histogram | Units:
         people = N if self.fixed else int(rng.poisson(N))
         if self.kind.startswith("units"):
             return self._units(people, rng)
@@ -125,15 +158,9 @@ class Small:
         cell, index = np.nonzero(drawn)
         return Histogram.from_triplets(cell, index, drawn[cell, index], cells=len(SIZES))
 
-    def _units(self, people: int, rng: np.random.Generator) -> Histogram:
-        valued = self.kind == "units: sum"
-        value = rng.choice(TOP + 1, size=people, p=self.people) if valued else np.zeros(people, dtype=np.int64)
-        rows = rng.multinomial(ROWS, SIZES / N, size=people)
-        person, cell = np.nonzero(rows)
-        count = rows[person, cell]
-        code = (count - 1) * (ROWS * TOP * valued + 1) + count * value[person]
-        none = np.zeros(len(SIZES), dtype=np.int64)
-        return Histogram.merged(cell, code, np.ones_like(code), missing=none, outside=0)
+    def _units(self, people: int, rng: np.random.Generator) -> Units:
+        value = rng.choice(TOP + 1, size=people, p=self.people) if self.kind == "units: sum" else None
+        return Units(rng.multinomial(ROWS, SIZES / N, size=people), value)
 
     def tables(self, runs: int, rng: np.random.Generator) -> Iterator[ProtectedTable]:
         query, noise = self.choice.plan.items[0].design.query, SimulatedNoise(rng)
@@ -142,22 +169,11 @@ class Small:
             yield read_table(self.choice, drawn, None, source="simulated")
 
 
-def answered(query: Query | SumsQuery, histogram: Histogram) -> Histogram | GridSums:
+def answered(query: Query | SumsQuery, drawn: Histogram | Units) -> Histogram | GridSums:
     """Return what an engine answers where the records, or units with their rows, are known by cell."""
-    if isinstance(query, Query):
-        return histogram
-    if query.unit is None:
-        return grid_sums(query, histogram)
-    rows, total = np.divmod(histogram.index, ROWS * (query.values[0].size - 1) + 1 if query.values else 1)
-    each = [total, rows + 1] if query.values else [rows + 1]
-    # A table reads no products of a unit's totals in two cells: it bounds them.
-    each += [np.zeros_like(rows)] * (max(at for one in query.monomials for at, _ in one) + 1 - len(each))
-    sums = {
-        one: histogram.cell_sums(np.prod([each[at] ** power for at, power in one], axis=0)).astype(object)
-        for one in query.monomials
-    }
-    units = histogram.cell_sums(np.ones_like(rows)).astype(object)
-    return GridSums({(): units, **sums}, histogram.missing, histogram.outside)
+    if isinstance(drawn, Units):
+        return drawn.histogram() if isinstance(query, Query) else drawn.sums(query)
+    return drawn if isinstance(query, Query) else grid_sums(query, drawn)
 
 
 def of_estimates(table: ProtectedTable) -> Intervals:

@@ -210,12 +210,27 @@ def test_totals_over_units_allow_for_units_with_rows_in_several_cells() -> None:
     assert {one.region.replicates.rate for one in table} == {1.0}
     assert table.with_margins().margin()[0].region.replicates.rate == 2.0
     for setting in ("totals of units", "counts of units"):
-        table, _ = simulated(setting)
+        table, _ = simulated(setting, epsilon=0.5)
         cells, (whole,) = table.cells.moments, table.with_margins().margin()[0].joint.releases
         assert whole.sums[0] == pytest.approx(cells.sums.sum(axis=0))
         # A count of rows needs no second moment: Σ r² ≤ 2 Σ r.
         squares = cells.sums if setting == "counts of units" else cells.products
         assert whole.products[0].ravel() == pytest.approx(2.0 * squares.sum(axis=0).ravel())
+
+
+@pytest.mark.parametrize("setting", ["totals of units", "counts of units"])
+def test_totals_over_units_are_read_as_the_sums_of_their_cells(setting: str) -> None:
+    """Of little noise, products between cells are added up: the interval of a sum of estimates of one release."""
+    table, cells = simulated(setting, epsilon=50.0)
+    for kept in ("sex", "region"):
+        for total in table.with_margins().margin(kept):
+            own = [one for one in cells if one.cell[kept] == total.cell[kept]]
+            summed = sum(own[1:], own[0])
+            assert total.standard_error == pytest.approx(summed.standard_error, rel=1e-9)
+            ends = [one.confidence_interval() for one in (total, summed)]
+            wide, as_wide = (one.high - one.low for one in ends)
+            # How many units are behind each cell is guessed apart.
+            assert wide == pytest.approx(as_wide, rel=0.05)
 
 
 @pytest.mark.parametrize("setting", ["totals of units", "counts of units"])

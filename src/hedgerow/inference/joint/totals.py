@@ -89,6 +89,27 @@ class AcrossCells:
         """Return the moments between the cells of these rows and of other rows: float array (rows, d, d)."""
         return np.asarray(self.matrix @ self.moments[self.cells, other.cells] @ self.matrix.T)
 
+    def within(self, groups: Floats) -> tuple[Floats, Floats]:
+        """Return the moments between different cells, added up over groups of cells, and their noise.
+
+        The moments are a float array (groups, d, d). The noise on their upper triangle by rows is a matrix times
+        independent numbers of variance 1: that of the group with the most noise. `groups` has 1 where a cell is in one.
+
+        >>> across = AcrossCells.of(np.array([[3.0], [5.0]]), [(0, 0, 1)], np.array([2.0]), 1)
+        >>> moments, noise = across.within(np.ones((1, 2)))
+        >>> moments.tolist(), noise.round(3).tolist()
+        ([[[8.0]]], [[2.828]])
+        """
+        here = np.ix_(self.cells, self.cells)
+        sums = np.einsum("gc,gk,ckij->gij", groups, groups, self.moments[here], optimize=True)
+        # Two cells have the same numbers in either order.
+        once = np.triu(np.ones((len(self.cells),) * 2), 1)[:, :, None, None] * np.square(self.sds[here])
+        spread = np.einsum("gc,gk,ckij->gij", groups, groups, once, optimize=True).max(axis=0)
+        rows, columns = np.triu_indices(len(self.matrix))
+        direct = self.matrix[rows][:, :, None] * self.matrix[columns][:, None, :]
+        both = (direct + direct.transpose(0, 2, 1)).reshape(len(rows), -1)
+        return np.asarray(self.matrix @ sums @ self.matrix.T), both * np.sqrt(spread).ravel()
+
     def noise(self, other: AcrossCells, slopes: Floats, others: Floats) -> Floats:
         """Return the noise variance of g'Mg', M the moments between these rows and others, g and g' slopes."""
         first, second = np.square(slopes @ self.matrix), np.square(others @ self.matrix)
@@ -226,27 +247,37 @@ class JointTotals:
             across=None if self.across is None else self.across.with_features(matrix[:, 1:]),
         )
 
-    def over(self, add: Callable[[Floats], Floats], cells: int) -> JointTotals:
+    def over(self, add: Callable[[Floats], Floats], cells: int, slopes: Floats) -> JointTotals:
         """Return totals over so many cells each; `add` adds up one number a cell to one a total.
 
-        A unit of several rows has rows in m = min(limit, cells) cells at most, so the square of its total is at most m
-        times the sum of its squares, and that of its number of rows at most `limit` times the number: with these the
-        sampling variance is not underestimated, whatever cells a unit's rows share.
+        Units of several rows have rows in m = min(limit, cells) cells at most. So the square of a unit's total is at
+        most m times the sum of its squares, and that of its number of rows at most `limit` times the number: with these
+        the sampling variance is not underestimated, whatever cells a unit's rows share. Products between cells, where
+        they were released, tell it without bias, with more noise. They are taken where that noise is less than the
+        bound is too large by if a unit's rows in different cells have nothing in common. What is to be known is the sum
+        of the totals times the `slopes`.
         """
-        most = 1 if self.limit is None else min(self.limit, cells)
-        width = math.sqrt(cells) * self.mixing
-        width[1 + self.features :] *= most
-        sums, products = (np.apply_along_axis(add, 0, part) for part in (self.sums, self.products))
-        products = most * products
+        sums, squares = (np.apply_along_axis(add, 0, part) for part in (self.sums, self.products))
+        width, draws = math.sqrt(cells) * self.mixing, draws_of(self.law)
+        law = self.law if draws is None else averaged_law(min(draws * cells, int(_MOST_DRAWS)))
+        most, first = 1 if self.limit is None else min(self.limit, cells), 1 + self.features
+        products, mixing = most * squares, width.copy()
+        mixing[first:] *= most
         if self.limit is not None and cells >= self.limit and self.features == 1:
-            products[:, 0, 0], width[2] = self.limit * sums[:, 0], self.limit * width[1]
+            products[:, 0, 0], mixing[2] = self.limit * sums[:, 0], self.limit * width[1]
+        if self.across is not None and most > 1:
+            between, noise = self.across.within(np.apply_along_axis(add, 0, np.eye(len(self.sums))))
+            with_noise = np.hstack([width, np.vstack([np.zeros((first, noise.shape[1])), noise])])
+            form, (rows, columns) = np.outer(slopes, slopes), np.triu_indices(self.features)
+            once = form[rows, columns] * np.where(rows == columns, 1.0, 2.0)
+            more = np.linalg.norm(once @ with_noise[first:]) - np.linalg.norm(once @ mixing[first:])
+            if more < np.einsum("gij,ij->g", products - squares, form).mean():
+                products, mixing = squares + between, with_noise
         count = np.asarray(add(self.count))
         if self.limit is not None:
-            rows = units_behind(sums[:, -1], products[:, -1, -1], self.limit, self.n)
-            count = rows if self.n is None else np.full(len(sums), float(self.n))
-        draws = draws_of(self.law)
-        law = self.law if draws is None else averaged_law(min(draws * cells, int(_MOST_DRAWS)))
-        return replace(self, count=count, sums=sums, products=products, mixing=width, law=law, across=None)
+            units = units_behind(sums[:, -1], products[:, -1, -1], self.limit, self.n)
+            count = units if self.n is None else np.full(len(sums), float(self.n))
+        return replace(self, count=count, sums=sums, products=products, mixing=mixing, law=law, across=None)
 
     def _moment_matrix(self) -> Floats:
         totals = self.totals

@@ -402,11 +402,11 @@ class UnitCells(TableCells):
 
     def over(self, add: Adding, shape: TableShape) -> TableCells:
         """Return totals; a unit may have rows in several of the cells (`JointTotals.over`)."""
-        number = add(np.ones(self.shape.size))
+        number, slopes = add(np.ones(self.shape.size)), gradient(self.function, self.moments.totals[:1])[0, 1:]
         parts = []
         for cells in np.unique(number):
             places = np.flatnonzero(number == cells)
-            parts.append((places, self.moments.over(add, int(cells)).rows(places)))
+            parts.append((places, self.moments.over(add, int(cells), slopes).rows(places)))
         return TableCells(shape, **_of_units(self.function, parts), counted=self.counted, subject=self.subject)
 
 
