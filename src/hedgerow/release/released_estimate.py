@@ -122,6 +122,14 @@ class ReleasedEstimate(Estimate):
         """Return or write CSV; see `Release.to_csv`."""
         return self.release.to_csv(level=level) if path is None else self.release.to_csv(path, level=level)
 
+    def to_latex(self, path: str | Path | None = None, *, level: float = 0.95, title: str | None = None) -> str:
+        """Return a LaTeX table of one row; see `Release.to_latex`."""
+        return self.release.to_latex(path, level=level, title=title)
+
+    def to_markdown(self, path: str | Path | None = None, *, level: float = 0.95, title: str | None = None) -> str:
+        """Return a Markdown table of one row; see `Release.to_markdown`."""
+        return self.release.to_markdown(path, level=level, title=title)
+
     def to_frame(self, backend: str | None = None) -> Any:
         """Return a data frame of one row; see `Release.to_frame`."""
         return self.release.to_frame(backend)

@@ -31,6 +31,7 @@ from hedgerow.release.distributions import (
 )
 from hedgerow.release.execute import read_estimates
 from hedgerow.release.plan import Plan
+from hedgerow.release.publication.printed_table import PrintedTable, printed_estimates
 from hedgerow.release.publication.shared import REPLAYED, SIMULATED, Result, hidden_cells
 from hedgerow.release.publication.write_file import write_lines
 from hedgerow.release.record import (
@@ -372,7 +373,7 @@ class Release(Result):
 
     def publication(self, title: str | None = None, *, level: float = 0.95) -> ReleasePublication:
         """Return what the formats read, with intervals at `level`."""
-        return ReleasePublication(self, level)
+        return ReleasePublication(self, level, title)
 
     def to_json(self, path: str | Path | None = None, *, level: float = 0.95) -> str:
         """Return the JSON text, and write it to `path` where one is given (HG118 where it cannot be written)."""
@@ -432,6 +433,7 @@ class ReleasePublication:
 
     release: Release
     level: float
+    title: str | None = None
 
     @property
     def kind(self) -> Literal["release"]:
@@ -443,6 +445,15 @@ class ReleasePublication:
         columns = self.release.to_columns(self.level)
         yield list(columns)
         yield from zip(*columns.values(), strict=True)
+
+    def printed(self) -> PrintedTable:
+        """Return the estimates for a paper, what was asked with them below."""
+        release = self.release
+        caption = f"Estimates from {release.source}" if self.title is None else self.title
+        estimates = [*release, *release.answers.values()]
+        said = [*release.notes, *(estimate.note for estimate in release), *hidden_cells(release)]
+        notes = (f"Guarantee: {release.price()}.", *said_once(said))
+        return printed_estimates(estimates, caption=caption, notes=notes, level=self.level)
 
     def json_parts(self) -> Iterator[str]:
         """Yield the JSON text; each released table of a distribution is one line, of up to millions of counts."""

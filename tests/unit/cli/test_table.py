@@ -144,6 +144,9 @@ def test_what_was_left_out_of_the_folder_is_said(survey: Path, tmp_path: Path) -
     many = ["--by", "pay=" + ",".join(map(str, range(400))), "--by", "sex=" + ",".join(map(str, range(300)))]
     shown = run("table", survey, *ONE, "--count", *many, "--out", tmp_path / "large")
     assert shown.exit_code == 0
-    assert "Left out: table.html, table.xlsx: a page or a workbook shows at most 100,000 numbers" in shown.stdout
+    assert (
+        "Left out: table.html, table.tex, table.xlsx: a page or a workbook shows at most 100,000 numbers"
+        in shown.stdout
+    )
     whole = run("table", survey, *ONE, "--count", "--by", "sex=0,1", "--out", tmp_path / "small")
     assert whole.exit_code == 0 and "Left out" not in whole.stdout + whole.stderr

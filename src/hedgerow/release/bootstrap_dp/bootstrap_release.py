@@ -40,6 +40,7 @@ from hedgerow.release.bootstrap_dp.bootstrap_product import (
 from hedgerow.release.designs.design import declared_complete
 from hedgerow.release.execute import changed
 from hedgerow.release.options import Resolver
+from hedgerow.release.publication.printed_table import PrintedTable, printed_lines
 from hedgerow.release.publication.shared import REPLAYED, Result
 from hedgerow.release.request import parse_budget, parse_noise
 from hedgerow.release.spend import OpenedSource
@@ -141,6 +142,11 @@ class NumbersPublication:
         columns = self.release.to_columns(self.level)
         yield list(columns)
         yield from zip(*columns.values(), strict=True)
+
+    def printed(self) -> PrintedTable:
+        """Return the numbers for a paper."""
+        heads, *lines = self.lines()
+        return replace(printed_lines(heads, lines, "Numbers under bootstrap-dp"), notes=tuple(self.release.notes))
 
     def json_parts(self) -> Iterator[str]:
         """Yield the JSON text."""

@@ -1,7 +1,7 @@
 """The folder that a result is written into: proven writable before anything is spent, filled after.
 
-A release is written as ``release.json`` and as ``estimates`` in its other formats, a table as ``table`` in every format
-(see `hedgerow.release.publication.formats`). Beside them stand
+A release is written as ``release.json``, as ``release.tex`` and as ``estimates`` in its other formats, a table as
+``table`` in every format (see `hedgerow.release.publication.formats`). Beside them stand
 
 ====================  ==========================================================================
 ``certificate.json``  the price alone; under bootstrap-dp a statement, which cannot be re-priced
@@ -23,7 +23,7 @@ from hedgerow.disk import move_into_place
 from hedgerow.errors import ParameterError
 from hedgerow.inputs import note_input, why_kept
 from hedgerow.interrupts import undone
-from hedgerow.release.publication.formats import Kind, formats, why_not
+from hedgerow.release.publication.formats import Kind, formats_of_folder, why_not
 from hedgerow.release.publication.shared import Result
 
 _CERTIFICATE = "certificate.json"
@@ -35,12 +35,12 @@ def file_name(kind: Kind, suffix: str) -> str:
     >>> file_name("release", ".json"), file_name("release", ".csv"), file_name("table", ".csv")
     ('release.json', 'estimates.csv', 'table.csv')
     """
-    stem = "table" if kind == "table" else "release" if suffix == ".json" else "estimates"
+    stem = "table" if kind == "table" else "release" if suffix in (".json", ".tex") else "estimates"
     return stem + suffix
 
 
-FILES = (*(file_name("release", suffix) for suffix in formats("release")), _CERTIFICATE, "report.html")
-TABLE_FILES = (*(file_name("table", suffix) for suffix in formats("table")), _CERTIFICATE)
+FILES = (*(file_name("release", suffix) for suffix in formats_of_folder("release")), _CERTIFICATE, "report.html")
+TABLE_FILES = (*(file_name("table", suffix) for suffix in formats_of_folder("table")), _CERTIFICATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class ReleaseFolder:
         """
         publication = result.publication(title, level=level)
         written = []
-        for suffix, module in formats(publication.kind).items():
+        for suffix, module in formats_of_folder(publication.kind).items():
             name = file_name(publication.kind, suffix)
             if why_not(publication, suffix) is None:
                 module.write(publication, self.staging / name)
@@ -84,7 +84,7 @@ class ReleaseFolder:
 def left_out(result: Result) -> str | None:
     """Return which files a result is not written as and why, in a sentence; None where all of them are."""
     publication = result.publication()
-    reasons = {suffix: why_not(publication, suffix) for suffix in formats(publication.kind)}
+    reasons = {suffix: why_not(publication, suffix) for suffix in formats_of_folder(publication.kind)}
     names = [file_name(publication.kind, suffix) for suffix, reason in reasons.items() if reason]
     listed = dict.fromkeys(reason for reason in reasons.values() if reason)
     return f"Left out: {', '.join(names)}: {'; '.join(listed)}." if names else None

@@ -28,6 +28,7 @@ from hedgerow.release.cells.printed_numbers import (
 )
 from hedgerow.release.cells.shape import TableDimension
 from hedgerow.release.cells.table_cells import TableCells
+from hedgerow.release.publication.printed_table import Heading, PrintedTable
 
 _NUMBERS = ("standard_error", "sampling_error", "bootstrap_error", "privacy_error", "low", "high")
 _RAW_COUNTS = (
@@ -117,6 +118,10 @@ class Publication:
         if self.recorded is None:
             raise TypeError("this publication has no record")
         return self.recorded.json_parts(self.level)
+
+    def printed(self) -> PrintedTable:
+        """Return the table for a paper, with standard errors."""
+        return printed_cells(replace(self, errors=True))
 
     def lines(self) -> Iterator[Sequence[Any]]:
         """Yield the names of the columns, then one line per cell or total with its errors, interval and letter.
@@ -210,8 +215,8 @@ class Publication:
         least = float(errors[errors > 0.0].min(initial=math.inf))
         return min(6, max(0, digits - 1 - math.floor(math.log10(least)))) if math.isfinite(least) else 2
 
-    def footnotes(self) -> tuple[str, ...]:
-        """Return every footnote, the guarantee last."""
+    def footnotes(self, errors: str = "after ±") -> tuple[str, ...]:
+        """Return every footnote, the guarantee last; `errors` says where standard errors stand."""
         notes = [*self.table.notes]
         if self.table.interior.shown is not None:
             notes += (
@@ -222,7 +227,7 @@ class Publication:
         if not _whole(self.table.interior.published):
             notes.append("Each number is rounded for print by itself, so printed numbers may not quite add up.")
         if self.has_errors:
-            notes.append("Standard errors, after ±, hold sampling and privacy noise together.")
+            notes.append(f"Standard errors, {errors}, hold sampling and privacy noise together.")
         if self.has_letters:
             notes.append(f"Reliability: {self.bands.legend()}. CV: standard error over estimate, as estimated.")
             notes += [self._said_of_last()] if self._last_letter_occurs() else []
@@ -429,3 +434,66 @@ def _entries(table: ConsistentTable, axis: TableDimension) -> tuple[LayoutEntry,
             *(LayoutEntry(further.name, at, str(label), "group") for at, label in enumerate(further.axis.labels)),
         ]
     return (*listed, LayoutEntry(None, 0, TOTAL, "total"))
+
+
+def printed_cells(publication: Publication) -> PrintedTable:
+    """Return a table of counts or totals as it is published, standard errors in brackets where it has some.
+
+    Raises
+    ------
+    ParameterError
+        HG160 a column across that the table lacks; HG164 more than 100,000 numbers.
+
+    Examples
+    --------
+    >>> from hedgerow.release.cells.table_cells import TableCells
+    >>> from hedgerow.release.cells.margins import consistent_table
+    >>> from hedgerow.release.cells.shape import TableDimension, TableShape
+    >>> shape = TableShape((TableDimension("sex", ("f", "m")), TableDimension("region", ("north", "south"))))
+    >>> cells = TableCells.counts(shape, [140.0, 2500.0, 130.0, 4400.0], privacy_variance=2.0)
+    >>> printed = printed_cells(Publication("People", consistent_table(cells), "", errors=True))
+    >>> printed.heads[-1][1].text, printed.rows[0], sorted(printed.rules)
+    ('north', ('f', '140 (12) B', '2,500 (50) A', '2,640 (51) A'), [2])
+    """
+    layout = arrange(publication)
+    check_can_be_shown(layout)
+    values = layout.spread(lambda cells: cells.published)
+    errors: NDArray[Any] | None = None
+    letters: NDArray[Any] | None = None
+    if publication.has_errors:
+        errors = layout.spread(lambda cells: cells.standard_error)
+    if publication.has_letters:
+        letters = layout.spread(lambda cells: reliability_letters(cells, publication.bands))
+    shown, shown_error, last = publication.formatter(), publication.error_formatter(), publication.bands.last[0]
+
+    def cell(row: int, column: int) -> str:
+        letter = "" if letters is None else str(letters[row, column])
+        if publication.hide_unreliable and letter == last:
+            return letter
+        error = "" if errors is None else f"({shown_error(float(errors[row, column]))})"
+        return " ".join(text for text in (shown(float(values[row, column])), error, letter) if text)
+
+    rows, rules, before = [], set[int](), tuple[LayoutEntry, ...]()
+    for row, head in enumerate(layout.heads(layout.down)):
+        again = next((depth for depth in range(len(head)) if head[: depth + 1] != before[: depth + 1]), 0)
+        labels = [_label(entry) if depth >= again else "" for depth, entry in enumerate(head)]
+        if row and head and head[0].kind == "total" and not (before and before[0].kind == "total"):
+            rules.add(row)
+        rows.append((*(labels or [""]), *(cell(row, column) for column in range(layout.columns))))
+        before = head
+    left = max(1, len(layout.down))
+    beside = [Heading(column) for column in layout.down] or [Heading("")]
+    heads: list[tuple[Heading, ...]] = []
+    for depth, column in enumerate(layout.across):
+        heads.append((Heading("", left), Heading(column, layout.columns)))
+        spans = [Heading(span.entry.label, span.length) for span in layout.spans(layout.across, depth)]
+        innermost = depth == len(layout.across) - 1
+        heads.append((*(beside if innermost else [Heading("", left)]), *spans))
+    heads = heads or [(*beside, Heading(publication.heading))]
+    unit = f" ({publication.unit})" if publication.unit else ""
+    notes = publication.footnotes("in brackets")
+    return PrintedTable(publication.title + unit, left, tuple(heads), tuple(rows), frozenset(rules), notes)
+
+
+def _label(entry: LayoutEntry) -> str:
+    return f"\N{NO-BREAK SPACE}\N{NO-BREAK SPACE}{entry.label}" if entry.kind == "member" else entry.label

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import importlib
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, overload
 
 from hedgerow.errors import ParameterError
+from hedgerow.facts.printed import OWN_NAMES
 from hedgerow.inference.estimate import Estimate
 from hedgerow.release.publication.formats import Published, write
+from hedgerow.release.publication.write_file import write_lines
 from hedgerow.release.spend import Receivable
 
 BACKENDS = {"polars": "DataFrame", "pandas": "DataFrame", "pyarrow": "table"}
@@ -38,6 +40,40 @@ def build_frame(columns: dict[str, list[Any]], backend: str | None) -> Any:
         # Categories of one column may differ in type between groups; frames want one type a column.
         return getattr(library, BACKENDS[name])({key: _of_one_type(column) for key, column in columns.items()})
     raise _no_frame("None of them is installed." if backend is None else f"{backend} is not installed.")
+
+
+def pivoted(columns: Mapping[str, list[Any]], across: Sequence[str], values: Sequence[str]) -> dict[str, list[Any]]:
+    """Return columns in which the categories of some columns stand side by side, one row for each of the others.
+
+    >>> pivoted({"sex": [0, 0, 1, 1], "age": ["a", "b"] * 2, "estimate": [1.0, 2.0, 3.0, 4.0]}, ["age"], ["estimate"])
+    {'sex': [0, 1], 'a': [1.0, 3.0], 'b': [2.0, 4.0]}
+
+    Raises
+    ------
+    ParameterError
+        HG160: a column that holds no categories, or no number of each row.
+    """
+    named = ("statistic", "column", "term")
+    groups = [name for name in columns if name in named or name not in OWN_NAMES]
+    labels = {column: f"{column}_label" for column in across if f"{column}_label" in groups}
+    for given, known in ((across, [name for name in groups if name not in named]), (values, list(columns))):
+        if not given or not set(given) <= set(known) or len(set(given)) < len(given):
+            raise ParameterError(
+                "HG160",
+                rule="The columns that go across are columns of categories, each once, and values are columns too.",
+                finding=f"Found {', '.join(map(str, given)) or 'none'}.",
+                remedy=f"The columns are: {', '.join(known)}.",
+            )
+    down = [name for name in groups if name not in (*across, *labels.values())]
+    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for place in range(len(columns[values[0]])):
+        key = tuple(columns[name][place] for name in down)
+        head = ", ".join(str(columns[labels.get(column, column)][place]) for column in across)
+        cells = {head if len(values) == 1 else f"{head} {value}": columns[value][place] for value in values}
+        rows.setdefault(key, {}).update(cells)
+    heads = dict.fromkeys(head for cells in rows.values() for head in cells)
+    beside = {name: [key[place] for key in rows] for place, name in enumerate(down)}
+    return beside | {head: [cells.get(head) for cells in rows.values()] for head in heads}
 
 
 def _of_one_type(column: list[Any]) -> list[Any]:
@@ -166,15 +202,43 @@ class Result(Receivable, Sequence[Estimate]):
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
         """Return the estimates as columns of equal length: statistic, groups, numbers, interval, notes."""
 
-    def to_frame(self, backend: str | None = None) -> Any:
+    def to_frame(
+        self,
+        backend: str | None = None,
+        *,
+        across: str | Sequence[str] | None = None,
+        values: str | Sequence[str] = "estimate",
+    ) -> Any:
         """Return a data frame in the caller's own library, else the first installed of polars, pandas, pyarrow.
+
+        Parameters
+        ----------
+        backend : str, optional
+            ``"polars"``, ``"pandas"`` or ``"pyarrow"``.
+        across : str or list of str, optional
+            Columns of groups whose categories, by their labels, stand side by side; without them a row an estimate.
+        values : str or list of str
+            What stands in those columns: ``"estimate"``, ``"standard_error"`` and others.
 
         Raises
         ------
         ParameterError
-            HG208: none is installed; `to_dict` needs none.
+            HG208: none is installed; `to_dict` needs none. HG160: a column that is not there.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> data = pyarrow.table({"sex": ["f", "m"] * 500, "age": [1, 1, 2, 2] * 250})
+        >>> survey = hg.open(data, relation="replace-one")
+        >>> table = survey.contingency_table(by={"age": [1, 2], "sex": ["f", "m"]}, epsilon=1.0)
+        >>> table.to_frame("pyarrow", across="sex").column_names
+        ['statistic', 'column', 'age', 'f', 'm']
         """
-        return build_frame(self.to_columns(), backend or self.backend)
+        columns = self.to_columns()
+        if across is not None:
+            listed = ([names] if isinstance(names, str) else list(names) for names in (across, values))
+            columns = pivoted(columns, *listed)
+        return build_frame(columns, backend or self.backend)
 
     @overload
     def to_csv(self, path: None = None, *, level: float = 0.95) -> str: ...
@@ -216,6 +280,77 @@ class Result(Receivable, Sequence[Estimate]):
             return csv.csv_text(self.publication(level=level))
         csv.write(self.publication(level=level), path)
         return None
+
+    def to_latex(self, path: str | Path | None = None, *, level: float = 0.95, title: str | None = None) -> str:
+        r"""Return the result as a LaTeX table, and write it to `path` where one is given.
+
+        Booktabs rules, standard errors in brackets, below the table the notes and the price. A document needs
+        ``\usepackage{booktabs}``, and ``longtable`` where there are more than 40 rows.
+
+        Parameters
+        ----------
+        path : path, optional
+            The file, which may have any name.
+        level : float
+            Of the intervals.
+        title : str, optional
+            The caption.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        ParameterError
+            HG118 where the file cannot be written; HG110 for the level.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
+        >>> print(survey.mean("age", bounds=(0, 100), epsilon=1.0).to_latex(title="Ages").splitlines()[3])
+          \caption{Ages}
+        """
+        from hedgerow.release.publication.formats import tex
+
+        return self._text(tex.latex_text, path, level, title)
+
+    def to_markdown(self, path: str | Path | None = None, *, level: float = 0.95, title: str | None = None) -> str:
+        """Return the result as a Markdown table, and write it to `path` where one is given.
+
+        A path that ends with ``.qmd`` gets a document of Quarto by `write`.
+
+        Parameters
+        ----------
+        path, level, title
+            As in `to_latex`.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        ParameterError
+            HG118 where the file cannot be written; HG110 for the level.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
+        >>> print(survey.mean("age", bounds=(0, 100), epsilon=1.0).to_markdown(title="Ages").splitlines()[0])
+        **Ages**
+        """
+        from hedgerow.release.publication.formats import markdown
+
+        return self._text(markdown.markdown_text, path, level, title)
+
+    def _text(self, write: Callable[[Any], str], path: str | Path | None, level: float, title: str | None) -> str:
+        text = write(self.publication(title, level=level).printed())
+        if path is not None:
+            write_lines(path, [text])
+        return text
 
     def write(self, path: str | Path, *, level: float = 0.95, title: str | None = None) -> None:
         """Write the result in the format that the path ends with.

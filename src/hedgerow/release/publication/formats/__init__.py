@@ -5,7 +5,8 @@ To add a format, add a module here with
 * ``SUFFIXES``: the endings of its files, such as ``(".csv",)``;
 * ``KINDS``: what it can write, ``("release", "table")`` or one of them;
 * ``write(publication, path)``;
-* ``why_not(publication)``, where it can not write every publication: the reason in a few words, else None.
+* ``why_not(publication)``, where it can not write every publication: the reason in a few words, else None;
+* ``IN_FOLDER = False``, where a folder of results should not have a file of it.
 
 A folder of results then has a file of it, and the method ``write`` of a result takes a path with its suffix.
 """
@@ -48,26 +49,35 @@ class Published(Protocol):
         """Yield the JSON text in parts."""
         ...
 
+    def printed(self) -> Any:
+        """Return the `hedgerow.release.publication.printed_table.PrintedTable` for a paper."""
+        ...
+
 
 @cache
 def formats(kind: Kind) -> dict[str, ModuleType]:
     """Return the formats of a release or a table by suffix: data first, then pages and pictures.
 
-    >>> list(formats("release")), list(formats("table"))
-    (['.csv', '.json', '.png', '.svg'], ['.csv', '.json', '.html', '.xlsx'])
+    >>> list(formats("release"))
+    ['.csv', '.json', '.md', '.png', '.qmd', '.svg', '.tex']
     """
     modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
     by_suffix = {suffix: module for module in modules if kind in module.KINDS for suffix in module.SUFFIXES}
     return dict(sorted(by_suffix.items(), key=lambda item: (item[0] not in _FIRST, item[0])))
 
 
+def formats_of_folder(kind: Kind) -> dict[str, ModuleType]:
+    """Return the formats of the files that a folder of results has."""
+    return {suffix: module for suffix, module in formats(kind).items() if getattr(module, "IN_FOLDER", True)}
+
+
 def suffixes(kind: Kind) -> list[str]:
-    """Return the formats of a release or a table in capitals, as a help lists them.
+    """Return the formats of a folder of results in capitals, as a help lists them.
 
     >>> suffixes("table")
-    ['CSV', 'JSON', 'HTML', 'XLSX']
+    ['CSV', 'JSON', 'HTML', 'TEX', 'XLSX']
     """
-    return [suffix.removeprefix(".").upper() for suffix in formats(kind)]
+    return [suffix.removeprefix(".").upper() for suffix in formats_of_folder(kind)]
 
 
 def write(publication: Published, path: str | Path) -> None:
