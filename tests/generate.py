@@ -109,22 +109,22 @@ _METHOD = '''
 
         Shorthand for ``release(hg.{name}(…), …)``.
 
-        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
 
         Parameters
         ----------
 {parameters}        **options
-            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+            The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
 
         Raises
         ------
         HedgerowError
-            As of `hedgerow.{name}` and of `release`.
+            The errors of `hedgerow.{name}` and of `release`.
 
         Examples
         --------

@@ -57,30 +57,31 @@ class AsksStatistics:
 
         Shorthand for ``release(hg.mean(…), …)``.
 
-        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
 
         Parameters
         ----------
         column : str
-            A numeric column.
+            The name of a numeric column.
         bounds : (low, high), optional
-            Public, declared; there is no default, ever. Left out, they are those of the facts, or the release is refused
-            when it is planned. The estimate is of the mean of the CLAMPED variable.
+            The lowest and the highest value, which are public and declared. hedgerow never reads bounds from the data. If
+            the bounds are left out, the bounds of the facts are used. If the facts have none, the release is refused. The
+            estimate is an estimate of the mean of the CLAMPED variable.
         step : float, optional
-            Grid step; must divide high − low exactly. Bounds and step go together: with `bounds` and without a step the
-            range is cut into 1,024 steps; without either both are those of the facts.
+            The distance between neighbouring grid values. The step must divide high − low exactly. If `bounds` are given
+            without a step, the range is cut into 1,024 steps. If neither is given, both come from the facts.
         **options
-            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+            The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
 
         Raises
         ------
         HedgerowError
-            As of `hedgerow.mean` and of `release`.
+            The errors of `hedgerow.mean` and of `release`.
 
         Examples
         --------
@@ -126,26 +127,26 @@ class AsksStatistics:
 
         Shorthand for ``release(hg.sum(…), …)``.
 
-        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
 
         Parameters
         ----------
         column : str
-            A numeric column.
+            The name of a numeric column.
         bounds, step : optional
-            As in `hedgerow.mean`.
+            Bounds and step, as in `hedgerow.mean`.
         **options
-            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+            The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
 
         Raises
         ------
         HedgerowError
-            As of `hedgerow.sum` and of `release`.
+            The errors of `hedgerow.sum` and of `release`.
 
         Examples
         --------
@@ -169,26 +170,26 @@ class AsksStatistics:
 
         Shorthand for ``release(hg.proportion(…), …)``.
 
-        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
 
         Parameters
         ----------
         column : str
-            Any column.
+            The name of a column of any type.
         value : str, int, float or bool
-            The declared value whose share is asked for.
+            The declared value whose share is estimated.
         **options
-            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+            The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
 
         Raises
         ------
         HedgerowError
-            As of `hedgerow.proportion` and of `release`.
+            The errors of `hedgerow.proportion` and of `release`.
 
         Examples
         --------
@@ -216,25 +217,26 @@ class AsksStatistics:
 
         Shorthand for ``release(hg.count(…), …)``.
 
-        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
 
         Parameters
         ----------
         of : "rows" or "units"
-            What is counted where the unit of protection has several rows: the rows, or the units (persons, households) that
-            have one, each once in every cell in which it has a row. The estimate is then called ``units``.
+            If the privacy unit has several rows: ``"rows"`` counts rows, and ``"units"`` counts units (persons,
+            households). A unit counts once in every cell in which it has a row. The estimate of the number of units is
+            called ``units``.
         **options
-            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+            The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
 
         Raises
         ------
         HedgerowError
-            As of `hedgerow.count` and of `release`.
+            The errors of `hedgerow.count` and of `release`.
 
         Examples
         --------
@@ -280,26 +282,26 @@ class AsksStatistics:
 
         Shorthand for ``release(hg.variance(…), …)``.
 
-        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
 
         Parameters
         ----------
         column : str
-            A numeric column.
+            The name of a numeric column.
         bounds, step : optional
-            As in `hedgerow.mean`.
+            Bounds and step, as in `hedgerow.mean`.
         **options
-            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+            The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
 
         Raises
         ------
         HedgerowError
-            As of `hedgerow.variance` and of `release`.
+            The errors of `hedgerow.variance` and of `release`.
 
         Examples
         --------
@@ -345,26 +347,26 @@ class AsksStatistics:
 
         Shorthand for ``release(hg.standard_deviation(…), …)``.
 
-        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
 
         Parameters
         ----------
         column : str
-            A numeric column.
+            The name of a numeric column.
         bounds, step : optional
-            As in `hedgerow.mean`.
+            Bounds and step, as in `hedgerow.mean`.
         **options
-            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+            The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
 
         Raises
         ------
         HedgerowError
-            As of `hedgerow.standard_deviation` and of `release`.
+            The errors of `hedgerow.standard_deviation` and of `release`.
 
         Examples
         --------
@@ -413,30 +415,30 @@ class AsksStatistics:
 
         Shorthand for ``release(hg.quantile(…), …)``.
 
-        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
 
         Parameters
         ----------
         column : str
         probability : number or sequence of numbers
-            Strictly between 0 and 1.
+            A number strictly between 0 and 1.
         bounds : (low, high), optional
-            From the facts where it is left out.
+            The declared bounds of the column. The default is the bounds of the facts.
         step : number, optional
-            The distance of neighbouring values, where they lie on a grid from the lower bound on: points are then such
-            values.
+            The distance between neighbouring values, if all values lie on a grid that starts at the lower bound. Released
+            quantiles are then values of this grid.
         **options
-            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+            The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
 
         Raises
         ------
         HedgerowError
-            As of `hedgerow.quantile` and of `release`.
+            The errors of `hedgerow.quantile` and of `release`.
 
         Examples
         --------
@@ -482,26 +484,26 @@ class AsksStatistics:
 
         Shorthand for ``release(hg.ratio(…), …)``.
 
-        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
 
         Parameters
         ----------
         numerator, denominator : str
-            Numeric columns.
+            The names of two numeric columns.
         bounds : {name: (low, high) or (low, high, step)}, optional
-            The declared bounds of both columns; left out, those of the facts.
+            The declared bounds of both columns. The default is the bounds of the facts.
         **options
-            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+            The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
 
         Raises
         ------
         HedgerowError
-            As of `hedgerow.ratio` and of `release`.
+            The errors of `hedgerow.ratio` and of `release`.
 
         Examples
         --------
@@ -553,34 +555,35 @@ class AsksStatistics:
 
         Shorthand for ``release(hg.bootstrap(…), …)``.
 
-        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
 
         Parameters
         ----------
         statistic : callable
-            Takes {feature: total, "count": number of records} and returns a number. The totals are noisy, so it must accept
-            any real numbers; where it fails or is not finite the estimate is marked unreliable.
+            A function that takes {feature: total, "count": number of records} and returns a number. The totals are noisy,
+            so the function must accept any real numbers. If the function fails or returns no finite number, the estimate is
+            marked as unreliable.
         columns : {name: (low, high) or (low, high, step)}
             Numeric columns with their declared bounds.
         features : {name: (function, (low, high))}, optional
-            Functions of the columns, given as arrays of grid values, with declared bounds to which they are clamped.
-            Without them the columns themselves are added up.
+            Functions of the columns, each with declared bounds. A feature gets arrays of grid values, and its results are
+            clamped to its bounds. Without features, the columns themselves are summed.
         name : str, optional
-            The name of the statistic; by default that of the function.
+            The name of the statistic. The default is the name of the function.
         limits : (low, high)
-            The range of possible values of the statistic; intervals are cut there.
+            The range of possible values of the statistic. Intervals are cut at the ends of this range.
         **options
-            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+            The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
 
         Raises
         ------
         HedgerowError
-            As of `hedgerow.bootstrap` and of `release`.
+            The errors of `hedgerow.bootstrap` and of `release`.
 
         Examples
         --------
@@ -629,26 +632,26 @@ class AsksStatistics:
 
         Shorthand for ``release(hg.covariance(…), …)``.
 
-        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
 
         Parameters
         ----------
         first, second : str
-            Numeric columns.
+            The names of two numeric columns.
         bounds : {name: (low, high) or (low, high, step)}, optional
-            The declared bounds of both columns; left out, those of the facts.
+            The declared bounds of both columns. The default is the bounds of the facts.
         **options
-            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+            The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
 
         Raises
         ------
         HedgerowError
-            As of `hedgerow.covariance` and of `release`.
+            The errors of `hedgerow.covariance` and of `release`.
 
         Examples
         --------
@@ -695,26 +698,26 @@ class AsksStatistics:
 
         Shorthand for ``release(hg.correlation(…), …)``.
 
-        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
 
         Parameters
         ----------
         first, second : str
-            Numeric columns.
+            The names of two numeric columns.
         bounds : {name: (low, high) or (low, high, step)}, optional
-            The declared bounds of both columns; left out, those of the facts.
+            The declared bounds of both columns. The default is the bounds of the facts.
         **options
-            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+            The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
 
         Raises
         ------
         HedgerowError
-            As of `hedgerow.correlation` and of `release`.
+            The errors of `hedgerow.correlation` and of `release`.
 
         Examples
         --------
@@ -764,31 +767,32 @@ class AsksStatistics:
 
         Shorthand for ``release(hg.function(…), …)``.
 
-        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
 
         Parameters
         ----------
         statistic : callable
-            Takes {column: mean} and returns a number; smooth within the bounds. Its slope is taken by a complex step, or
-            by differences where it takes no complex numbers.
+            A function that takes {column: mean} and returns a number. The function must be smooth within the bounds. The
+            slope of the function is computed with complex numbers, or by differences if the function does not take complex
+            numbers.
         columns : {name: (low, high) or (low, high, step)}
             Numeric columns with their declared bounds.
         name : str, optional
-            The name of the statistic; by default that of the function.
+            The name of the statistic. The default is the name of the function.
         limits : (low, high)
-            The range of possible values of the statistic; intervals are cut there.
+            The range of possible values of the statistic. Intervals are cut at the ends of this range.
         **options
-            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+            The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
 
         Raises
         ------
         HedgerowError
-            As of `hedgerow.function` and of `release`.
+            The errors of `hedgerow.function` and of `release`.
 
         Examples
         --------
@@ -842,27 +846,27 @@ class AsksStatistics:
 
         Shorthand for ``release(hg.share_below(…), …)``.
 
-        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
 
         Parameters
         ----------
         column : str
         line, of_median : number
-            One of the two: a value of the column, or a positive part of its median, such as 0.6.
+            One of the two: `line`, a value of the column, or `of_median`, a positive part of its median such as 0.6.
         bounds, step : optional
-            As in `hedgerow.quantile`; all of one column is read from one table of counts.
+            Bounds and step, as in `hedgerow.quantile`. All statistics of one column come from one table of counts.
         **options
-            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+            The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
 
         Raises
         ------
         HedgerowError
-            As of `hedgerow.share_below` and of `release`.
+            The errors of `hedgerow.share_below` and of `release`.
 
         Examples
         --------
@@ -911,27 +915,27 @@ class AsksStatistics:
 
         Shorthand for ``release(hg.cdf(…), …)``.
 
-        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
 
         Parameters
         ----------
         column : str
         at : number or sequence of numbers
-            Values of the column.
+            The value or the values of the column.
         bounds, step : optional
-            As in `hedgerow.quantile`; all of one column is read from one table of counts.
+            Bounds and step, as in `hedgerow.quantile`. All statistics of one column come from one table of counts.
         **options
-            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+            The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
 
         Raises
         ------
         HedgerowError
-            As of `hedgerow.cdf` and of `release`.
+            The errors of `hedgerow.cdf` and of `release`.
 
         Examples
         --------
@@ -977,26 +981,26 @@ class AsksStatistics:
 
         Shorthand for ``release(hg.gini(…), …)``.
 
-        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
 
         Parameters
         ----------
         column : str
-            Nowhere negative.
+            The name of a column without negative values.
         bounds, step : optional
-            As in `hedgerow.quantile`; all of one column is read from one table of counts.
+            Bounds and step, as in `hedgerow.quantile`. All statistics of one column come from one table of counts.
         **options
-            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+            The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
 
         Raises
         ------
         HedgerowError
-            As of `hedgerow.gini` and of `release`.
+            The errors of `hedgerow.gini` and of `release`.
 
         Examples
         --------
@@ -1045,28 +1049,28 @@ class AsksStatistics:
 
         Shorthand for ``release(hg.lorenz(…), …)``.
 
-        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
 
         Parameters
         ----------
         column : str
-            Nowhere negative.
+            The name of a column without negative values.
         at : number or sequence of numbers
-            Shares of the records, strictly between 0 and 1.
+            One share of the records or several shares, strictly between 0 and 1.
         bounds, step : optional
-            As in `hedgerow.quantile`; all of one column is read from one table of counts.
+            Bounds and step, as in `hedgerow.quantile`. All statistics of one column come from one table of counts.
         **options
-            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+            The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
 
         Raises
         ------
         HedgerowError
-            As of `hedgerow.lorenz` and of `release`.
+            The errors of `hedgerow.lorenz` and of `release`.
 
         Examples
         --------
@@ -1115,27 +1119,27 @@ class AsksStatistics:
 
         Shorthand for ``release(hg.histogram(…), …)``.
 
-        Guarantee   (ε, δ)-differential privacy of everything in the result, priced by its certificate.
+        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
 
         Parameters
         ----------
         column : str
         bins : sequence of numbers
-            The ends of the bins, rising.
+            The ends of the bins, in rising order.
         bounds, step : optional
-            As in `hedgerow.quantile`. Values are clamped to the bounds first.
+            Bounds and step, as in `hedgerow.quantile`. Values are clamped to the bounds before they are counted.
         **options
-            ``by``, ``epsilon``, ``delta``, ``where`` and the other options of `release`.
+            The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            Without `by`, one number is a `ReleasedEstimate`; several numbers are a `Release`.
+            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
 
         Raises
         ------
         HedgerowError
-            As of `hedgerow.histogram` and of `release`.
+            The errors of `hedgerow.histogram` and of `release`.
 
         Examples
         --------

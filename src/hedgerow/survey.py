@@ -64,33 +64,36 @@ def open(
     table: str | None = None,
     ledger: str | Path | None = None,
 ) -> Survey:
-    """Open a source for private releases. Reads names and types only, no value.
+    """Open a source for private releases. Only names and types of columns are read, no value.
 
-    Do not filter a frame before opening it: under replace-one the number of records is stated exactly, so filtering
-    first publishes how many records pass the filter. Give all records, and select a part by `where`.
-    In a CSV file LF, CR LF and CR alone end a line outside quotation marks; a blank line is no record, unless there is
-    one column, where it is a missing value. A `HedgerowWarning` lists types that were
-    inferred from values, and says where a first column without a name, as R and pandas write row names, is left out.
+    Do not filter a frame before you open it. Under replace-one the number of records is public, so a filter would
+    publish how many records pass the filter. Open all records, and select a part of them with `where`. In a CSV file,
+    LF, CR LF and CR end a line unless they stand inside quotation marks. A blank line is not a record, except in a file
+    of one column, where a blank line is a missing value. If types were inferred from values, a `HedgerowWarning` lists
+    them. A first column without a name, as R and pandas write row names, is left out with a warning.
 
     Parameters
     ----------
     source : path or frame, optional
-        CSV (also ``.gz``, ``.zst``), Parquet or DuckDB file; a folder of Parquet files; a Stata, SPSS or Excel file;
-        ``"-"`` for standard input; a pandas, polars or pyarrow frame; a DuckDB relation; a PySpark DataFrame; any lazy
-        frame that narwhals reads. Left out, it is the one that the facts name.
+        The data: a CSV (also ``.gz``, ``.zst``), Parquet or DuckDB file; a folder of Parquet files; a Stata, SPSS or
+        Excel file; ``"-"`` for standard input; a pandas, polars or pyarrow frame; a DuckDB relation; a PySpark
+        DataFrame; any lazy frame that narwhals reads. The default is the source that the facts name.
     facts : path or Facts, optional
-        A facts file (``hedgerow.toml``) or a `Facts` object. Arguments of this call, and of each release, override it.
+        A facts file (``hedgerow.toml``) or a `Facts` object. The arguments of this call and of each release override
+        the facts.
     relation : {"replace-one", "add-remove"}
-        Who is protected; required, here or in the facts. Under replace-one the number of records is public and stated.
+        The neighbouring relation. Either this call or the facts must state the relation. Under replace-one the number
+        of records is public.
     unit : "row" or {"column": …, "max_rows": …}
-        The unit of protection: one row, or all rows of one person, of whom at most `max_rows` (a random choice) count.
+        The privacy unit: one row, or all rows of one person. At most `max_rows` rows of a person count, chosen at
+        random.
     target : {"population", "file", "census"}
-        The target of intervals, ``"population"`` by default; ``"file"`` is a census, without sampling error;
-        ``"census"`` means the same.
+        The target of the intervals: ``"population"`` (default) or ``"file"``. ``"file"`` means a census without
+        sampling error; ``"census"`` means the same.
     table : str, optional
-        Which table of a database.
+        The name of the table, if the source is a database.
     ledger : path, optional
-        The ledger in which prices are reserved before data are read; by default that of the facts.
+        The ledger in which prices are reserved before data are read. The default is the ledger of the facts.
 
     Returns
     -------
@@ -99,8 +102,8 @@ def open(
     Raises
     ------
     ParameterError, DataError, FactsError, UncertifiedError
-        HG103, HG115 for whom and what; HG201 to HG209, HG211 for the source; HG402 for a unit of too many rows; HG701,
-        HG702 for a facts file; HG703 for a source that is given nowhere.
+        HG103, HG115: relation, unit or target are invalid. HG201 to HG209, HG211: the source cannot be opened. HG402:
+        the unit has too many rows. HG701, HG702: the facts file is invalid. HG703: no source is given.
 
     Examples
     --------
@@ -160,22 +163,22 @@ def _identity(source: object, table: str | None) -> str:
 
 @dataclass(frozen=True)
 class Survey(AsksStatistics, AsksRegressions):
-    """An opened source: nothing but noisy, certified numbers comes out of it.
+    """An opened source. Every number that leaves the source is noisy and certified.
 
     Attributes
     ----------
     source : ColumnSource
-        Where histograms are counted.
+        The engine that counts the data.
     relation, unit, target
-        Who is protected, and the target of intervals.
+        The neighbouring relation, the privacy unit, and the target of intervals.
     facts : Facts or None
-        What is declared about the source.
+        The declared facts about the source.
     overrides : tuple of str
-        Which of the facts the opening call overrides; every certificate lists them.
+        Which facts the opening call overrides. Every certificate lists them.
     ledger : Path or None
-        Where prices are reserved.
+        The ledger in which prices are reserved.
     identity : str
-        Identifies this source within this process.
+        An id of this source within this process.
     """
 
     source: ColumnSource
@@ -210,23 +213,23 @@ class Survey(AsksStatistics, AsksRegressions):
     @takes(PlanOptions, estimator="auto", noise="auto")
     @working("Planning")
     def plan(self, statistics: StatisticRequest | Sequence[AskedFor], **options: Unpack[PlanOptions]) -> Plan:
-        """Return the plan and the price of `release` with the same arguments, without reading any value.
+        """Return the plan and the price of `release` with the same arguments. No value is read.
 
         Parameters
         ----------
         statistics, **options
-            As in `release`.
+            The arguments of `release`.
 
         Returns
         -------
         Plan
-            ``.epsilon`` at ``.delta`` is the price, an upper bound; ``.forecast(guess)`` the errors to be expected;
-            ``.query()`` the SQL that would be sent.
+            The plan. Its price is ``.epsilon`` at ``.delta``, an upper bound. ``.forecast(guess)`` returns the expected
+            errors, and ``.query()`` the SQL that would be sent.
 
         Raises
         ------
         HedgerowError
-            With a code, as `release` before it reads data; nothing is spent.
+            The errors that `release` raises before data are read, with a code. Nothing is spent.
 
         Examples
         --------
@@ -281,71 +284,78 @@ class Survey(AsksStatistics, AsksRegressions):
         request_id: str | None = None,
         **options: Unpack[PlanOptions],
     ) -> Release | BootstrapRelease:
-        """Release statistics with standard errors, intervals and one certificate for the whole call.
+        """Release statistics with standard errors, confidence intervals and one certificate for the whole call.
 
-        Guarantee   (ε, δ)-differential privacy of everything in the result, for the survey's relation and unit:
-        ``release.certificate`` states the price and can be re-priced from its own JSON.
+        Guarantee: (ε, δ)-differential privacy of everything in the result, for the survey's relation and unit.
+        ``release.certificate`` states the price, and the price can be recomputed from the JSON of the certificate.
 
         Parameters
         ----------
         statistics : statistic or list of them
-            `hg.mean`, `hg.sum`, `hg.proportion`, `hg.count`, `hg.bootstrap` and its siblings.
+            The statistics: `hg.mean`, `hg.sum`, `hg.proportion`, `hg.count`, `hg.bootstrap` and others.
         by : {column: [category, …]} or [column, …], optional
-            Release each cell of the product, and nothing else; categories are declared here or in the facts. Empty
-            cells are released too. ``{0: "men", 1: "women"}`` labels categories; `hg.bands` makes bands of numbers.
+            The groups. One estimate is released for each combination of declared categories. Categories are declared
+            here or in the facts. Combinations without records are released too. ``{0: "men", 1: "women"}`` gives labels
+            to categories; `hg.bands` makes bands of numbers.
         epsilon, delta : float
-            The TOTAL price of the call. δ defaults to that of the facts' budget, else 1e-6; δ = 0 asks for a pure
-            mechanism.
+            The TOTAL privacy price of the call. The default of δ is that of the facts' budget, else 1e-6. δ = 0 asks
+            for a pure mechanism.
         rho, mu : float, optional
-            The total in place of `epsilon`: Gaussian noise whose composition has exactly this μ, or μ = √(2ρ). The
-            certificate states the ε that it costs at δ, which is what a ledger reserves.
+            The total price in place of `epsilon`: Gaussian noise whose composition has exactly this μ, where μ = √(2ρ).
+            The certificate states the ε of this noise at δ. A ledger reserves this ε.
         estimator : {"auto", "moments", "bootstrap", "bounded-bootstrap"}
-            ``"auto"`` takes second moments for the errors of sums, means and smooth functions of means, replicates for
-            `hg.bootstrap` and quantiles; counts and proportions need neither. Of ``"bounded-bootstrap"`` no record is
-            drawn more than 5 times in a replicate: five times the noise, and a ρ.
+            ``"auto"`` uses second moments for the errors of sums, means and smooth functions of means, and bootstrap
+            replicates for `hg.bootstrap`. Counts and proportions need neither. ``"bounded-bootstrap"`` draws no record
+            more than 5 times in a replicate. It has five times the noise, and its price can be stated as ρ.
         noise : {"auto", "laplace", "gaussian", "averaged-laplace"}
-            The law, on integers. ``"auto"`` chooses from public facts. ``"averaged-laplace"`` is the average of
-            `n_draws` (10) Laplace releases: close to normal, and pure; for counts, proportions, sums and means.
+            The distribution of the noise, always on integers. ``"auto"`` chooses from public facts.
+            ``"averaged-laplace"`` is the average of `n_draws` (10) Laplace draws. This noise is close to normal and
+            gives a pure guarantee. It serves counts, proportions, sums and means.
         missing : {"drop", "midpoint", "error-if-declared-complete"}
-            The policy for missing, NaN, infinite or unparsable values: by default that of the facts, else ``"drop"``.
+            The policy for missing, NaN, infinite or unparsable values. The default is the policy of the facts, else
+            ``"drop"``.
         share : list of float, optional
-            Parts of the noise precision (μ²), one per statistic; equal by default.
+            The relative noise precision (μ²) of the statistics, one number for each. The default is equal precision.
         other : bool
-            Add a cell for the rest; otherwise rows outside the declared categories are left out.
+            Add one cell for all other values. Otherwise rows outside the declared categories are left out.
         where : str, optional
-            Use only records for which this is true: comparisons of columns with constants, ``in [...]``, ``and``,
-            ``or``, ``not`` and brackets, as in ``"age >= 25 and region in ['North', 'East']"``. A missing value makes
-            no comparison true. How many records are selected is private, under either relation.
+            A condition that selects records: comparisons of columns with constants, ``in [...]``, ``and``, ``or``,
+            ``not`` and brackets, as in ``"age >= 25 and region in ['North', 'East']"``. A comparison with a missing
+            value is never true. The number of selected records is private, under either relation.
         weights : (column, largest), optional
-            Weigh each record by a column, clamped to 0 up to the declared largest weight; a missing weight is 0. A mean
-            or a share is Σwx/Σw, a sum Σwx, a count Σw, a ratio Σwx/Σwy, a function one of weighted means.
+            The column of weights and the largest weight. Weights are clamped to 0 up to the largest weight, and a
+            missing weight is 0. A mean or a share is then Σwx/Σw, a sum Σwx, a count Σw, a ratio Σwx/Σwy. A function
+            takes weighted means.
         n_resamples : int, optional
-            Replicates of a bootstrap; chosen from public facts by default.
+            The number of bootstrap replicates. The default is chosen from public facts.
         interval : str, optional
-            ``"calibrated"`` (default), ``"conservative"``, ``"unbiased"`` or ``"most-conservative"``; bootstrap only.
+            The interval of a bootstrap: ``"calibrated"`` (default), ``"conservative"``, ``"unbiased"`` or
+            ``"most-conservative"``.
         guarantee : {"dp", "bootstrap-dp"}
-            ``"bootstrap-dp"`` is NOT differential privacy: noise as wide as the data's own range makes it, so bounds
-            are not needed, and numbers without errors; see
+            The guarantee. ``"bootstrap-dp"`` is NOT differential privacy: the range of the data themselves determines
+            the noise. So no bounds are needed, and the numbers have no errors. See
             `hedgerow.release.bootstrap_dp.bootstrap_release.bootstrap_release`.
         ask : list of str
-            Expressions such as ``"ratio(tax, income | sex=0) - ratio(tax, income | sex=1)"``, whose answers stand in
-            ``release.answers``, in the record and in the report, at no price; see `Release.ask`.
+            Expressions such as ``"ratio(tax, income | sex=0) - ratio(tax, income | sex=1)"``. The answers stand in
+            ``release.answers``, in the record and in the report. They cost no budget; see `Release.ask`.
         totals : {columns of `by`: {category: size}}, optional
-            The public size N_h of each cell, a stratum: adds to the answers the stratified mean Σ N_h/N · mean_h and
-            the total Σ N_h · mean_h of every mean and share, at no price.
+            The public size N_h of each cell, if the cells are strata. The answers then include the stratified mean Σ
+            N_h/N · mean_h and the total Σ N_h · mean_h of every mean and share, at no further price.
         request_id : str, optional
-            With a ledger: the same request under the same id is answered from its record, at no further price.
+            With a ledger: the name of this request. The same request under the same name is answered from its record,
+            at no further price.
 
         Returns
         -------
         Release
-            A sequence of estimates, statistic by statistic and cell by cell; under bootstrap-dp a `BootstrapRelease`.
+            The estimates, statistic by statistic and cell by cell. Under bootstrap-dp the result is a
+            `BootstrapRelease`.
 
         Raises
         ------
         HedgerowError
-            With a code; ``hedgerow explain CODE`` prints its page. Before the data are read nothing is spent; after,
-            `SpentError` says that the price counts as spent.
+            An error with a code. ``hedgerow explain CODE`` prints the page of the code. Before the data are read,
+            nothing is spent. After that, a `SpentError` says that the price counts as spent.
 
         Examples
         --------
@@ -382,33 +392,33 @@ class Survey(AsksStatistics, AsksRegressions):
         guarantee: str = "dp",
         **options: Unpack[TableOptions],
     ) -> ProtectedTable:
-        """Release totals of a column by cells, with errors, one certificate and, if asked, margins.
+        """Release the totals of a column by cells, with errors, one certificate and, if asked, margins.
 
-        Guarantee   that of `guarantee`, by name: ``"dp"`` is (ε, δ)-differential privacy, priced by its certificate.
+        The guarantee is that of the argument `guarantee`. ``"dp"`` is (ε, δ)-differential privacy, at the price of the
+        certificate.
 
         Parameters
         ----------
         column, bounds, step, by
-            As in `hg.sum` and `release`; the first column is outermost.
+            Column, bounds and groups, as in `hg.sum` and `release`. The first group column is outermost.
         guarantee : {"dp", "bootstrap-dp"}
-            ``"bootstrap-dp"`` is NOT differential privacy.
+            The guarantee; ``"bootstrap-dp"`` is NOT differential privacy.
         **options
-            ``epsilon``, ``delta``, ``noise``, ``n_draws``, ``missing``, ``other``, ``where``, ``request_id`` as in
-            `release`;
-            ``sensitivity``: ``"auto"``, ``"whole-table"``, ``"per-cell"`` (with ``cell_bounds``: bounds by cell, see
-            `tables.dp.choice_by_cell`), ``"public-membership"`` (the cell of every record is public: by naming it you
-            declare it); ``margins``: add totals, at no further price.
+            ``epsilon``, ``delta``, ``noise``, ``n_draws``, ``missing``, ``other``, ``where`` and ``request_id`` are as
+            in `release`. ``sensitivity`` is ``"auto"``, ``"whole-table"``, ``"per-cell"`` (with ``cell_bounds``, which
+            are bounds by cell; see `tables.dp.choice_by_cell`) or ``"public-membership"``, which declares that the cell
+            of every record is public. ``margins`` adds totals, at no further price.
 
         Returns
         -------
         ProtectedTable
-            A sequence of estimates, cell by cell, that writes itself as CSV, JSON, HTML and XLSX.
+            The table: a sequence of estimates, cell by cell, that can be written as CSV, JSON, HTML and XLSX.
 
         Raises
         ------
         HedgerowError
-            As `release`: HG111 for categories, HG104 to HG107 for bounds, HG401 to HG403 where no certified noise
-            meets the budget. Nothing is spent before the data are read.
+            The errors of `release`. HG111: categories are invalid. HG104 to HG107: bounds are invalid. HG401 to HG403:
+            no certified noise meets the budget. Nothing is spent before the data are read.
 
         Examples
         --------
@@ -423,22 +433,22 @@ class Survey(AsksStatistics, AsksRegressions):
 
     @takes(TableOptions, sensitivity="auto", noise="auto", margins=False)
     def contingency_table(self, *, by: By, guarantee: str = "dp", **options: Unpack[TableOptions]) -> ProtectedTable:
-        """Release counts by cells: a contingency table, with errors, one certificate and, if asked, margins.
+        """Release the number of records by cells: a contingency table with errors, a certificate and optional margins.
 
         Parameters
         ----------
         by, guarantee, **options
-            As in `magnitude_table`; no bounds are needed.
+            Groups and guarantee, as in `magnitude_table`. No bounds are needed.
 
         Returns
         -------
         ProtectedTable
-            A sequence of estimates, cell by cell, that writes itself as CSV, JSON, HTML and XLSX.
+            The table: a sequence of estimates, cell by cell, that can be written as CSV, JSON, HTML and XLSX.
 
         Raises
         ------
         HedgerowError
-            As `magnitude_table`, without bounds.
+            The errors of `magnitude_table`, except those of bounds.
 
         Examples
         --------
@@ -463,36 +473,38 @@ class Survey(AsksStatistics, AsksRegressions):
         where: str | None = None,
         request_id: str | None = None,
     ) -> Bounds | RowLimit:
-        """Find bounds that contain most values of a column, by a separate release: ``.bounds`` is public.
+        """Find bounds that contain most values of a column, by a separate release.
 
-        Guarantee   ε-differential privacy (δ = 0) of everything in the result; its price adds to that of the releases
-        that use the bounds. Bounds from a codebook cost nothing, and are better where there are some.
+        Guarantee: ε-differential privacy (δ = 0) of everything in the result. Its price adds to the price of the
+        releases that use the bounds. Bounds from a codebook cost nothing and are better if they exist.
 
         Parameters
         ----------
         column : str
-            A numeric column, or `hg.column`; missing values are left out.
+            A numeric column, or the result of `hg.column`. Missing values are left out.
         epsilon : float
-            The price; required.
+            The privacy price, which has no default.
         share : float
-            The share of the values, 0.5 to 0.999, that the bounds are chosen to hold.
+            The share of the values that the bounds should contain, from 0.5 to 0.999.
         around : float
-            A public number near which values may lie: bounds are friendly numbers of steps away from it.
+            A public number near which values may lie. Each bound differs from this number by a round number of steps.
         of : str
-            ``"rows"``: a limit of rows that this share of the units keep whole; `column` is that of the survey's unit.
+            ``"rows"`` finds a limit of rows such that this share of the units keep all their rows. `column` is then the
+            column of the survey's unit.
         where, request_id : str, optional
-            As in `release`.
+            The arguments of `release`.
 
         Returns
         -------
         Bounds, or RowLimit
-            ``.bounds`` is a pair to pass to a statistic, ``.max_rows`` a limit; ``.certificate`` states the price.
+            The bounds: ``.bounds`` is a pair to pass to a statistic, ``.max_rows`` is a limit of rows, and
+            ``.certificate`` states the price.
 
         Raises
         ------
         HedgerowError
-            HG101, HG131, HG145, HG203, HG204; HG402 for units of several rows; HG704 where the facts list the
-            statistics that are allowed. Before the data are read nothing is spent.
+            HG101, HG131, HG145, HG203, HG204: an argument is invalid. HG402: a unit has several rows. HG704: the facts
+            do not allow this statistic. Nothing is spent before the data are read.
 
         Examples
         --------
@@ -518,30 +530,30 @@ class Survey(AsksStatistics, AsksRegressions):
         where: str | None = None,
         request_id: str | None = None,
     ) -> Categories:
-        """Find the values of a column that many records have, by a separate release: ``.values`` are public.
+        """Find the values of a column that many records have, by a separate release.
 
-        Guarantee   (ε, δ)-differential privacy of everything in the result. A value that only one record has is shown
-        with a chance of at most δ; values that few records have are left out.
+        Guarantee: (ε, δ)-differential privacy of everything in the result. A value that only one record has is shown
+        with a probability of at most δ. Values that few records have are left out.
 
         Parameters
         ----------
         column : str
-            Numbers, booleans or texts, compared as in `by`; missing values are left out.
+            A column of numbers, booleans or texts, which are compared as in `by`. Missing values are left out.
         epsilon, delta : float
-            The price; δ defaults to that of the facts' budget, else 1e-6, and must be positive.
+            The privacy price. The default of δ is that of the facts' budget, else 1e-6; δ must be positive.
         where, request_id : str, optional
-            As in `release`.
+            The arguments of `release`.
 
         Returns
         -------
         Categories
-            ``.values`` to pass in `by`; ``.certificate`` states the price.
+            The values: pass ``.values`` in `by`. ``.certificate`` states the price.
 
         Raises
         ------
         HedgerowError
-            HG101, HG102, HG111, HG131, HG203; HG401 at δ = 0; HG402 for units of several rows; HG704 where the facts
-            list the statistics that are allowed. Before the data are read nothing is spent.
+            HG101, HG102, HG111, HG131, HG203: an argument is invalid. HG401: δ is 0. HG402: a unit has several rows.
+            HG704: the facts do not allow this statistic. Nothing is spent before the data are read.
 
         Examples
         --------

@@ -151,7 +151,7 @@ def open_source(source: object, *, table: str | None = None, types: Mapping[str,
         (``postgresql://user@host/name``, ``sqlite3:///path``); a pandas, polars (eager or lazy) or pyarrow frame, a
         DuckDB relation, a PySpark frame, an Ibis table, or any other frame that narwhals reads.
     table : str, optional
-        Which table of a database.
+        The name of the table, if the source is a database.
     types : mapping of str to str, optional
         ``"number"`` or ``"text"`` by column, as the facts declare them: they count where a file has no types.
 

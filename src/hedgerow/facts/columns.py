@@ -184,27 +184,27 @@ class Grid:
 
 @takes()
 def column(expression: str, *, bounds: tuple[float, float] | None = None, step: float | None = None) -> DerivedColumn:
-    """Return a column that is computed from others, record by record, in double arithmetic; ask for it as for any.
+    """Return a column that is computed from other columns of the same record. Use the result like a column name.
 
-    A value is missing where one of its columns is, where it divides by zero, and where it is too large for a double.
-    A derived column is clamped to its bounds like any column, so the columns in its expression need no bounds.
+    A value is missing if a column of the expression is missing, if the expression divides by zero, or if the result is
+    too large for a double. Values are clamped to the bounds of the result, so the other columns need no bounds.
 
     Parameters
     ----------
     expression : str
-        Columns and numbers with ``+ - * /`` and brackets; a name that is no plain word stands between backticks.
+        Columns and numbers with ``+ - * /`` and brackets. A name that is not a plain word stands between backticks.
     bounds, step : optional
-        As in `hedgerow.mean`, for every statistic that has no bounds in its own call.
+        Bounds and step of the computed column, for every statistic that has no bounds of its own.
 
     Returns
     -------
     DerivedColumn
-        What to give to a statistic in place of a column's name.
+        The computed column. Pass the column to a statistic in place of a column name.
 
     Raises
     ------
     ParameterError
-        HG132: the expression does not parse; HG105 to HG107 for bounds and step.
+        HG132: the expression does not parse. HG105 to HG107: bounds or step are invalid.
 
     Examples
     --------
@@ -238,14 +238,14 @@ class Bands:
 
 
 def bands(*cuts: float, labels: Sequence[str] | None = None) -> Bands:
-    """Return bands of a numeric column to group by: each holds its lower cut point, the last one the upper one too.
+    """Return bands of a numeric column to group by. A band includes its lower cut point; the last band includes both.
 
     Parameters
     ----------
     *cuts : float
-        Two or more, in rising order. Values outside, and missing ones, are left out or fall under ``other``.
+        Two or more cut points, in rising order. Missing values and values outside are left out, or count as ``other``.
     labels : list of str, optional
-        One label for each band, shown in every output.
+        One label for each band. Every output shows the labels.
 
     Returns
     -------
@@ -254,7 +254,7 @@ def bands(*cuts: float, labels: Sequence[str] | None = None) -> Bands:
     Raises
     ------
     ParameterError
-        HG133: fewer than two cut points, one that is no number, or not in rising order; HG111 for labels.
+        HG133: there are fewer than two cut points, or they do not rise. HG111: the labels do not fit the bands.
 
     Examples
     --------

@@ -48,34 +48,34 @@ class DataFacts:
 
 @dataclass(frozen=True, slots=True)
 class ColumnFacts:
-    """The declared facts about one column. A fact that is None must be given in the call that needs it.
+    """The declared facts about one column. A fact that is None must be given in each call that needs the fact.
 
     Attributes
     ----------
     bounds : (low, high) or None
-        Between which a value is taken to lie; others are clamped.
+        The lowest and the highest value of the column. Values outside these bounds are clamped to them.
     step : number or None
-        Grid step; must divide high − low exactly.
+        The distance between neighbouring grid values. The step must divide high − low exactly.
     categories : tuple or None
-        The values that make cells.
+        The values of the column that make cells of their own.
     bands : tuple or None
-        Cut points that make cells of a numeric column, in place of categories: see `hedgerow.bands`.
+        Cut points of a numeric column, which make bands in place of categories. See `hedgerow.bands`.
     labels : tuple or None
-        One label for each category or band, shown in every output.
+        One label for each category or band. Every output shows the labels.
     expression : str or None
-        Arithmetic on other columns, for a column that is computed: see `hedgerow.column`.
+        The expression of a computed column: arithmetic on other columns. See `hedgerow.column`.
     other : bool
-        Whether the rest makes a cell too.
+        Return the fit of one cell (HG194: there is no such cell).
     missing : Missing or None
-        The policy for missing values.
+        The policy for missing values of this column.
     source : str or None
-        The source of these facts, such as a codebook. Every certificate that rests on a fact without a source says so.
+        The source of these facts, such as a codebook. A certificate that uses a fact without a source says so.
 
     Raises
     ------
     ParameterError
-        HG104 to HG107 for bounds and step, HG111 for categories and labels, HG114 for the missing policy, HG132 for
-        an expression, HG133 for bands.
+        HG104 to HG107: bounds or step are invalid. HG111: categories or labels are invalid. HG114: the missing policy
+        is unknown. HG132: the expression is invalid. HG133: the cut points are invalid.
 
     Examples
     --------
@@ -124,7 +124,7 @@ class ColumnFacts:
         return "number" if self.bounds or self.bands or numbers == {True} else None
 
     def checked(self, column: str) -> ColumnFacts:
-        """Return self if its parts agree; an error names `column`."""
+        """Return the facts of this column if they fit together. An error message names `column`."""
         if self.bands is not None and self.categories is not None:
             raise ParameterError(
                 "HG111",
@@ -176,34 +176,34 @@ class Allowance:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The public facts of one table, checked when they are made.
+    """The public facts of one table. The facts are checked when the object is made.
 
     Attributes
     ----------
     relation : Relation or None
-        Whom the guarantee protects; a call must say so where the facts do not.
+        The neighbouring relation. A call must state the relation if the facts do not.
     target : Target
     unit : "row" or UnitLimit
-        One row, or all rows of one person up to a limit.
+        The unit of privacy: one row, or all rows of one person up to a limit.
     data : DataFacts or None
     columns : mapping of str to ColumnFacts
     budget : Budget or None
-        The total for all releases, ε at δ.
+        The privacy budget for all releases together: ε at δ.
     ledger : str or None
-        Path of the file that keeps count of it.
+        The path of the ledger file that records spending.
     statistics : tuple of str or None
-        The kinds of statistics allowed, by their names; None allows all.
+        The names of the statistics that are allowed. None allows all statistics.
     releases : tuple of mapping
-        Requests that are planned for, as in the file.
+        The requests that the facts file lists. A plan can be made for each of these requests.
     about : mapping
-        Who publishes what for which use; records and reports carry it, and nothing depends on it.
+        Who publishes the data and for which use. Records and reports show this text; no number depends on it.
     folder : Path or None
-        From which relative paths start: where the file lies.
+        The folder of the facts file. Relative paths in the facts start there.
 
     Raises
     ------
     ParameterError
-        HG103, HG104 to HG107, HG111, HG114, HG115 for a fact that cannot be.
+        HG103, HG104 to HG107, HG111, HG114 or HG115: a fact is invalid.
 
     Examples
     --------
@@ -266,14 +266,16 @@ class Facts:
 
     @classmethod
     def read(cls, path: object) -> Facts:
-        """Read a facts file; relative paths in it start from its folder. See `facts_file`.
+        """Read a facts file.
+
+        Relative paths in the file start from the folder of the file. The format is described in `facts_file`.
 
         Raises
         ------
         FactsError
-            HG701 it cannot be read, HG702 a field does not fit.
+            HG701: the file cannot be read. HG702: a field is invalid.
         ParameterError
-            A fact that cannot be, by the code of its rule: HG105, HG106, HG111, ….
+            HG105, HG106, HG111 or another code: a fact breaks the rule of that code.
         """
         from hedgerow.facts.facts_file import fields_of_file
 
@@ -281,14 +283,15 @@ class Facts:
 
     @classmethod
     def from_dict(cls, record: object, *, folder: Path | None = None) -> Facts:
-        """Make facts of plain data, as a facts file holds them.
+        """Make facts from plain data, in the structure of a facts file.
 
         Parameters
         ----------
         record : mapping
-            The content of a facts file: relation, unit, columns, budget and others; `hedgerow schema` describes it.
+            The content of a facts file: relation, unit, columns, budget and other fields. ``hedgerow schema`` describes
+            all fields.
         folder : Path, optional
-            Where relative paths in the record start.
+            The folder from which relative paths in the record start.
 
         Returns
         -------
@@ -297,7 +300,7 @@ class Facts:
         Raises
         ------
         FactsError
-            HG702: a field is unknown, or its value does not fit.
+            HG702: a field is unknown, or the value of a field is invalid.
 
         Examples
         --------
@@ -315,27 +318,27 @@ class Facts:
         return cls(**fields, data=None if data is None else DataFacts(**data), columns=columns, folder=folder)
 
     def column(self, name: str) -> ColumnFacts:
-        """Return the declared facts about a column; empty facts if none are declared."""
+        """Return the declared facts about a column. The facts are empty if none are declared."""
         return self.columns.get(name, ColumnFacts())
 
     def types(self) -> dict[str, str]:
-        """Return the type that the facts declare of each column that has one; see `ColumnFacts.type`."""
+        """Return the declared type of each column that has a declared type; see `ColumnFacts.type`."""
         return {name: column.type for name, column in self.columns.items() if column.type is not None}
 
     def with_column(self, name: str, **facts: Any) -> Facts:
-        """Return these facts with those about one column added, or replaced.
+        """Return a copy of these facts in which the facts about one column are added or replaced.
 
         Parameters
         ----------
         name : str
-            The column.
+            The name of the column.
         **facts
-            Fields of `ColumnFacts`: ``bounds``, ``step``, ``categories``, ``missing``, ``source`` and others.
+            The fields of `ColumnFacts`: ``bounds``, ``step``, ``categories``, ``missing``, ``source`` and others.
 
         Returns
         -------
         Facts
-            New facts; these stay as they are.
+            The new facts. The original facts do not change.
 
         Raises
         ------
@@ -350,7 +353,7 @@ class Facts:
         return replace(self, columns={**self.columns, name: replace(self.column(name), **facts)})
 
     def computed(self, name: str) -> str:
-        """Return a column by its name: with the expression that the facts declare for it, if they do."""
+        """Return a column by its name, with the expression that the facts declare for a computed column."""
         text = self.column(name).expression
         return name if text is None or isinstance(name, DerivedColumn) else DerivedColumn.named(name, text)
 
@@ -365,12 +368,12 @@ class Facts:
         return None if self.ledger is None else self._located(self.ledger)
 
     def allow(self, kinds: Sequence[str]) -> None:
-        """Refuse a statistic that the facts leave out.
+        """Refuse a statistic that the facts do not allow.
 
         Raises
         ------
         ForbiddenError
-            HG704: one of the kinds is not among `statistics`.
+            HG704: one of the statistics is not among the allowed `statistics`.
 
         Examples
         --------
@@ -410,7 +413,7 @@ def protection_of(
     ParameterError
         HG103 no relation from anywhere, HG115 if unit or target is invalid.
     UncertifiedError
-        HG402: a unit of too many rows.
+        HG402: the unit has too many rows.
 
     Examples
     --------

@@ -68,7 +68,7 @@ class Found(Receivable):
     ledger_head, unrecorded, replayed
         As on every release.
     notes : tuple of str
-        What a reader must know of the price, in sentences.
+        Notes about the price, in sentences.
     """
 
     kind: ClassVar[str]
@@ -133,7 +133,7 @@ class Found(Receivable):
         raise NotImplementedError
 
     def price(self) -> str:
-        """Return the price in a line: ε, δ, relation and unit."""
+        """Return the privacy price in one line: ε, δ, relation and unit."""
         return self.certificate.price()
 
     def to_toml(self) -> str:
@@ -149,7 +149,7 @@ class Found(Receivable):
         return {**record, "certificate": self.certificate.to_dict()}
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Return the JSON text, and write it to `path` where one is given (HG118 where it cannot be written)."""
+        """Return the JSON text. If `path` is given, also write the text there (HG118: the file cannot be written)."""
         text = json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False) + "\n"
         if path is not None:
             write_lines(path, [text])
@@ -422,7 +422,7 @@ def narrowest_bounds(
     scale : float
         That of the noise.
     share : float
-        Between 0 and 1.
+        A number between 0 and 1.
 
     Examples
     --------

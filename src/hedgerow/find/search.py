@@ -493,7 +493,7 @@ def release_found(opened: OpenedSource, make: Callable[[Relation], Search], *, r
     Raises
     ------
     HedgerowError
-        Before the data are read nothing is spent; after, `SpentError` says that the price counts as spent.
+        Before the data are read, nothing is spent. After that, a `SpentError` says that the price counts as spent.
     """
     protection = opened.protection
     search = make(protection.relation)

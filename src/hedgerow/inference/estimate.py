@@ -54,43 +54,43 @@ def said_once(notes: Iterable[str | None]) -> list[str]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Estimate(Operators):
-    """One released number with its error, of one cell. One computes with it.
+    """One released number with its error, for one cell. An estimate supports arithmetic.
 
-    ``a + b``, ``a - b``, ``2 * a``, ``a / b``, and ``a.log()``, ``a.exp()``, ``a.sqrt()`` or NumPy's functions of these
-    names are estimates again. Their sampling and privacy errors are those of the whole expression, correlations
-    included, where the statistics were released together as joint moments. With numbers one can compute any estimate.
-    ``float(a)``, ``round(a, 2)`` and ``f"{a:.2f}"`` take the number alone.
+    ``a + b``, ``a - b``, ``2 * a``, ``a / b``, ``a.log()``, ``a.exp()``, ``a.sqrt()`` and NumPy's functions of these
+    names return estimates. The sampling and privacy errors of the result include the correlations of ``a`` and ``b`` if
+    both were released together as joint moments. Every estimate can be combined with a plain number. ``float(a)``,
+    ``round(a, 2)`` and ``f"{a:.2f}"`` return the number without its error.
 
     Attributes
     ----------
     statistic : str
         ``"mean"``, ``"sum"``, ``"count"``, ``"proportion"``, …
     column : str or None
-        The column; None for a count.
+        The name of the column. None for a count.
     cell : mapping
-        {column: category}; ``{}`` overall.
+        The cell as {column: category}; ``{}`` for an estimate of all records.
     estimate : float
-        In the column's unit.
+        The released number, in the unit of the column.
     standard_error : float or None
-        In the column's unit; None where the noise leaves no number to give.
+        The standard error in the unit of the column. None if the noise is too large for a standard error.
     sampling_error, bootstrap_error, privacy_error : float or None
-        The three parts of the standard error: square them and add.
+        The three parts of the standard error. Their squares add up to the square of the standard error.
     covers : str
-        The target of the interval, in words.
+        The target of the confidence interval, in words.
     method : str
-        What was released: ``"moments"``, ``"gaussian"``, ``"geometric"``, ``"averaged-laplace"``,
+        The method that released the number: ``"moments"``, ``"gaussian"``, ``"geometric"``, ``"averaged-laplace"``,
         ``"bootstrap"`` or ``"public"``.
     n_resamples : int or None
-        Replicates, for a bootstrap.
+        The number of bootstrap replicates.
     reliable : bool
-        False where the noise swamps the cell; the interval is then everything that is possible.
+        False if the privacy noise hides the number. The confidence interval then contains every possible value.
     note : str or None
         A note for readers of this number.
     replicates : tuple of float or None
-        The noisy replicates behind a bootstrap's estimate, in the column's unit; None for any other method, and where
-        the noise swamps the cell. Their price was paid with the estimate: combining them costs nothing.
+        The noisy replicates of a bootstrap estimate, in the unit of the column. None for other methods, and None if the
+        noise hides the cell. The price of the replicates was paid with the estimate, so combining them costs no budget.
     labels : mapping
-        {column: label} of the categories of the cell that have labels.
+        The labels of the categories of this cell: {column: label}.
     """
 
     statistic: str
@@ -128,27 +128,30 @@ class Estimate(Operators):
     def confidence_interval(
         self, level: float = 0.95, method: str | None = None, *, alpha_prime: float | None = None
     ) -> Interval:
-        """Return an interval for the target at `level`. Post-processing: it costs no budget.
+        """Return a confidence interval for the target at `level`.
+
+        This is post-processing of released numbers and costs no budget.
 
         Parameters
         ----------
         level : float
-            Strictly between 0 and 1.
+            A number strictly between 0 and 1.
         method : str, optional
-            One of ``region.methods``; the release's own by default.
+            A method that belongs to the estimate. The default is the method of the release.
         alpha_prime : float, optional
-            Brawner and Honaker's α′, from 0 to below 1, of the method ``"conservative"``: how often the spread of the
-            noise alone is less than what is subtracted for it; .05 by default, 0 subtracts nothing.
+            The α′ of Brawner and Honaker for the method ``"conservative"``, 0 ≤ α′ < 1. α′ is the probability that the
+            spread of the noise alone is smaller than the amount that is subtracted for the noise. The default is 0.05;
+            at 0 nothing is subtracted.
 
         Returns
         -------
         Interval
-            ``.low`` and ``.high``.
+            The interval, with the ends ``.low`` and ``.high``.
 
         Raises
         ------
         ParameterError
-            HG110 for the level, HG108 for a method that this release does not offer, HG139 for α′, HG159 where the
+            HG110: the level is invalid. HG108: the release does not offer this method. HG139: α′ is invalid. HG159: the
             width of the noise is confidential.
 
         Examples
@@ -182,10 +185,12 @@ class Estimate(Operators):
         return Interval(*region.ends(level, chosen), level, chosen, self.covers)
 
     def test(self, value: float = 0.0, method: str | None = None) -> HypothesisTest:
-        """Return the two-sided test that the target is `value`, sampling and noise counted. It costs no budget.
+        """Return the two-sided test that the target equals `value`.
 
-        The test rejects at α exactly where ``confidence_interval(1 - α, method)`` excludes the value, so its level is
-        that of the intervals. Two cells differ: ``(a - b).test()``.
+        The test includes sampling error and privacy noise. The test costs no budget.
+
+        The test rejects at level α exactly if ``confidence_interval(1 - α, method)`` excludes `value`. So the error
+        probability of the test is that of the interval. To test whether two cells differ, use ``(a - b).test()``.
 
         Parameters
         ----------
@@ -197,12 +202,12 @@ class Estimate(Operators):
         Returns
         -------
         HypothesisTest
-            ``.statistic`` and ``.pvalue``.
+            The test, with ``.statistic`` and ``.pvalue``.
 
         Raises
         ------
         ParameterError
-            HG139 for a value that is no finite number; HG108, HG159 as for `confidence_interval`.
+            HG139: `value` is not a finite number. HG108, HG159: as for `confidence_interval`.
 
         Examples
         --------
@@ -241,7 +246,7 @@ class Estimate(Operators):
         return math.sqrt(records) * self.sampling_error if records and self.sampling_error else None
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return plain JSON data, with the interval at `level`, and the replicates where there are any."""
+        """Return plain JSON data with the confidence interval at `level`. Replicates are included if there are any."""
         return {
             "statistic": self.statistic,
             "column": self.column,
@@ -266,21 +271,23 @@ class Estimate(Operators):
         return self.region.joint
 
     def of_others(self) -> Estimate:
-        """Return this estimate, marked as independent of the estimates of other releases (other people).
+        """Return this estimate, marked as independent of estimates from other releases (disjoint sets of people).
 
-        Whether that is so, the reader must know: where the same people are in both, errors would be wrong.
+        The caller must know that the people are different. If the same people are in both releases, the errors are
+        wrong.
         """
         joint = self.joint
         return self if joint is None else replace(self, region=replace(self.region, joint=joint.of_others()))
 
     def combined(self, symbol: str, other: object, *, swapped: bool = False) -> Estimate:
-        """Return ``self symbol other`` for one of + − * / and a number or another estimate.
+        """Return ``self symbol other``. `symbol` is one of + − * /, and `other` is a number or another estimate.
 
         Raises
         ------
         ParameterError
-            HG130: how the two go together is not known, as for two releases of the same people, or two statistics by
-            a bootstrap. Of cells of one statistic by a bootstrap, sums and differences are known from the replicates.
+            HG130: the joint distribution of the two estimates is not known. Examples are two releases of the same
+            people, or two different statistics by a bootstrap. Cells of one bootstrap statistic can be added and
+            subtracted, because their replicates are known.
         """
         if isinstance(other, Estimate) and self.method == PUBLIC != other.method:
             return other.combined(symbol, self, swapped=not swapped)
@@ -303,7 +310,7 @@ class Estimate(Operators):
         return _computed(joint.combined(symbol, others[0] if others else number, swapped=swapped), text, operands)
 
     def applied(self, name: str) -> Estimate:
-        """Return log, exp or sqrt of it (HG130 where its law is not known beyond its own interval)."""
+        """Return the log, exp or sqrt of this estimate (HG130: the distribution of the estimate is not known)."""
         text = f"{name}({self.term()})"
         if self.method == PUBLIC:
             return self._moved(0.0, {"log": math.log, "exp": math.exp, "sqrt": math.sqrt}[name](self.estimate), text)
@@ -337,7 +344,7 @@ class Estimate(Operators):
         )
 
     def term(self) -> str:
-        """Return it as an expression names it: ``mean(age | sex=0)``; what was computed is its own expression."""
+        """Return the name of the estimate in an expression, such as ``mean(age | sex=0)``."""
         if self.is_computed:
             return self.statistic
         name, about = self.asked_as
@@ -363,7 +370,7 @@ class Estimate(Operators):
         return (name, [*columns, (number,)]) if numbered else (self.statistic, columns)
 
     def label(self) -> str:
-        """Return what this is, in words: ``mean of age (sex=0)``."""
+        """Return the name of the estimate in words, such as ``mean of age (sex=0)``."""
         if self.is_computed:
             return self.statistic
         name = self.statistic if self.column is None else f"{self.statistic} of {self.column}"
@@ -371,11 +378,11 @@ class Estimate(Operators):
         return f"{name} ({where})" if where else name
 
     def cell_in_words(self) -> str:
-        """Return the cell, by the labels of its categories where they have some: ``sex=women``."""
+        """Return the cell in words, with the labels of its categories, such as ``sex=women``."""
         return ", ".join(f"{column}={self.labels.get(column, value)}" for column, value in self.cell.items())
 
     def labelled(self, labels: Mapping[str, Mapping[Any, str]]) -> Estimate:
-        """Return it with the labels of its cell, given by column and value."""
+        """Return the estimate with the labels of its cell. `labels` maps columns and values to labels."""
         own = {column: labels[column].get(value) for column, value in self.cell.items() if column in labels}
         return replace(self, labels={column: label for column, label in own.items() if label is not None})
 
@@ -405,7 +412,7 @@ class Estimate(Operators):
         )
 
     def error_bar(self, level: float = 0.95) -> ErrorBar:
-        """Return it as a bar to be drawn; those of one statistic and column belong to one panel."""
+        """Return the estimate as a bar for a plot. The bars of one statistic and column belong to one panel."""
         from hedgerow.plots.bars import ErrorBar
 
         interval, panel = self._interval_shown(level), replace(self, cell={}).label()
@@ -413,14 +420,14 @@ class Estimate(Operators):
         return ErrorBar(self.cell_in_words() or "all", self.estimate, *ends, self.privacy_error, self.reliable, panel)
 
     def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
-        """Draw the estimate with its interval and the part of the interval that noise alone would leave.
+        """Draw the estimate with its confidence interval and the part of the interval that comes from the noise.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; without it, in a new figure.
+            The axes to draw in. By default a new figure is made.
         level : float
-            Of the intervals.
+            The confidence level of the intervals.
 
         Returns
         -------
@@ -446,7 +453,7 @@ class Estimate(Operators):
             return draw_error_bars([self.error_bar(level)], level=level, ax=ax)
 
     def card_line(self, *, with_cell: bool) -> Line:
-        """Return the line of it on a `Card`, with or without a name of its cell."""
+        """Return the line of this estimate on a `Card`, with or without the name of the cell."""
         from hedgerow.plots.notebook import Line
 
         unsure = "" if self.reliable else " (not reliable)"

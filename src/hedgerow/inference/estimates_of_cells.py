@@ -93,7 +93,7 @@ class Cells(LazyEstimates):
     labels : sequence of mapping
         {column: category} of each cell.
     estimate : float array
-        In the column's unit.
+        The released number, in the unit of the column.
     sampling_error, bootstrap_error, privacy_error : float array
         In the column's unit; NaN where the noise leaves no error to give, or where errors are withheld.
     reliable : bool array
@@ -152,7 +152,7 @@ class Cells(LazyEstimates):
 
     @property
     def n_resamples(self) -> int | None:
-        """Replicates, for a bootstrap."""
+        """The number of bootstrap replicates."""
         return None
 
     def replicates(self, index: int) -> tuple[float, ...] | None:
@@ -211,7 +211,7 @@ class Cells(LazyEstimates):
         return self._root_of_squares()
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return (low, high) of each cell at a level (HG110), cut to what is possible. It costs no budget."""
+        """Return (low, high) of each cell at a level (HG110), cut to what is possible. The test costs no budget."""
         self.check_given()
         return self.region.interval(parse_level(level))
 

@@ -82,9 +82,10 @@ def normal_quantile(level: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A confidence interval with its level, its method and, in words, its target.
+    """A confidence interval with its level, its method and its target in words.
 
-    ``low`` or ``high`` is infinite where no bound is possible; JSON has null there. The two ends can be unpacked.
+    An end is infinite if no bound is possible; JSON then has null. An interval unpacks into its two ends: ``low, high =
+    interval``.
 
     >>> low, high = Interval(1.0, 3.0, 0.95, "moments")
     >>> high - low
@@ -108,9 +109,9 @@ class Interval:
         return {**ends, "level": self.level, "method": self.method, "covers": self.covers}
 
     def outward(self, places: int | None = None) -> Interval:
-        """Return the interval for print: ends rounded outwards, so that it never covers less than it says.
+        """Return the interval for printing. The ends are rounded outwards, so the interval never becomes narrower.
 
-        To so many decimals, else to six digits each.
+        The number of decimals. By default each end has six significant digits.
 
         >>> Interval(1.26, 3.14159265, 0.95, "").outward(1), Interval(1.26, 3.14159265, 0.95, "").outward().high
         (Interval(low=1.2, high=3.2, level=0.95, method='', covers=''), 3.1416)

@@ -23,23 +23,23 @@ class Operators:
     __slots__ = ()
 
     def combined(self, symbol: str, other: object, *, swapped: bool = False) -> Self:
-        """Return ``self symbol other``, or with `swapped` ``other symbol self``; `symbol` is one of ``+ - * /``."""
+        """Return ``self symbol other``, or ``other symbol self`` if `swapped`. `symbol` is one of ``+ - * /``."""
         raise NotImplementedError
 
     def applied(self, name: str) -> Self:
-        """Return ``log``, ``exp`` or ``sqrt`` of this."""
+        """Return the ``log``, ``exp`` or ``sqrt`` of this estimate."""
         raise NotImplementedError
 
     def log(self) -> Self:
-        """Return the natural logarithm."""
+        """Return the natural logarithm of this estimate."""
         return self.applied("log")
 
     def exp(self) -> Self:
-        """Return the exponential."""
+        """Return the exponential of this estimate."""
         return self.applied("exp")
 
     def sqrt(self) -> Self:
-        """Return the square root."""
+        """Return the square root of this estimate."""
         return self.applied("sqrt")
 
     def __add__(self, other: object) -> Self:

@@ -167,7 +167,7 @@ class LedgerFile:
     path : Path
         An existing file.
     timeout : float
-        Seconds to wait for another writer.
+        How many seconds to wait for another process that writes to the ledger.
     """
 
     def __init__(self, path: Path, *, timeout: float) -> None:

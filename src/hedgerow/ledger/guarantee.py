@@ -131,8 +131,8 @@ def _other_guarantee(finding: str) -> LedgerError:
         "HG316",
         rule="A ledger adds up one guarantee, differential privacy or bootstrap-dp, since their sum promises nothing.",
         finding=finding,
-        remedy="Use a ledger of the request's own guarantee: `hedgerow ledger create`, and for bootstrap-dp "
-        "that one alone. Nothing was spent.",
+        remedy="Use a ledger of the request's own guarantee: `hedgerow ledger create`, and for bootstrap-dp that one "
+        "alone. Nothing was spent.",
     )
 
 

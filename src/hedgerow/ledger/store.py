@@ -132,10 +132,12 @@ class Reserved:
 
 
 class Ledger:
-    """The record of what was spent on one data set. Made by `Ledger.create`, used through `Ledger.open`.
+    """The record of the privacy budget that was spent on one data set.
 
-    The total of all entries, composed from their mechanisms by `hedgerow.ledger.total`, never exceeds the budget: ε at
-    the ledger's δ, in whole millionths, rounded up.
+    `Ledger.create` makes a ledger, and `Ledger.open` opens one.
+
+    The total price of all entries never exceeds the budget. The total is composed from the mechanisms of the entries by
+    `hedgerow.ledger.total`. The total is ε at the ledger's δ, rounded up to whole millionths.
 
     Examples
     --------
@@ -180,41 +182,42 @@ class Ledger:
         guarantee: Literal["dp", "bootstrap-dp"] = "dp",
         timeout: float = _TIMEOUT,
     ) -> Ledger:
-        """Make a new ledger with nothing spent, and return it.
+        """Make a new ledger in which nothing is spent, and return the ledger.
 
         Parameters
         ----------
         path : str or Path
-            Where; nothing may be there.
+            The path of the new file. No file may exist there.
         dataset : str
-            The custodian's name of the data. The budget belongs to it, not to a file's name or content.
+            The custodian's name for the data set. The budget belongs to this name, not to the name or the content of a
+            file.
         budget : Budget
-            ε at δ for everything that is ever released from the data. At δ = 0 only pure mechanisms fit.
+            The privacy budget ε at δ for everything that is ever released. At δ = 0 only pure mechanisms fit.
         relation : str
         unit : "row", or a column and a limit of rows as `hedgerow.open` takes them
-            Who is protected. Prices under another relation or for another unit cannot be added and are refused. The
-            text of a unit that a certificate states is taken too.
+            The neighbouring relation or the privacy unit. Requests under another relation or for another unit are
+            refused. The unit may also be given as the text that a certificate states.
         family : {"any", "gaussian"}
-            ``"gaussian"`` takes Gaussian noise only; its total holds even where the noise of a request is chosen by
-            earlier answers (see `hedgerow.ledger.total`).
+            ``"gaussian"`` accepts Gaussian noise only. The total of such a ledger also holds if earlier answers decide
+            the noise of later requests (see `hedgerow.ledger.total`).
         guarantee : {"dp", "bootstrap-dp"}
-            Which is added up; the other is refused (HG316).
+            The guarantee whose prices are added. Requests under the other guarantee are refused (HG316).
         timeout : float
-            Seconds to wait for another writer.
+            How many seconds to wait for another process that writes to the ledger.
 
         Returns
         -------
         Ledger
-            Open, with nothing spent.
+            The new ledger, open, with nothing spent.
 
         Raises
         ------
         LedgerError
-            HG302: something is there already, or the folder is missing or cannot be written.
+            HG302: a file exists already, or the folder is missing or cannot be written.
         ParameterError
-            HG103, HG115, HG314: an invalid relation, unit, budget, name, family or guarantee.
+            HG103, HG115, HG314: the relation, unit, budget, name, family or guarantee is invalid.
         UncertifiedError
-            HG402: a unit of too many rows.
+            HG402: the unit has too many rows.
         """
         header = Header(
             checked_text("dataset", dataset),
@@ -231,21 +234,22 @@ class Ledger:
 
     @classmethod
     def open(cls, path: str | Path, *, timeout: float = _TIMEOUT) -> Ledger:
-        """Open a ledger that exists; its chain is checked, and nothing is ever created.
+        """Open an existing ledger and check its hash chain. No file is ever created.
 
         Raises
         ------
         LedgerError
-            HG301 missing, HG303 no ledger or damaged, HG304 newer, HG305 edited, HG307 unreadable, HG308 locked.
+            HG301: the file is missing. HG303: the file is not a ledger or is damaged. HG304: the ledger is newer than
+            this version. HG305: the ledger was edited. HG307: the ledger cannot be read. HG308: the ledger is locked.
         """
         return cls(LedgerFile(Path(path), timeout=timeout))
 
     @classmethod
     def again(cls, path: str | Path, *, timeout: float = _TIMEOUT) -> Ledger:
-        """Open a ledger that this process may have used before, which is then much quicker; close it after use.
+        """Open a ledger that this process used before, which is much quicker than `open`. Close the ledger after use.
 
-        Every row is read and compared with the rows that were read before, and new rows are checked. Where anything
-        differs, what is known is forgotten, and the file is checked from its first link on, as by `open`.
+        Every row is compared with the rows that this process read before, and new rows are checked. If a row differs,
+        the file is checked from the first link on, as `open` does.
 
         Raises
         ------
@@ -271,7 +275,7 @@ class Ledger:
 
     @property
     def dataset(self) -> str:
-        """The custodian's name of the data."""
+        """The custodian's name for the data set."""
         return self._header.dataset
 
     @property
@@ -311,35 +315,40 @@ class Ledger:
             return (self._read(connection).total_micro or 0) / 1e6
 
     def remaining(self) -> float:
-        """Return the remaining ε, rounded down; a mix of mechanisms may fit somewhat more, since they compose."""
+        """Return the remaining ε, rounded down.
+
+        Mechanisms compose, so a mixture of mechanisms may fit slightly more.
+        """
         with self._file.transaction(write=False) as connection:
             return max(0, self._header.allowed_micro - (self._read(connection).total_micro or 0)) / 1e6
 
     def would_spend(self, certificate: Price) -> float:
-        """Return what `spent` would be with one more request; ``math.inf`` where no ε holds. Nothing is written.
+        """Return the value of `spent` after one more request.
+
+        The value is ``math.inf`` if no ε holds. Nothing is written to the file.
 
         Raises
         ------
         LedgerError
-            HG309: another relation or unit; HG316: another guarantee.
+            HG309: the relation or the unit is another one. HG316: the guarantee is another one.
         UncertifiedError
-            HG315, HG401, HG403: no price in this ledger.
+            HG315, HG401, HG403: the request has no price in this ledger.
         """
         with self._file.transaction(write=False) as connection:
             micro = with_one_more(self._totals.of(self._read(connection)), self._priced(certificate)).micro
             return float("inf") if micro is None else micro / 1e6
 
     def entries(self) -> tuple[LedgerEntry, ...]:
-        """Return all entries in order, each result checked against its seal (HG305)."""
+        """Return all entries in order. Each recorded result is checked against its seal (HG305)."""
         with self._file.transaction(write=False) as connection:
             chain = self._read(connection, whole=True)
             return tuple(_entries(connection, chain, chain.reserved))
 
     def news(self, since: Mark | None = None) -> tuple[tuple[LedgerEntry, ...], Mark]:
-        """Return the entries that were reserved or recorded since a mark, in order, and the next mark.
+        """Return the entries that were reserved or recorded after a mark, in order, and the next mark.
 
-        For one who asks again and again. Where anybody else has written since, or the file was opened anew, all entries
-        are returned and checked again, as by `entries` (HG305).
+        This method serves a reader that asks repeatedly. If another process wrote to the ledger, or the file was opened
+        again, all entries are returned and checked, as by `entries` (HG305).
         """
         with self._file.transaction(write=False) as connection:
             chain = self._read(connection, whole=True)
@@ -350,32 +359,33 @@ class Ledger:
             return tuple(_entries(connection, chain, asked)), Mark(self._seen, chain.head.counter)
 
     def reserve(self, certificate: Price, *, request_id: str, fingerprint: str) -> Reserved | Replay:
-        """Spend the price of a request, durably, before data are read; or return its stored answer.
+        """Reserve the price of a request on disk before data are read, or return the recorded answer of the request.
 
         Parameters
         ----------
         certificate : Certificate or BootstrapStatement
-            The price; what counts is its mechanism, composed here with those of all entries.
+            The price. The mechanism of the certificate is composed with the mechanisms of all entries.
         request_id : str
-            Names the request permanently.
+            The permanent name of the request.
         fingerprint : str
-            Canonical text of the request (`fingerprint_of`), which may hold public facts only: it is kept.
+            The canonical text of the request (`fingerprint_of`). The ledger keeps this text, so the text may hold
+            public facts only.
 
         Returns
         -------
         Reserved or Replay
-            `Replay` where this request was recorded under this id; it costs nothing.
+            A `Replay` if the request was recorded before under this id. A replay costs nothing.
 
         Raises
         ------
         BudgetExceeded
-            HG310: with it the total would exceed the budget. Nothing was spent.
+            HG310: the total with this request would exceed the budget. Nothing was spent.
         LedgerError
-            HG309 another relation or unit; HG311 the id was used for another request; HG312 the request was reserved
-            and not recorded, so that it stays spent; HG316 another guarantee; HG318 the ledger of a test set, for what
-            is no look; HG301, HG303 to HG308 as when opening.
+            HG309: another relation or unit. HG311: the id was used for another request. HG312: the request was reserved
+            but its result was not recorded, so the price stays spent. HG316: another guarantee. HG318: this is the
+            ledger of a test set, and the request is not a look. HG301, HG303 to HG308: the ledger cannot be opened.
         ParameterError
-            HG314: the id or the fingerprint is no text of a sensible size.
+            HG314: the id or the fingerprint is not a text, or is too long.
         """
         checked_text("request_id", request_id)
         checked_request(fingerprint)
@@ -396,16 +406,16 @@ class Ledger:
         return Reserved(self, request_id, Head(link.counter, link.hash))
 
     def record(self, request_id: str, result: str) -> Head:
-        """Keep the released text of a reserved request, and return the head that covers it.
+        """Record the released text of a reserved request, and return the new head of the ledger.
 
-        Recording the same text again changes nothing.
+        If the same text is recorded twice, the ledger does not change.
 
         Raises
         ------
         SpentError
-            HG606: the text could not be kept. The price stays spent.
+            HG606: the text could not be recorded. The price stays spent.
         LedgerError
-            HG313: nothing was reserved under this id, or another text was recorded.
+            HG313: no request is reserved under this id, or another text is recorded for the request.
         """
         checked = checked_result(result)
         try:
@@ -427,18 +437,18 @@ class Ledger:
         return Head(link.counter, link.hash)
 
     def verify(self, head: Head | str | None = None) -> Head:
-        """Check everything anew, from the file alone, and return the head.
+        """Check the whole ledger again from the file alone, and return the head.
 
-        Every page, every hash, every result against its seal, and every cached total, composed again from the
-        mechanisms. With a head that was printed earlier, also that the chain still passes through it.
+        The check covers every page, every hash, every recorded result and every total. Totals are composed again from
+        the mechanisms. If a head that was printed earlier is given, the hash chain must pass through that head.
 
         Raises
         ------
         VerificationError
-            HG305 a link, a result or a total is not what was written; HG306 the chain does not pass through `head`:
-            its tail was dropped, or an old copy was put back.
+            HG305: a link, a result or a total was changed. HG306: the chain does not pass through `head`, so entries
+            were removed or an old copy was put back.
         LedgerError
-            HG301, HG303, HG304, HG307, HG308: the file cannot be read at all.
+            HG301, HG303, HG304, HG307, HG308: the file cannot be read.
         """
         wanted = Head.parse(head) if isinstance(head, str) else head
         self._file.close(distrust=True)
@@ -459,7 +469,11 @@ class Ledger:
             return chain.head
 
     def close(self) -> None:
-        """Close the file; using it again opens it again. A long ledger leaves a checkpoint, to be opened quickly."""
+        """Close the file.
+
+        The file is opened again at the next use. A long ledger writes a checkpoint, so that the next process opens the
+        ledger quickly.
+        """
         with suppress(LedgerError, OSError):
             self._leave_checkpoint()
         self._file.close()

@@ -62,30 +62,31 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What was protected, by what, at which price: (ε, δ) is an upper bound for the whole release.
+    """The certificate of a release: what was protected, by which mechanism, and at which price.
 
     Attributes
     ----------
     mechanism : Mechanism
-        Every parameter that pricing needs.
+        The mechanism with every parameter that determines the price.
     relation, unit : str
-        Who is protected: neighbouring data sets differ in one unit, as the relation says.
+        Who is protected. Two neighbouring data sets differ in one unit, in the way that the relation defines.
     epsilon, delta : float
-        The price, ε rounded up to 1e-6.
+        The price: ε at δ, with ε rounded up to 1e-6.
     profile : tuple of Point
-        More of the curve; each point holds.
+        More points of the privacy curve. Each point is a valid upper bound.
     bound : str
-        ``"upper"``: the true curve lies at or below.
+        The text ``"upper"``: the true privacy curve lies at or below the stated curve.
     assumptions : tuple of str
-        The assumptions of the price; empty if the price relies only on the code and its libraries.
+        The assumptions of the price. The list is empty if the price relies only on the code and its libraries.
     versions : mapping
-        What computed it.
+        The versions of the software that computed the price.
     mu : float or None
-        The least μ whose Gaussian curve lies above the whole curve, rounded up to 1e-6 (`accounting.compose`).
+        The smallest μ whose Gaussian curve lies above the whole curve, rounded up to 1e-6 (`accounting.compose`).
     epsilon_lower : float or None
-        A proven lower bound on the true ε at δ, within 0.005 of `epsilon`, rounded down to 1e-6.
+        A proven lower bound on the true ε at δ. The bound is within 0.005 of `epsilon` and rounded down to 1e-6.
     mu_why, epsilon_lower_why : str or None
-        Why there is none. Records written before both were stated have neither a number nor a reason.
+        The reason if μ or the lower bound is missing. Certificates of early versions have neither the numbers nor the
+        reasons.
     """
 
     mechanism: Mechanism
@@ -110,16 +111,16 @@ class Certificate:
         )
 
     def reprice(self) -> Profile:
-        """Return the privacy profile computed anew from the mechanism."""
+        """Return the privacy profile, computed again from the mechanism."""
         return profile_of(self.mechanism, self.relation)
 
     def verify(self) -> None:
-        """Recompute the price of the mechanism and compare it with the stated price.
+        """Compute the price of the mechanism again, and compare the result with the stated price.
 
         Raises
         ------
         VerificationError
-            HG501: the stated (ε, δ), a point of the stated curve, μ or the lower bound does not hold.
+            HG501: the stated (ε, δ), a point of the curve, μ or the lower bound is wrong.
         """
         curve = self.reprice()
         stated = [Point(self.epsilon, self.delta), *self.profile]
@@ -134,7 +135,7 @@ class Certificate:
             )
 
     def unfounded(self, curve: Profile) -> tuple[str, ...]:
-        """Return in sentences whether μ is too small, or the lower bound too large, for the mechanism of this curve."""
+        """Return sentences that say whether μ is too small or the lower bound is too large for the mechanism."""
         reasons = []
         if self.mu is not None and self.mu < least_mu(self.mechanism.terms(self.relation), curve) * (1.0 - 1e-8):
             reasons.append("Its μ is smaller than that of its mechanism.")
@@ -149,15 +150,15 @@ class Certificate:
         return {name: getattr(self, name) for name in _FURTHER}
 
     def price(self) -> str:
-        """Return the price in a line: ε, δ, relation and unit."""
+        """Return the privacy price in one line: ε, δ, relation and unit."""
         return f"ε ≤ {self.epsilon:.6g} at δ = {self.delta:.3g}, {self.relation}, unit {self.unit}"
 
     def attack(self) -> str:
-        """Return in a sentence how often an attacker with even odds guesses right, at most; see `attack_in_words`."""
+        """Return a sentence: how often an attacker with even prior odds guesses right, at most."""
         return attack_in_words(self.reprice(), self.relation, self.unit)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the record as plain JSON data."""
+        """Return the certificate as plain JSON data."""
         return {
             "mechanism": as_record(self.mechanism),
             "relation": str(self.relation),
@@ -172,12 +173,12 @@ class Certificate:
         }
 
     def to_json(self) -> str:
-        """Return the record as JSON text."""
+        """Return the certificate as JSON text."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
     @classmethod
     def from_dict(cls, record: object) -> Certificate:
-        """Read a record back; unknown or missing fields are refused (HG502)."""
+        """Read a certificate from plain data. Unknown or missing fields are refused (HG502)."""
         try:
             fields: Any = record
             mechanism = from_record(fields["mechanism"])
@@ -191,7 +192,7 @@ class Certificate:
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:
-        """Read JSON text back: a certificate, or a release that holds one."""
+        """Read a certificate from JSON text. The text is a certificate or a release that holds one."""
         record = record_of(text)
         if isinstance(record, dict) and "certificate" in record:
             record = record["certificate"]

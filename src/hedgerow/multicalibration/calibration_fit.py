@@ -144,9 +144,9 @@ class FitResult(Receivable):
     replayed : bool
         Whether the model was read from its record.
     unrecorded : bool
-        Whether the ledger holds only the price, since the model could not be written there (HG606).
+        Whether the ledger holds only the price, because the model could not be written there (HG606).
     notes : tuple of str
-        What a reader must know of the price, in sentences.
+        Notes about the price, in sentences.
     """
 
     model: CalibratedModel

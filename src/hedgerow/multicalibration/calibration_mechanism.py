@@ -75,7 +75,7 @@ class Setting:
     family : Family
         The groups; ``family.most_groups`` is M.
     relation : Relation
-        Who is protected.
+        The neighbouring relation or the privacy unit.
     n : int or None
         The number of records: public under replace-one, None under add-remove.
     n_buckets : int
@@ -135,7 +135,7 @@ class FittedCalibration:
 
 
 class CalibrationMechanism(ABC, Generic[D]):
-    """See the module.
+    """Which bound is used; see the module.
 
     Attributes
     ----------
@@ -163,31 +163,33 @@ class CalibrationMechanism(ABC, Generic[D]):
 
     @abstractmethod
     def describe(self, setting: Setting, budget: Budget) -> D:
-        """Return the mechanism of ONE model, such that ``setting.models`` of them together meet the budget.
+        """Return the mechanism of ONE model. ``setting.models`` such mechanisms together meet the budget.
 
         Raises
         ------
         UncertifiedError
-            HG401, HG420 to HG429: this cannot be certified for these public facts.
+            HG401, HG420 to HG429: the mechanism cannot be certified for these public facts.
         """
 
     @abstractmethod
     def run(self, setting: Setting, described: D, records: Records, noise: NoiseSource) -> FittedCalibration:
-        """Fit one model, adding the noise that `described` states."""
+        """Fit one model with the noise that `described` states."""
 
     def read(self, setting: Setting, described: D, numbers: Sequence[NDArray[np.float64]]) -> FittedCalibration:
-        """Return what the released numbers of a run give. It reads no record: `hedgerow verify` reads a model again.
+        """Return the model that the released numbers of a run determine.
+
+        No record is read. `hedgerow verify` uses this method to check a model.
 
         Raises
         ------
         TypeError
-            This mechanism, of one's own, does not say how.
+            The user's own mechanism does not define this method.
         """
         raise TypeError(f"{self.name} reads no numbers")
 
     @classmethod
     def agrees(cls, model: CalibratedModel, before: Residuals | None, part: Any) -> bool:
-        """Return whether a model's groups and residuals can come from this `part` of its certificate."""
+        """Return whether a model's groups and residuals agree with `part` of its certificate."""
         return True
 
 

@@ -155,7 +155,7 @@ _KINDS = (CategoryGroups, Cuts, Predicate, Disjoint)
 
 
 def cuts(*points: float) -> CutPoints:
-    """Return cut points for a numeric column, declared: ``groups={"age": cuts(30, 50)}``.
+    """Return declared cut points for a numeric column, as in ``groups={"age": cuts(30, 50)}``.
 
     >>> [cuts(30, 50)("age").label(interval) for interval in range(3)]
     ['age < 30', '30 <= age < 50', '50 <= age']
@@ -178,24 +178,24 @@ class CutPoints:
 
 
 def masks(*columns: Column, disjoint: bool = False) -> tuple[Attribute, ...]:
-    """Return a group for each yes-or-no column; disjoint ones share one attribute, so a record is in one at most.
+    """Return one group for each yes-or-no column. A record is in at most one of the groups if they are `disjoint`.
 
     Parameters
     ----------
     *columns : str or int
         Columns of yes and no (1 and 0): names for a data frame, positions for an array.
     disjoint : bool
-        Whether a record belongs to at most one of the groups.
+        Whether each record belongs to at most one of the groups.
 
     Returns
     -------
     tuple of Attribute
-        What to pass as `groups`, alone or as a value of a mapping.
+        The groups. Pass them as `groups`, or as a value of a mapping.
 
     Raises
     ------
     ParameterError
-        HG165: where the groups are used, if no column or a column twice was named.
+        HG165: no column, or the same column twice, was named. The error is raised when the groups are used.
 
     Examples
     --------
@@ -213,7 +213,7 @@ def family_of(groups: object, *, depth: int | None = None) -> Family:
     groups : mapping, sequence, Family or None
         See the module's table.
     depth : int, optional
-        How many classes a group joins at most; 2 for a mapping, 1 for a sequence.
+        The largest number of classes that a group joins: 2 for a mapping, 1 for a sequence.
 
     Raises
     ------

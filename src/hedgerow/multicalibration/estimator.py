@@ -100,77 +100,85 @@ Floats = NDArray[np.float64]
 
 
 class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
-    """A classifier's scores made right in every group, with privacy.
+    """Corrects the scores of a classifier in every group of people, with a privacy guarantee.
 
-    Guarantee   for a private mechanism, (ε, δ)-differential privacy of ``model_``, ``report_`` and every prediction as
-    functions of the labels, scores and groups that the calibration reads: ``certificate_`` states the price, computed
-    before they are read. The base model is not covered unless it carries a ``certificate_`` of its own, so one that is
-    not fitted is refused (HG428) unless `fit` is given rows for it. The classes come from the base model (or `classes`)
-    and are public.
+    Guarantee for a private mechanism: ``model_``, ``report_`` and every prediction are (ε, δ)-differentially private
+    with respect to the labels, scores and groups that the calibration reads. ``certificate_`` states the price, which
+    is computed before these data are read. The guarantee does not cover the base model unless the base model has a
+    ``certificate_`` of its own. So a base model that is not fitted is refused (HG428), unless `fit` gets separate rows
+    for the base model. The classes come from the base model (or from `classes`) and are public.
 
     Parameters
     ----------
     estimator : classifier, optional
-        With ``predict_proba``. None: scores are precomputed, in the column `score_column` of X.
+        The base model, with a method ``predict_proba``. With None the scores are already computed and stand in the
+        column `score_column` of X.
     groups : mapping, sequence or None
-        ``{"race": [...], "age": cuts(30, 50)}``, ``masks("a", "b")``, predicates; see
-        `hedgerow.multicalibration.declared_groups`. Columns by name in frames, by position in arrays. None: everybody.
+        The groups, such as ``{"race": [...], "age": cuts(30, 50)}``, ``masks("a", "b")`` or predicates; see
+        `hedgerow.multicalibration.declared_groups`. Columns are given by name for data frames, and by position for
+        arrays. With None all records are one group.
     n_buckets : int
-        k buckets of the score in which every group is calibrated and reported.
+        The number k of score buckets. Every group is calibrated and reported in each bucket.
     alpha : float, optional
-        The target: in every group the buckets whose mean residual exceeds α hold at most α of its records (Definition
-        3 of Fishman, Mugunthan and Tanzer). Only cells with a mean residual of at least α/2 are shifted, and a private
-        mechanism stops when its release shows the target; ``report_.target`` says whether it does. None: as far as the
-        noise allows (without privacy: .1). `hoped_alpha` says which α one may hope for.
+        The target α. In every group, the buckets with a mean residual above α hold at most the share α of the group's
+        records (Definition 3 of Fishman, Mugunthan and Tanzer). Only cells with a mean residual of at least α/2 are
+        corrected. A private mechanism stops when its released numbers reach the target; ``report_.target`` says whether
+        the target was reached. With None the mechanism goes as far as the noise allows (without privacy: α = 0.1).
+        `hoped_alpha` returns an α that is realistic.
     mechanism : str or object
-        ``"table"`` (default), ``"rounds"``, ``"numeric_sparse"``, ``"input_perturbation"``, or an object with
-        other parameters, e.g. ``Table(bins=20)``; without privacy `hedgerow.testing.published.NoPrivacy`.
+        The mechanism: ``"table"`` (default), ``"rounds"``, ``"numeric_sparse"``, ``"input_perturbation"``, or an object
+        with other parameters, e.g. ``Table(bins=20)``. Without privacy: `hedgerow.testing.published.NoPrivacy`.
     relation : {"add-remove", "replace-one"}
-        Who is protected; under replace-one the number of records is public. No default: without it a
-        private fit is refused (HG189).
+        The neighbouring relation. Under replace-one the number of records is public. The relation has no default:
+        without a relation a private fit is refused (HG189).
     epsilon, delta : float
-        The price of one fit, all classes together. ε has no default (HG189); δ is by default 0 where the mechanism
-        allows it, else 1e-6.
+        The privacy price of one fit, for all classes together. ε has no default (HG189). The default of δ is 0 if the
+        mechanism allows δ = 0, else 1e-6.
     ledger : path, optional
-        Where the price is reserved. Without one each fit carries its own certificate, and the prices of refits add up:
-        from the second fit of an estimator and its clones on, a `HedgerowWarning` says so; `total_spent_` is the sum.
+        The ledger in which the price is reserved. Without a ledger, each fit has its own certificate, and the prices of
+        several fits add up. From the second fit of an estimator and its clones on, a `HedgerowWarning` says so;
+        `total_spent_` is the sum.
     n_fits : int
-        With a ledger: how many fits may be in it, clones of cross-validation included; the next is refused (HG423).
+        With a ledger: the number of fits that the ledger allows, including the clones that cross-validation fits. The
+        next fit is refused (HG423).
     request_id : str, optional
-        With a ledger: the same request under the same id is answered with the recorded model, at no further cost.
+        With a ledger: the name of this request. The same request under the same name returns the recorded model and
+        costs no budget.
     depth : int, optional
-        How many classes a group joins at most; 2 for a mapping, 1 for a sequence.
+        The largest number of classes that a group joins: 2 for a mapping, 1 for a sequence.
     score_column : str, int or list of them
-        With ``estimator=None``: the column with the probability of the second class, or one column a class.
+        With ``estimator=None``: the column with the probability of the second class, or one column for each class.
     classes : sequence, optional
-        With ``estimator=None``: the labels, (0, 1) by default. Never read off y.
+        With ``estimator=None``: the labels, (0, 1) by default. The labels are never read from y.
     prefit : {"auto", True, False}
-        Whether `estimator` is used as it is; "auto": if it is fitted. A clone is not fitted: where the multicalibrator
-        will be cloned, wrap a fitted estimator in `sklearn.frozen.FrozenEstimator`.
+        Whether the base model is used as it is. "auto" means: if the base model is fitted. A clone of an estimator is
+        not fitted. If the multicalibrator will be cloned, wrap the fitted base model in
+        `sklearn.frozen.FrozenEstimator`.
     base_fit : {None, "on_private_rows_without_protection"}
-        Consent to fit the base model on the private rows themselves. No ε then holds for them: such a model may reveal
-        every label, and the certificate and the report say so. Not needed without privacy.
+        Consent to fit the base model on the private rows themselves. No ε then holds for the base model: such a model
+        may reveal every label. The certificate and the report say so. A fit without privacy does not need this consent.
 
     Attributes
     ----------
     classes_ : array
     estimator_ : fitted classifier or None
     model_ : Model
-        What `hedgerow.multicalibration.write_model` writes to a file.
+        The model that `hedgerow.multicalibration.write_model` writes to a file.
     certificate_ : Certificate or None
-        The price; None without privacy.
+        The certificate of the price. None without privacy.
     report_ : Report
-        Errors before and after: read from the release; computed from the records only without privacy.
+        The calibration errors before and after the fit. With privacy they are computed from released numbers; without
+        privacy, from the records.
     ledger_head_ : str or None
         The head of the ledger after the fit.
     unrecorded_ : bool
-        Whether the ledger holds only the price, since the model could not be written there (HG606).
+        Whether the ledger holds only the price, because the model could not be written there (HG606).
     total_spent_ : FitsSoFar
-        What private fits of this estimator and its clones cost together, in this process: sums of ε and of δ.
+        The total price of the private fits of this estimator and its clones in this process: the sums of ε and of δ.
     replayed_ : bool
-        Whether the model was read from the ledger's record of the same request, at no further cost.
+        Whether the model was read from the ledger's record of the same request, at no further price.
     n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        The number and the names of the features, as in all scikit-learn estimators.
 
     Examples
     --------
@@ -221,18 +229,18 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         self.base_fit = base_fit
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, base_rows: Any = None) -> Multicalibrator:
-        """Fit the calibration, and a clone of the base model on `base_rows` where they are given.
+        """Fit the calibration. If `base_rows` are given, also fit a clone of the base model on these rows.
 
         Parameters
         ----------
         X : array or frame, (records, features)
         y : array, (records,)
-            Labels. A label that is not among the classes counts as no class.
+            Labels. A label that is not among the classes counts as a record of no class.
         sample_weight : array, optional
-            Without privacy only: a record of weight 5 would move a count by 5, and no bound on weights is
-            certified.
+            Weights of the records, without privacy only. A record of weight 5 would move a count by 5, and no price is
+            known for weights.
         base_rows : (X, y), optional
-            Other rows, on which the base model is fitted: this price does not cover them.
+            Separate rows for fitting the base model. The price does not cover these rows.
 
         Returns
         -------
@@ -242,8 +250,8 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         Raises
         ------
         ParameterError, UncertifiedError, BudgetExceeded, LedgerError
-            Nothing was spent. HG189 a parameter is missing, HG428 and HG429 the base model would be fitted on the
-            private rows, HG440 a predicate cannot be evaluated for one record.
+            Nothing was spent. HG189: a parameter is missing. HG428, HG429: the base model would be fitted on the
+            private rows. HG440: a predicate cannot be evaluated for one record.
         SpentError
             The price counts as spent.
 
@@ -322,12 +330,12 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         return report_of(self.model_, self._target)
 
     def predict_proba(self, X: Any) -> Floats:
-        """Return calibrated probabilities, (records, classes), in the order of ``classes_``.
+        """Return the calibrated probabilities, one column for each class in the order of ``classes_``.
 
         Raises
         ------
         DataError, UncertifiedError
-            HG166 a column is missing, HG440 a predicate cannot be evaluated for one record of these types.
+            HG166: a column is missing. HG440: a predicate cannot be evaluated for one record of these types.
         """
         check_is_fitted(self)
         # First the base model's own checks, which know more of X.
@@ -336,7 +344,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         return self.model_.calibrated(records_of(X), scores)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of the largest calibrated probability of each record."""
+        """Return the class with the largest calibrated probability for each record."""
         probabilities = self.predict_proba(X)
         return np.asarray(self.classes_[probabilities.argmax(axis=1)])
 

@@ -36,7 +36,9 @@ Floats = NDArray[np.float64]
 def multicalibration_error(
     y: object, p: object, groups: object = None, *, n_buckets: int = 10, kind: Kind = "max", X: object = None
 ) -> float:
-    """Return M, W or α of scores p for labels y. No privacy: for data that may be looked at.
+    """Return the calibration error M, W or α of the scores p for the labels y.
+
+    The result is exact and not private: use the function only for data that you may look at.
 
     Parameters
     ----------
@@ -44,23 +46,24 @@ def multicalibration_error(
     p : array of float, (records,)
         Scores in [0, 1].
     groups : boolean array (records, groups), {name: mask}, or groups as `Multicalibrator` takes them together with `X`
-        Everybody is always one group.
+        The groups. The group of all records is always included.
     n_buckets : int
-        k buckets of equal width.
+        The number k of score buckets of equal width.
     kind : {"max", "group-weighted", "alpha"}
-        M, W or α, see the module.
+        Which error: M, W or α, as the module defines them.
     X : array or frame, optional
-        The records, where groups are declared by columns or predicates.
+        The records, needed if groups are declared by columns or predicates.
 
     Returns
     -------
     float
-        Between 0 and 1.
+        The error, between 0 and 1.
 
     Raises
     ------
     ParameterError, DataError, UncertifiedError
-        HG165 for `kind`, HG166 for arrays that do not fit, HG440 for a predicate that one record does not answer.
+        HG165: `kind` is unknown. HG166: the arrays do not fit together. HG440: a predicate has no answer for one
+        record.
 
     Examples
     --------
@@ -108,7 +111,7 @@ def alpha_of(residuals: Residuals, errors: Floats) -> Floats:
 
 
 def residuals_of(y: object, p: object, groups: object = None, *, n_buckets: int = 10, X: object = None) -> Residuals:
-    """Return the exact residual sums by group and bucket.
+    """Return the exact sums of residuals by group and score bucket.
 
     Parameters
     ----------
@@ -118,7 +121,7 @@ def residuals_of(y: object, p: object, groups: object = None, *, n_buckets: int 
     Returns
     -------
     Residuals
-        Sums of label − score, numbers of records and sums of scores, by group and bucket.
+        The sums of label − score, the numbers of records and the sums of scores, by group and bucket.
 
     Raises
     ------
@@ -151,7 +154,7 @@ def noise_floor(
     n_draws: int = 50,
     rng: np.random.Generator | int | None = None,
 ) -> float:
-    """Return the mean of M or W over labels drawn from p itself: the error of a perfectly calibrated model.
+    """Return the mean error M or W if labels are drawn from p: the error of a perfectly calibrated model.
 
     Parameters
     ----------
@@ -160,9 +163,9 @@ def noise_floor(
     kind : {"max", "group-weighted"}
         M or W.
     n_draws : int
-        How often labels are drawn anew.
+        How often new labels are drawn.
     rng : Generator or int, optional
-        The source of the labels; for studies only.
+        The random generator for the labels. Use a seed for studies only.
 
     Returns
     -------
@@ -187,7 +190,7 @@ def noise_floor(
 
 
 def log_loss(y: object, p: object) -> float:
-    """Return the mean log loss in nats; scores are kept 1e-15 away from 0 and 1.
+    """Return the mean log loss in nats. Scores are kept at least 1e-15 away from 0 and 1.
 
     Parameters
     ----------
@@ -202,7 +205,7 @@ def log_loss(y: object, p: object) -> float:
     Raises
     ------
     ParameterError or DataError
-        HG166: the arrays do not fit each other, or scores lie outside [0, 1].
+        HG166: the arrays do not fit together, or a score lies outside [0, 1].
 
     Examples
     --------
@@ -215,7 +218,7 @@ def log_loss(y: object, p: object) -> float:
 
 
 def brier_score(y: object, p: object) -> float:
-    """Return the mean squared difference of label and score.
+    """Return the mean squared difference of labels and scores.
 
     Parameters
     ----------
@@ -230,7 +233,7 @@ def brier_score(y: object, p: object) -> float:
     Raises
     ------
     ParameterError or DataError
-        HG166: the arrays do not fit each other, or scores lie outside [0, 1].
+        HG166: the arrays do not fit together, or a score lies outside [0, 1].
 
     Examples
     --------

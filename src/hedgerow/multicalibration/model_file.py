@@ -201,20 +201,20 @@ def _residuals(record: Mapping[str, Any] | None) -> Residuals | None:
 
 
 def write_model(model: CalibratedModel, path: str | Path) -> None:
-    """Write a model as JSON; a file of that name is replaced.
+    """Write a model as JSON. An existing file of that name is replaced.
 
     Parameters
     ----------
     model : CalibratedModel
-        ``model_`` of a fitted `Multicalibrator`.
+        The ``model_`` of a fitted `Multicalibrator`.
     path : str or Path
 
     Raises
     ------
     ParameterError
-        HG169: a group is a function, which a file cannot hold.
+        HG169: a group is a Python function, which a file cannot hold.
     DataError
-        HG168: it cannot be written there.
+        HG168: the file cannot be written.
 
     Examples
     --------
@@ -293,12 +293,12 @@ def is_model(path: Path) -> bool:
 
 
 def read_model(path: str | Path) -> CalibratedModel:
-    """Read a model file.
+    """Read a model from a file that `write_model` wrote.
 
     Raises
     ------
     DataError
-        HG168: there is no such file, or it is not a model of a known version.
+        HG168: the file does not exist, or is not a model of a known version.
     """
     text: str | None = None
     try:

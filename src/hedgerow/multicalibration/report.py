@@ -399,19 +399,19 @@ def hoped_alpha(
     m: float, groups: object, *, epsilon: float, relation: object = "add-remove", n_buckets: int = 10,
     bound: Bound = "table",
 ) -> float:  # fmt: skip
-    """Return the α that privacy noise leaves possible in cells of m records, with probability .95; above 1: none.
+    """Return the α that the noise allows in cells of m records, with probability 0.95. Above 1, no α is possible.
 
     Parameters
     ----------
     m : float
-        Records in the smallest group × bucket to be calibrated. Of n records, a group with the share γ has about γn/k
-        in each of its k buckets.
+        The number of records in the smallest cell (one group in one bucket) that is calibrated. A group with the share
+        γ of n records has about γn/k records in each of its k buckets.
     groups : mapping, sequence or None
-        As `Multicalibrator` takes them.
+        The parameter of the same name of `Multicalibrator`.
     epsilon, relation, n_buckets
-        As `Multicalibrator` takes them.
+        The parameter of the same name of `Multicalibrator`.
     bound : {"table", "published"}
-        See the module.
+        Which bound is used; see the module.
 
     Returns
     -------
@@ -420,7 +420,7 @@ def hoped_alpha(
     Raises
     ------
     ParameterError
-        HG165: m or `bound` is none of these.
+        HG165: m is not a positive number, or `bound` is unknown.
 
     Examples
     --------
@@ -439,19 +439,19 @@ def least_cell(
     alpha: float, groups: object, *, epsilon: float, relation: object = "add-remove", n_buckets: int = 10,
     bound: Bound = "table",
 ) -> float:  # fmt: skip
-    """Return the fewest records of a cell for which α is possible in spite of the noise (Theorem 2).
+    """Return the smallest number of records in a cell for which α is possible despite the noise (Theorem 2).
 
     Parameters
     ----------
     alpha : float
-        The α to be reached, between 0 and 1.
+        The α to reach, between 0 and 1.
     groups, epsilon, relation, n_buckets, bound
         As in `hoped_alpha`.
 
     Returns
     -------
     float
-        Records of a group × bucket.
+        The number of records in one cell: one group in one bucket.
 
     Raises
     ------

@@ -141,19 +141,19 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         raise NotImplementedError
 
     def noted(self, notes: Sequence[str]) -> Self:
-        """Return it with further notes."""
+        """Return the result with more notes."""
         return replace(self, about=replace(self.about, remarks=(*self.about.remarks, *notes)))
 
     def with_backend(self, backend: str | None) -> Self:
-        """Return it with the caller's own frame library, for `to_frame`."""
+        """Return the result with the caller's own frame library, for `to_frame`."""
         return replace(self, backend=backend)
 
     def head(self) -> tuple[str, ...]:
-        """Return the lines above the table of coefficients."""
+        """Return the lines of text above the table of coefficients."""
         raise NotImplementedError
 
     def asked(self) -> dict[str, Any]:
-        """Return what was asked for as plain JSON data."""
+        """Return the request as plain JSON data."""
         raise NotImplementedError
 
     def known(self) -> dict[str, Any]:
@@ -190,13 +190,15 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         return self.fit.sampling_covariance + self.fit.noise_covariance
 
     def cov_params(self) -> Floats:
-        """Return the covariance of the coefficients, both parts added: float array (k, k)."""
+        """Return the covariance matrix of the coefficients, sampling and privacy parts added: float array (k, k)."""
         return self._covariance
 
     def conf_int(self, level: float = 0.95) -> dict[str, Interval]:
-        """Return the interval of each coefficient, an end infinite where the noise hides it (HG110 for the level).
+        """Return the confidence interval of each coefficient.
 
-        ``low, high = fit.conf_int()["age"]`` unpacks the ends.
+        An end is infinite if the noise hides the coefficient (HG110).
+
+        ``low, high = fit.conf_int()["age"]`` unpacks the two ends of an interval.
         """
         level, whose = parse_level(level), "this file" if self.about.census else "the population"
         intervals = {}
@@ -213,23 +215,23 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         return self.fit.reliable
 
     def contrast(self, weights: object, level: float = 0.95) -> Contrast:
-        """Return a weighted sum of coefficients with its errors and interval, at no further price.
+        """Return a weighted sum of coefficients with its errors and its confidence interval, at no further price.
 
         Parameters
         ----------
         weights : {name: weight} or sequence of one weight a coefficient
         level : float
-            Of the interval.
+            The confidence level of the interval.
 
         Returns
         -------
         Contrast
-            ``.estimate``, its errors and its interval.
+            The estimate of the weighted sum, ``.estimate``, with its errors and its interval.
 
         Raises
         ------
         ParameterError
-            HG194: the name of no coefficient; HG110 for the level.
+            HG194: a name is not the name of a coefficient. HG110: the level is invalid.
 
         Examples
         --------
@@ -247,25 +249,26 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         )
 
     def t_test(self, contrasts: object, level: float = 0.95) -> ContrastTests:
-        """Return two-sided tests of weighted sums of coefficients, at no further price, as statsmodels' `t_test` does.
+        """Return two-sided tests of weighted sums of coefficients, as the method `t_test` of statsmodels does.
 
-        A test rejects at α exactly where the interval at 1 − α excludes the value, so it counts the noise too.
+        The tests cost no budget. A test rejects at level α exactly if the interval at level 1 − α excludes the value,
+        so the test includes the privacy noise.
 
         Parameters
         ----------
         contrasts : str, {name: weight}, sequence or array
-            ``"age"``, ``"10 * age - educ = 5"``, several between commas or in a list; weights by name; an array of one
-            weight a coefficient, or of such rows.
+            The hypotheses: ``"age"``, ``"10 * age - educ = 5"``, several in a list or separated by commas, weights by
+            name, or an array with one weight for each coefficient.
 
         Returns
         -------
         ContrastTests
-            A sequence of tests, each with ``.pvalue``.
+            The tests in order, each with ``.pvalue``.
 
         Raises
         ------
         ParameterError
-            HG194: an argument that is not a weighted sum of coefficients; HG110 for the level.
+            HG194: a hypothesis is not a weighted sum of coefficients. HG110: the level is invalid.
 
         Examples
         --------
@@ -303,24 +306,25 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         return dict(zip(self.names, self.t_test(np.eye(len(self))).pvalue.tolist(), strict=True))
 
     def predict(self, records: object, level: float = 0.95) -> list[Contrast]:
-        """Return the expected response of records with these columns, each with its interval; of a logit the chance.
+        """Return the predicted response of records with these columns, each with its interval.
 
         Parameters
         ----------
         records : {column: value}, {column: values}, list of {column: value}, or data frame
-            One record, or several; a frame of pandas, polars, pyarrow or another library that narwhals reads.
+            One record or several records: a mapping, or a frame of pandas, polars, pyarrow or another library that
+            narwhals reads.
         level : float
-            Of the intervals.
+            The confidence level of the intervals.
 
         Returns
         -------
         list of Contrast
-            One for each record, also where there is one alone.
+            One prediction for each record, also if there is only one record.
 
         Raises
         ------
         ParameterError
-            HG194: a record without one of the columns, or with a value that was not declared.
+            HG194: a record lacks a column of the model, or has a value that was not declared.
 
         Examples
         --------
@@ -360,11 +364,11 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         return self.summary()
 
     def price(self) -> str:
-        """Return the price in a line; or that the result is simulated."""
+        """Return the privacy price in one line, or say that the result is simulated."""
         return SIMULATED if self.certificate is None else self.certificate.price()
 
     def missing_in_words(self) -> tuple[str, ...]:
-        """Return what becomes of a record that misses a value, where no note says it."""
+        """Return a sentence that says how records with missing values were treated; empty if a note says so."""
         return ()
 
     def summary(self, level: float = 0.95) -> str:
@@ -372,7 +376,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         return Lines("\n".join([*self.head(), "", self.table(level), "", *self.closing()]))
 
     def closing(self) -> tuple[str, ...]:
-        """Return the lines below the table of coefficients: the price and the notes."""
+        """Return the lines of text below the table of coefficients: the price and the notes."""
         return (self.price(), *self.missing_in_words(), *self.notes, *((REPLAYED,) if self.replayed else ()))
 
     def table(self, level: float = 0.95) -> str:
@@ -387,7 +391,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         return Lines("\n".join(aligned(rows, 1)))
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
-        """Return a line for each coefficient as columns of equal length; None where something is infinite."""
+        """Return one line for each coefficient, as columns of equal length. Infinite numbers become None."""
         ends = list(self.conf_int(level).values())
         return {
             **{column: [value] * len(self) for column, value in self.cell.items()},
@@ -402,11 +406,11 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         }
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """Return a data frame of the coefficients, in the library of the data (HG208 where no library is installed)."""
+        """Return a data frame of the coefficients, in the library of the data (HG208: no library is installed)."""
         return build_frame(self.to_columns(), backend or self.backend)
 
     def error_bars(self, level: float = 0.95) -> list[ErrorBar]:
-        """Return the coefficients as bars to be drawn, each in a panel of its own, since their units differ."""
+        """Return the coefficients as bars for a plot. Each bar has its own panel, since the units differ."""
         from hedgerow.plots.bars import ErrorBar
 
         cell = ", ".join(f"{column}={value}" for column, value in self.cell.items()) or "all"
@@ -416,21 +420,21 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         ]
 
     def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
-        """Draw each coefficient with its interval and the part of it that the noise alone would leave.
+        """Draw each coefficient with its interval and the part of the interval that comes from the noise.
 
-        Without `ax` each coefficient has a panel of its own, since their units differ.
+        Without `ax` each coefficient has its own panel, since the units of the coefficients differ.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; without it, in a new figure.
+            The axes to draw in. By default a new figure is made.
         level : float
-            Of the intervals.
+            The confidence level of the intervals.
 
         Returns
         -------
         matplotlib.axes.Axes
-            That of the first panel.
+            The axes of the first panel.
 
         Raises
         ------
@@ -453,7 +457,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
             return draw_error_bars(self.error_bars(level), level=level, ax=ax)
 
     def card_lines(self) -> list[Line]:
-        """Return a line for each coefficient, as a `Card` shows them."""
+        """Return one line for each coefficient, as a `Card` shows them."""
         from hedgerow.plots.notebook import Line
 
         unsure = "" if self.reliable else " (not reliable)"
@@ -469,7 +473,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         return card_of_fits([self], self.plot)
 
     def coefficients(self, level: float = 0.95) -> list[dict[str, Any]]:
-        """Return a record for each coefficient, as plain JSON data; null where something is infinite."""
+        """Return one record for each coefficient, as plain JSON data. Infinite numbers become null."""
         columns = self.to_columns(level)
         records = []
         for place, name in enumerate(self.names):
@@ -481,11 +485,11 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         return records
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return plain JSON data: what was asked, coefficients, the noisy numbers behind them, the certificate."""
+        """Return plain JSON data: the request, the coefficients, the noisy numbers behind them, and the certificate."""
         return record_of_fits([self], level)
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Return the JSON text, and write it to `path` where one is given (HG118 where it cannot be written)."""
+        """Return the JSON text. If `path` is given, also write the text there (HG118: the file cannot be written)."""
         return written(self.to_dict(), path)
 
 

@@ -422,17 +422,17 @@ _HOW = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
-    """A logistic regression, read from noisy Newton steps; contrasts and predictions come at no further price.
+    """A logistic regression that was computed from noisy Newton steps.
 
-    Guarantee   (ε, δ)-differential privacy of everything in it, priced by ``certificate``: all that the methods do is
-    post-processing of the released numbers.
+    Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of ``certificate``. Contrasts and
+    predictions are computed from released numbers and cost no further budget.
 
     Attributes
     ----------
     about : FitContext
-        What was asked of what.
+        The request and the source, with all public facts.
     released : float array, (steps, numbers)
-        The noisy numbers of each step, in units of 2⁻³⁰: gradient, then curvature.
+        The noisy numbers of each step in units of 2⁻³⁰: first the gradient, then the curvature.
     """
 
     how: ClassVar[str] = _HOW
@@ -479,22 +479,22 @@ class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
         return (*sentences, *self.about.remarks)
 
     def submodel(self, formula: object, regressors: object = None, *, intercept: bool = True) -> LogitRegression:
-        """Refuse: the released Newton steps determine the coefficients of their own model, and of no other.
+        """Refuse: the released Newton steps determine the coefficients of their own model only.
 
         Parameters
         ----------
         formula, regressors, intercept
-            As in `Regression.submodel`.
+            The arguments of `Regression.submodel`.
 
         Returns
         -------
         LogitRegression
-            Never: it always raises.
+            The method never returns.
 
         Raises
         ------
         ParameterError
-            HG193: always.
+            HG193: the method always raises this error.
 
         Examples
         --------
@@ -515,23 +515,23 @@ class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
         )
 
     def predict(self, records: object, level: float = 0.95) -> list[Contrast]:
-        """Return the chance of the outcome for records with these columns, each with its interval.
+        """Return the predicted probability of the outcome for records with these columns, each with its interval.
 
         Parameters
         ----------
         records : {column: value}, {column: values}, list of {column: value}, or data frame
         level : float
-            Of the intervals.
+            The confidence level of the intervals.
 
         Returns
         -------
         list of Contrast
-            One for each record, also where there is one alone.
+            One prediction for each record, also if there is only one record.
 
         Raises
         ------
         ParameterError
-            HG194: a record without one of the columns, or with a value that was not declared.
+            HG194: a record lacks a column of the model, or has a value that was not declared.
 
         Examples
         --------
@@ -557,14 +557,14 @@ class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
         return chances
 
     def head(self) -> tuple[str, ...]:
-        """Return the lines above the table of coefficients."""
+        """Return the lines of text above the table of coefficients."""
         size = "" if math.isnan(self.nobs) else f"Records of the file: {self.nobs:,.0f}   "
         model = self.about.model
         outcome = f"Logit {self.about.formula}, {model.response} = {model.value}"
         return outcome, f"{size}Newton steps: {len(self.released)}"
 
     def asked(self) -> dict[str, Any]:
-        """Return what was asked for as plain JSON data."""
+        """Return the request as plain JSON data."""
         return self.about.model.asked(self.about.formula)
 
 

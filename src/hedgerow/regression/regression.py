@@ -58,25 +58,25 @@ _HOW = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Regression(Coefficients[LinearFeatures, JointMoments]):
-    """The least-squares fit of one cell, read from noisy moments; submodels and contrasts come at no further price.
+    """The least-squares fit of one cell, computed from noisy moments.
 
-    Guarantee   (ε, δ)-differential privacy of everything in it, priced by ``certificate``: all that the methods do is
-    post-processing of the released numbers.
+    Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of ``certificate``. Contrasts and
+    predictions are computed from released numbers and cost no further budget.
 
     Attributes
     ----------
     about : FitContext
-        What was asked of what.
+        The request and the source, with all public facts.
     released : float array
         The noisy numbers of this cell, in the order of the mechanism.
     regressors : tuple of Regressor
-        Those of this fit: all that were asked for, or fewer of a submodel.
+        The terms of this fit: all terms of the request, or fewer terms for a submodel.
     certificate : Certificate or None
-        None of a simulated result.
+        The certificate. None for a simulated result.
     cell : mapping
-        {column: category}, empty without `by`.
+        The cell as {column: category}; empty without `by`.
     second : SandwichRelease or None
-        What the second step released, of a fit with robust errors.
+        The numbers that the second step released for robust errors. None for a fit without robust errors.
     """
 
     how: ClassVar[str] = _HOW
@@ -184,17 +184,18 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
         return f"{size}, R² {determined}"
 
     def missing_in_words(self) -> tuple[str, ...]:
-        """Return what becomes of a record that misses a value."""
+        """Return a sentence that says how records with missing values were treated."""
         dropped = self.about.facts.get("missing") == Missing.DROP
         return ("Records with a missing value in any column of the model are left out.",) if dropped else ()
 
     def submodel(self, formula: object, regressors: object = None, *, intercept: bool = True) -> Regression:
-        """Return the fit of fewer regressors from the same released numbers, at no further price.
+        """Return the fit with fewer regressors, computed from the same released numbers at no further price.
 
         Parameters
         ----------
         formula, regressors, intercept
-            As in `Survey.ols`, of terms whose columns and products were all in the released model.
+            The formula of the submodel, as in `Survey.ols`. The columns and products of all its terms must be in the
+            released model.
 
         Returns
         -------
@@ -203,7 +204,7 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
         Raises
         ------
         ParameterError
-            HG193: the released numbers do not tell it.
+            HG193: the released numbers do not determine the submodel.
 
         Examples
         --------
@@ -235,7 +236,7 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
         )
 
     def head(self) -> tuple[str, ...]:
-        """Return the lines above the table of coefficients."""
+        """Return the lines of text above the table of coefficients."""
         weighed = self.about.facts.get("weights") is not None
         size = f"Sum of weights: {self.weight:,.6g}" if weighed else f"Records: {self.nobs:,.0f}"
         size += "" if self.public else " (noisy)"
@@ -245,7 +246,7 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
         return f"OLS {self.about.formula}{where}", f"{size}   R²: {determined}{errors}"
 
     def asked(self) -> dict[str, Any]:
-        """Return what was asked for as plain JSON data."""
+        """Return the request as plain JSON data."""
         question, ball = model_record(self.about.model, self.about.formula, self.regressors), self.about.model.ball
         question |= {} if ball is None else {"clip_norm": ball}
         return question if self.second is None else question | {"robust": self.second.kind}
@@ -259,7 +260,7 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RegressionByCell(Sequence[Regression]):
-    """The fits of all cells of one release, in the order of its cells, under one certificate."""
+    """The fits of all cells of one release, in the order of the cells, under one certificate."""
 
     fits: tuple[Regression, ...]
 
@@ -273,7 +274,7 @@ class RegressionByCell(Sequence[Regression]):
         return len(self.fits)
 
     def received(self, receipt: Receipt) -> RegressionByCell:
-        """Return the fits with what the ledger knows of them."""
+        """Return the fits with the receipt of the ledger."""
         return RegressionByCell(tuple(fit.received(receipt) for fit in self.fits))
 
     def with_backend(self, backend: str | None) -> RegressionByCell:
@@ -287,19 +288,19 @@ class RegressionByCell(Sequence[Regression]):
         return self.summary()
 
     def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
-        """Draw the coefficients of all cells, those of one name in one panel; see `Regression.plot`.
+        """Draw the coefficients of all cells. The coefficients of one name share a panel; see `Regression.plot`.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; without it, in a new figure.
+            The axes to draw in. By default a new figure is made.
         level : float
-            Of the intervals.
+            The confidence level of the intervals.
 
         Returns
         -------
         matplotlib.axes.Axes
-            That of the first panel.
+            The axes of the first panel.
 
         Raises
         ------
@@ -326,7 +327,7 @@ class RegressionByCell(Sequence[Regression]):
         return card_of_fits(self.fits, self.plot)
 
     def summary(self, level: float = 0.95) -> str:
-        """Return the tables of coefficients as text, one a cell; below them the price and each note once."""
+        """Return the tables of coefficients as text, one table for each cell, then the price and each note once."""
         tables = ["\n".join([*fit.head(), "", fit.table(level), ""]) for fit in self.fits]
         return Lines("\n".join([*tables, *dict.fromkeys(line for fit in self.fits for line in fit.closing())]))
 
@@ -350,27 +351,27 @@ class RegressionByCell(Sequence[Regression]):
         return self.fits[0].replayed
 
     def at(self, **cell: Any) -> Regression:
-        """Return the fit of one cell (HG194 where there is none)."""
+        """Return the fit of one cell (HG194: there is no such cell)."""
         for fit in self.fits:
             if dict(fit.cell) == cell:
                 return fit
         raise unfit("no cell has these categories")
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
-        """Return a line for each coefficient of each cell."""
+        """Return one line for each coefficient of each cell, as columns of equal length."""
         tables = [fit.to_columns(level) for fit in self.fits]
         return {key: [value for table in tables for value in table[key]] for key in tables[0]}
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """Return a data frame of all coefficients, in the library of the data (HG208 where no library is installed)."""
+        """Return a data frame of all coefficients, in the library of the data (HG208: no library is installed)."""
         return build_frame(self.to_columns(), backend or self.fits[0].backend)
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return plain JSON data, as `Regression.to_dict`."""
+        """Return plain JSON data, as `Regression.to_dict` does."""
         return record_of_fits(self.fits, level)
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Return the JSON text, and write it to `path` where one is given (HG118 where it cannot be written)."""
+        """Return the JSON text. If `path` is given, also write the text there (HG118: the file cannot be written)."""
         return written(self.to_dict(), path)
 
 

@@ -102,7 +102,7 @@ class PlannedRegression:
 
     @property
     def facts(self) -> PublicFacts:
-        """Whom the guarantee protects, and n where it is public."""
+        """The neighbouring relation, the privacy unit, and n if n is public."""
         return self.plan.facts
 
     @property
@@ -171,12 +171,12 @@ class PlannedRegression:
         )
 
     def notes(self) -> tuple[str, ...]:
-        """Return what a reader must know about the release as a whole, from public facts."""
+        """Return the notes about the release as a whole, which follow from public facts."""
         weights = self.facts.weights
         return (*self.plan.notes(), *(() if weights is None else (f"Records count {weights.in_words}.",)))
 
     def narrowed(self) -> str:
-        """Return why records may not differ as much as the mechanism allows; empty where columns vary freely."""
+        """Return why records differ less than the mechanism allows. The text is empty if columns vary freely."""
         model = self.design.model
         if self.second is not None:
             return "The second step is taken at coefficients that follow from noise: how far a record moves it varies."

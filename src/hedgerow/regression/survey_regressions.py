@@ -39,42 +39,41 @@ class AsksRegressions:
     def ols(
         self, formula: str, regressors: Sequence[str] | None = None, **options: Unpack[RegressionOptions]
     ) -> Regression | RegressionByCell:
-        """Release a linear regression: coefficients whose standard errors count sampling and privacy noise.
+        """Release a linear regression. The standard errors of the coefficients include sampling error and noise.
 
-        Guarantee   (ε, δ)-differential privacy of everything in the result; submodels, contrasts and predictions of it
-        cost nothing more.
+        Guarantee: (ε, δ)-differential privacy of everything in the result. Submodels, contrasts and predictions are
+        computed from the released numbers and cost no further budget.
 
         Parameters
         ----------
         formula : str
-            ``"income ~ age + educ + C(sex)"``: columns, ``C(column)`` for categories (treatment coding, the first
-            declared value is the reference), ``a:b`` and ``a * b`` for products, ``I(age ** 2)`` for powers, ``- 1``
-            for no intercept. A formula needs the extra ``hedgerow[formulas]``.
+            The formula, such as ``"income ~ age + educ + C(sex)"``. ``C(column)`` makes one coefficient for each
+            category but the first declared category. ``a:b`` and ``a * b`` are products, ``I(age ** 2)`` is a power,
+            and ``- 1`` leaves out the intercept. A formula needs the extra package ``hedgerow[formulas]``.
         regressors : list of str, optional
-            The terms, where `formula` is the name of the response alone; formulaic is not needed.
+            The terms, if `formula` is only the name of the response. The package formulaic is then not needed.
         **options
-            ``bounds={column: (low, high)}`` of numeric columns and ``categories={column: [value, …]}``, where the facts
-            have none; ``intercept=False`` beside a list; ``guess={column: {"mean": …}}``, made without the data,
-            for which the weights of the release are chosen; ``clip_norm=1.0``: records outside a ball of this length
-            about the midpoints, in half-ranges of the bounds, are shrunk into it, and their share is released;
-            ``robust=True`` (HC1) or ``"HC0"``: standard errors that hold where variances differ, for a small share of
-            the price; ``weights=(column, largest)``: records count by their weights, with robust errors;
-            ``by``, ``where``, ``epsilon``, ``delta``, ``rho``, ``mu``, ``noise``, ``missing``, ``other``,
-            ``request_id`` as in `release`. A record that misses a value of any
-            column of the model, or whose category is not declared, is left out.
+            ``bounds={column: (low, high)}`` of numeric columns and ``categories={column: [value, …]}``, if the facts do
+            not declare them. ``intercept=False`` leaves out the intercept. ``guess={column: {"mean": …}}``, made
+            without the data, improves the weights of the release. ``clip_norm=1.0`` shrinks records that lie far from
+            the middle of the bounds; the share of these records is released. ``robust=True`` (HC1) or ``"HC0"`` asks
+            for standard errors that also hold if variances differ, for a small share of the price. ``weights=(column,
+            largest)`` weights the records, with robust errors. ``by``, ``where``, ``epsilon``, ``delta``, ``rho``,
+            ``mu``, ``noise``, ``missing``, ``other`` and ``request_id`` are as in `release`. A record is left out if a
+            column of the model is missing or has a category that is not declared.
 
         Returns
         -------
         Regression, or with `by` a RegressionByCell
-            ``.params``, ``.bse``, ``.conf_int()``, ``.cov_params()``, ``.summary()``, ``.submodel(…)``,
-            ``.contrast(…)``, ``.predict(…)``, ``.certificate``.
+            The fit, with ``.params``, ``.bse``, ``.conf_int()``, ``.cov_params()``, ``.summary()``, ``.submodel(…)``,
+            ``.contrast(…)``, ``.predict(…)`` and ``.certificate``.
 
         Raises
         ------
         HedgerowError
-            HG190 to HG192 for the formula, HG197 for robust errors, HG104 for bounds, HG111 for categories, HG402 for
-            units of several rows. A fit that the noise swamps is returned, marked unreliable, with intervals as wide as
-            what is known.
+            HG190 to HG192: the formula is invalid. HG197: robust errors are not possible. HG104: bounds are missing.
+            HG111: categories are missing. HG402: a unit has several rows. If the noise hides the fit, the fit is
+            returned and marked as unreliable. Its intervals then contain every value that is possible.
 
         Examples
         --------
@@ -99,22 +98,22 @@ class AsksRegressions:
     def plan_ols(
         self, formula: str, regressors: Sequence[str] | None = None, **options: Unpack[RegressionOptions]
     ) -> PlannedRegression:
-        """Return the plan and the price of `ols` with the same arguments, without reading any value.
+        """Return the plan and the price of `ols` with the same arguments. No value is read.
 
         Parameters
         ----------
         formula, regressors, **options
-            As in `ols`.
+            The arguments of `ols`.
 
         Returns
         -------
         PlannedRegression
-            ``.epsilon`` at ``.delta`` is the price; ``.expected(guess)`` the errors to be expected.
+            The plan. Its price is ``.epsilon`` at ``.delta``, and ``.expected(guess)`` returns the expected errors.
 
         Raises
         ------
         HedgerowError
-            As `ols` before it reads data; nothing is spent.
+            The errors that `ols` raises before data are read. Nothing is spent.
 
         Examples
         --------
@@ -136,37 +135,39 @@ class AsksRegressions:
     def logit(
         self, formula: str, regressors: Sequence[str] | None = None, **options: Unpack[LogitOptions]
     ) -> LogitRegression:
-        """Release a logistic regression: coefficients whose standard errors count sampling and privacy noise.
+        """Release a logistic regression. The standard errors of the coefficients include sampling error and noise.
 
-        Guarantee   (ε, δ)-differential privacy of everything in the result; contrasts and predictions of it cost
-        nothing more. Each of a few Newton steps releases gradient and curvature at public coefficients, with noise.
+        Guarantee: (ε, δ)-differential privacy of everything in the result. Contrasts and predictions are computed from
+        the released numbers and cost no further budget. A few Newton steps are released. Each step releases the
+        gradient and the curvature at public coefficients, with noise.
 
         Parameters
         ----------
         formula, regressors
-            As in `ols`; the response may be numbers, texts or booleans.
+            The formula, as in `ols`. The response may hold numbers, texts or booleans.
         value : number, text or boolean
-            The outcome is 1 where the response equals it, 1 by default, and 0 where it is anything else. It must be
-            given where the response holds texts by its declared type (HG111).
+            The outcome is 1 if the response equals `value`, and 0 otherwise. The default is 1. If the declared type of
+            the response is text, `value` must be given (HG111).
         steps : int
-            How many steps share the price: 2 by default, a pilot and one more; 5 without an intercept.
+            The number of steps that share the price. The default is 2 (a pilot step and one more), or 5 without an
+            intercept.
         **options
-            ``bounds``, ``categories``, ``intercept`` as in `ols`; ``where``, ``epsilon``, ``delta``, ``rho``, ``mu``,
-            ``request_id`` as in `release`. A record that misses a value of any column of the model, or whose category
-            is not declared, is left out.
+            ``bounds``, ``categories`` and ``intercept`` are as in `ols`. ``where``, ``epsilon``, ``delta``, ``rho``,
+            ``mu`` and ``request_id`` are as in `release`. A record is left out if a column of the model is missing or
+            has a category that is not declared.
 
         Returns
         -------
         LogitRegression
-            ``.params``, ``.bse``, ``.conf_int()``, ``.cov_params()``, ``.summary()``, ``.contrast(…)``,
-            ``.predict(…)``: chances, ``.certificate``.
+            The fit, with ``.params``, ``.bse``, ``.conf_int()``, ``.cov_params()``, ``.summary()``, ``.contrast(…)``,
+            ``.certificate`` and ``.predict(…)``, which returns probabilities.
 
         Raises
         ------
         HedgerowError
-            HG190 to HG192 for the formula, HG196 for the steps, HG104 for bounds, HG111 for categories, HG402 for units
-            of several rows. A fit that did not converge, or that the noise swamps, is returned, marked unreliable, with
-            intervals without an end.
+            HG190 to HG192: the formula is invalid. HG196: the number of steps is invalid. HG104: bounds are missing.
+            HG111: categories are missing. HG402: a unit has several rows. If the fit does not converge or the noise
+            hides the fit, the fit is returned and marked as unreliable. Its intervals then have infinite ends.
 
         Examples
         --------
@@ -191,22 +192,22 @@ class AsksRegressions:
     def plan_logit(
         self, formula: str, regressors: Sequence[str] | None = None, **options: Unpack[LogitOptions]
     ) -> PlannedLogit:
-        """Return the plan and the price of `logit` with the same arguments, without reading any value.
+        """Return the plan and the price of `logit` with the same arguments. No value is read.
 
         Parameters
         ----------
         formula, regressors, **options
-            As in `logit`.
+            The arguments of `logit`.
 
         Returns
         -------
         PlannedLogit
-            ``.price`` is its certificate; ``.expected(guess)`` the errors to be expected.
+            The plan. ``.price`` is its certificate, and ``.expected(guess)`` returns the expected errors.
 
         Raises
         ------
         HedgerowError
-            As `logit` before it reads data; nothing is spent.
+            The errors that `logit` raises before data are read. Nothing is spent.
 
         Examples
         --------

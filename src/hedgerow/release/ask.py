@@ -129,7 +129,7 @@ def correlated_numbers(estimates: Sequence[Estimate]) -> list[Any]:
     Raises
     ------
     ImportError
-        Where the package is not installed: ``pip install hedgerow[uncertainties]``.
+        The package is not installed: ``pip install hedgerow[uncertainties]``.
     ParameterError
         HG130: a covariance is not known.
     """

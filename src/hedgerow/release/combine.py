@@ -80,20 +80,20 @@ def _noise(estimate: Estimate) -> float:
 
 @takes()
 def combine(releases: Sequence[Release | ReleasedEstimate]) -> Release:
-    """Pool repeated releases of the same statistics from the same records, by inverse-variance weights.
+    """Pool repeated releases of the same statistics from the same records, weighted by inverse variance.
 
-    Post-processing of what was released; the certificate is that of all the releases together, whose prices add up.
+    Pooling is post-processing of released numbers. The certificate covers all releases together; their prices add up.
 
     Parameters
     ----------
     releases : sequence of Release or ReleasedEstimate
-        Two or more that estimate the same things: same source, relation, unit, target, missing policy, statistics,
+        Two or more releases of the same numbers: same source, relation, unit, target, missing policy, statistics,
         bounds and cells, in the same order.
 
     Raises
     ------
     ParameterError
-        HG122: they do not estimate the same thing, so pooling would mean nothing.
+        HG122: the releases do not estimate the same numbers, so they cannot be pooled.
 
     Examples
     --------

@@ -116,7 +116,7 @@ class ColumnDistribution:
         bins: Sequence[float] | None = None,
         level: float = 0.95,
     ) -> Axes:
-        """Draw the distribution with its errors; return the axes. It costs no budget.
+        """Draw the distribution with its errors; return the axes. Drawing costs no budget.
 
         Parameters
         ----------

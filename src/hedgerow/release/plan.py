@@ -44,20 +44,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Plan:
-    """The mechanisms that a release with these arguments runs, and their price: from public facts, nothing spent.
+    """The mechanisms and the price of a release with these arguments.
+
+    The plan uses public facts only and spends nothing.
 
     Attributes
     ----------
     request : Request
-        The request, completed from the facts.
+        The request, with everything that the facts add.
     facts : PublicFacts
-        Whom the guarantee protects, and n where it is public.
+        The neighbouring relation, the privacy unit, and n if n is public.
     items : tuple of PlannedStatistic
         Each statistic with its design and its mechanism.
     calibrated : Calibrated or None
-        The least noise that meets the budget; None where nothing is to be paid.
+        The smallest noise that meets the budget. None if nothing is to be paid.
     source : ColumnSource or None
-        What a survey planned for, of which `query` is shown.
+        The source for which the survey made the plan. `query` shows the questions to this source.
     """
 
     request: Request
@@ -78,7 +80,7 @@ class Plan:
         return self.forecast().card(*self.headline())
 
     def headline(self) -> tuple[str, tuple[str, ...]]:
-        """Return the title of what a notebook shows, and the lines beside it: the price, and why each method."""
+        """Return the title of the notebook card and the lines beside it: the price, and the reason for each method."""
         price = f"ε ≤ {self.epsilon:.6g} at δ = {self.delta:.3g}, {self.facts.relation}, unit {self.facts.unit}"
         reasons = (f"{method}: {reason}" for method, reason in self.reasons().items())
         return repr(self)[1:-1].partition(", ε")[0], (price, *reasons)
@@ -121,31 +123,32 @@ class Plan:
     def forecast(
         self, guess: Mapping[str, Mapping[str, Any]] | None = None, *, n: int | None = None, level: float = 0.95
     ) -> Forecast:
-        """Return the errors that this release may be expected to have, for a guess made without the data.
+        """Return the expected errors of this release, for a guess that was made without the data.
 
         Parameters
         ----------
         guess : {column: {"mean": …, "sd": …, "share": …, "missing": …, "correlation": {other: …}}}, optional
-            Unknown moments are taken at their worst, and columns are taken to be independent. For quantiles and
-            shares of a skewed column also ``"quantiles": {0.1: …, 0.5: …, 0.9: …}``, or ``"law": "lognormal"``,
-            "gamma" or "beta" beside mean and sd: without either the widest interval of the three is forecast. With
-            `where`, ``{"where": {"share": …}}`` guesses the share of the records that are selected; without it no error
-            is forecast but that of the noise. Of a unit of several rows, its column with mean and sd guesses the rows
-            of a unit: then it is said what share of them is beyond the limit, and dropped.
+            A guess of the moments of each column. Moments that are not guessed take their worst values, and columns are
+            taken as independent. For quantiles and shares of a skewed column, also guess ``"quantiles": {0.1: …, 0.5:
+            …, 0.9: …}``, or give ``"law": "lognormal"``, "gamma" or "beta" with mean and sd. Without either, the
+            forecast is the widest interval of the three laws. With `where`, ``{"where": {"share": …}}`` guesses the
+            share of records that are selected. Without this guess only the error of the noise is forecast. For a unit
+            of several rows, a guess of mean and sd of the unit's column is a guess of the rows of one unit. The
+            forecast then includes the share of units beyond the limit, whose further rows are dropped.
         n : int, optional
-            A guess of the number of records, under add-remove, where it is private.
+            A guess of the number of records, needed under add-remove, where the number is private.
         level : float
-            Of the intervals.
+            The confidence level of the intervals.
 
         Returns
         -------
         Forecast
-            The expected errors of each estimate, in their order.
+            The expected errors of each estimate, in the order of the estimates.
 
         Raises
         ------
         ParameterError
-            HG707: a guess that cannot be; HG110 for the level.
+            HG707: the guess is impossible. HG110: the level is invalid.
 
         Examples
         --------
@@ -160,27 +163,28 @@ class Plan:
         return forecast(self.items, self.facts, cells=self.cells, guess=guess, n=n, level=level)
 
     def advice(self, guess: Mapping[str, Mapping[str, Any]] | None = None, *, n: int | None = None) -> tuple[str, ...]:
-        """Return which statistics would have less noise if their columns were declared complete, and by how much.
+        """Return which statistics would have less noise if their columns were declared complete, and how much less.
 
-        Where values may be missing and are dropped, how many there are is private, and noise on that number is noise
-        on a mean far from the midpoint of its bounds. The gain is that of the forecasts with and without, at the
-        guess; a column that is not guessed has a mean near its lower bound. Gains of less than 5 % of a standard error
-        are not told. No data are read: whether a column has missing values is for the caller to know.
+        If missing values are dropped, the number of remaining records is private and needs noise of its own. This noise
+        enlarges the error of a mean that lies far from the midpoint of its bounds. The gain is the difference of two
+        forecasts at the guess, with and without the declaration. A column that is not guessed is taken to have a mean
+        near its lower bound. A gain of less than 5 % of a standard error is not mentioned. No data are read: the caller
+        must know whether a column has missing values.
 
         Parameters
         ----------
         guess, n
-            As in `forecast`.
+            The guess, as in `forecast`.
 
         Returns
         -------
         tuple of str
-            One sentence for each statistic that would gain; empty if none would.
+            One sentence for each statistic that would gain. The list is empty if no statistic would gain.
 
         Raises
         ------
         ParameterError
-            HG707: a guess that is impossible.
+            HG707: the guess is impossible.
 
         Examples
         --------
@@ -216,20 +220,20 @@ class Plan:
         return tuple(sentences)
 
     def query(self) -> tuple[str, ...]:
-        """Return the SQL that `Survey.release` sends for this plan, statement by statement, without sending it.
+        """Return the SQL that `Survey.release` would send for this plan, statement by statement. Nothing is sent.
 
-        The texts are those that run, word by word, but for two things that are not known before: a secret key that
-        is drawn for each question about units of several rows, in whose place ``<a secret key …>`` stands; and the
-        path of the pipe through which a packed CSV file is read, or one that is no plain UTF-8. They depend on the
-        request, the facts and the names and types of columns alone; no record is read and nothing is spent.
+        The texts are the texts that run, except for two parts that are not known before the run. Each question about
+        units of several rows has a secret random key, and ``<a secret key …>`` stands in its place. A packed CSV file,
+        or a CSV file that is not plain UTF-8, is read through a pipe whose path is not known. The texts depend only on
+        the request, the facts, and the names and types of columns. No record is read, and nothing is spent.
 
         Raises
         ------
         ParameterError
-            HG213: the plan was made without a source, or the source is a frame of pandas, polars, Arrow or Spark,
-            which is sent no text.
+            HG213: the plan was made without a source, or the source is a frame of pandas, polars, Arrow or Spark, which
+            gets no text.
         DataError
-            HG207: the source could not be opened, or was changed.
+            HG207: the source could not be opened, or the source has changed.
 
         Examples
         --------
@@ -252,7 +256,7 @@ class Plan:
         return tuple(text for query in self.sent() for text in source.statements(query, by_record=query in streamed))
 
     def sent(self) -> list[Query | SumsQuery]:
-        """Return what a source is asked, in order: sums together, and after each question whether n is what it was."""
+        """Return the questions to the source, in order. Sums are asked together; after each question n is compared."""
         sent: list[Query | SumsQuery] = []
         for query, sums in self.questions().items():
             sent += as_sent(sums) if sums else [query]
@@ -268,7 +272,10 @@ class Plan:
     def each_drawn(
         self, make: Callable[[Design[Any, Any], AtomicMechanism], AdditiveTable]
     ) -> list[AdditiveTable | None]:
-        """Return a table for each statistic, made once for all that is drawn as a whole; None where it is public."""
+        """Return one table for each statistic.
+
+        Statistics that are drawn together share a table; public ones have None.
+        """
         made: dict[int, AdditiveTable] = {}
         tables: list[AdditiveTable | None] = []
         for item in self.items:
@@ -281,13 +288,13 @@ class Plan:
         return tables
 
     def places(self) -> Iterator[tuple[range, PlannedStatistic]]:
-        """Yield each statistic with the places of its estimates."""
+        """Yield each statistic with the positions of its estimates."""
         place = 0
         for item in self.items:
             yield range(place, place := place + (1 if item.design is None else self.cells)), item
 
     def questions(self) -> dict[Query | SumsQuery, list[SumsQuery]]:
-        """Return each question once, in order: with the first about sums all those about sums, asked together."""
+        """Return each question once, in order. All questions about sums are asked together with the first of them."""
         queries = dict.fromkeys(design.query for design in self.designs)
         sums = [query for query in queries if isinstance(query, SumsQuery)]
         return {
@@ -297,12 +304,12 @@ class Plan:
         }
 
     def streamed(self) -> set[Query | SumsQuery]:
-        """Return the questions whose records are read one by one: those that bootstraps of fine grids alone ask."""
+        """Return the questions whose records are read one by one: the questions of bootstraps with fine grids."""
         counted = {design.query for design in self.designs if not design.streams}
         return {design.query for design in self.designs} - counted
 
     def public_record(self) -> dict[str, Any]:
-        """Return the request as plain JSON data, all of it public; two requests are the same if this is the same."""
+        """Return the request as plain JSON data. Two requests are the same if these data are the same."""
         request = self.request
         return {
             "statistics": [statistic.public_record() for statistic in request.statistics],
@@ -311,7 +318,7 @@ class Plan:
         }
 
     def assumptions(self) -> tuple[str, ...]:
-        """Return the assumptions on the certificate: what is taken as declared, and which facts have no source."""
+        """Return the assumptions on the certificate: declared facts that are relied on, and facts without a source."""
         pairs = zip(self.request.statistics, self.request.policies, strict=True)
         complete = dict.fromkeys(
             statistic.column for statistic, policy in pairs if statistic.column and policy is Missing.DECLARED_COMPLETE
@@ -331,7 +338,7 @@ class Plan:
             yield "the functions of columns that define features keep nothing from one record to the next"
 
     def narrowed(self) -> str:
-        """Return why records may not differ as much as the mechanism allows; empty where columns vary freely."""
+        """Return why records differ less than the mechanism allows. The text is empty if columns vary freely."""
         if self.request.where is not None:
             return "Records that `where` leaves out may be the worst ones."
         if self.request.weights is not None:
@@ -354,13 +361,13 @@ class Plan:
         return ""
 
     def notes(self) -> tuple[str, ...]:
-        """Return what a reader must know about the release as a whole, from public facts."""
+        """Return the notes about the release as a whole, which follow from public facts."""
         left_out = any(not category.other for category in self.request.groups)
         selected = () if self.request.where is None else (only_where(self.request.where),)
         return (*selected, LEFT_OUT) if left_out else selected
 
     def reasons(self) -> dict[str, str]:
-        """Return, for each method in use, why it was chosen."""
+        """Return the reason for each method in use."""
         reasons = {design.method: design.reason for design in self.designs if design.drawn is design}
         # Of what several statistics share, each reason is told.
         shared = dict.fromkeys((design.method, design.reason) for design in self.designs if design.drawn is not design)

@@ -56,33 +56,34 @@ _TAIL = ("method", "n_resamples", "reliable", "note")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Release(Result):
-    """The result of a call: a sequence of `Estimate`, and one certificate for the whole call.
+    """The result of one call: a sequence of `Estimate`, and one certificate for the whole call.
 
     Attributes
     ----------
     estimates : sequence of Estimate
     certificate : Certificate or None
-        None for a simulated release, which is never certified.
+        The certificate. None for a simulated release, which is never certified.
     reasons : dict
-        Why each method was chosen, from public facts.
+        The reason for each method, which follows from public facts.
     notes : tuple of str
         Notes for readers about the release as a whole.
     asked, identity : tuple of statistic, str
-        What was asked of which opened source; not written to any record, it tells releases of one thing from others.
+        The statistics of the request, and an id of the opened source. Neither is written to a record.
     joint : tuple of dict
-        The noisy joint moments from which estimates were read, as plain JSON data; see `kept_records`.
+        The noisy joint moments that determine the estimates, as plain JSON data; see `kept_records`.
     distributions : tuple of dict
-        The noisy counts of whole columns, as plain JSON data; likewise.
+        The noisy counts of whole columns, as plain JSON data; see `kept_records`.
     answers : dict
-        {expression: Estimate} of what was asked with the release; it is part of the record and of the report.
+        The answers to expressions that were asked with the release: {expression: Estimate}. The record and the report
+        show them.
     request, noisy : dict, tuple of dict
-        What was asked and the noisy tables, as plain JSON data, from which a record is read again (`release.record`);
-        empty where an earlier version wrote the record.
+        The request and the noisy tables as plain JSON data. A record is read again from these (`release.record`). Empty
+        for records of earlier versions.
     pooled, joined : tuple of Release
-        The releases that it pools, as `hedgerow.combine` does, or whose estimates it puts one after the other.
+        The releases that were pooled by `hedgerow.combine`, or whose estimates were put together.
 
-    The fields of `hedgerow.release.publication.shared.Result` (source, relation, unit, target, n, missing, …) come with
-    it, by name.
+    All fields of `hedgerow.release.publication.shared.Result` (source, relation, unit, target, n, missing, …) are given
+    by name.
     """
 
     estimates: Sequence[Estimate]
@@ -113,9 +114,9 @@ class Release(Result):
         about: Mapping[str, Any] | None = None,
         estimates: Sequence[Estimate] | None = None,
     ) -> Release:
-        """Read a plan's tables, and put the estimates together; without a certificate the release is simulated.
+        """Return the release of a plan and its noisy tables. A release without a certificate is simulated.
 
-        `estimates` are given where they were read before.
+        If the estimates were read before, pass them as `estimates`.
         """
         request = plan.request
         estimates = read_estimates(plan, tables) if estimates is None else estimates
@@ -144,14 +145,14 @@ class Release(Result):
 
     @classmethod
     def from_json(cls, path: str | Path) -> Release:
-        """Return the release whose record is in a file, to compute with it; see `release_from_record`.
+        """Return the release whose record stands in a file; see `release_from_record`.
 
         Raises
         ------
         ParameterError
             HG503: the file cannot be read.
         VerificationError
-            HG502: it is no record of a release.
+            HG502: the file is not the record of a release.
         """
         try:
             text = Path(path).read_text(encoding="utf-8-sig")
@@ -198,12 +199,12 @@ class Release(Result):
         Parameters
         ----------
         statistic : str
-            Its name: ``"mean"``, ``"ratio"``, or the name of your own function.
+            The name of the statistic: ``"mean"``, ``"ratio"``, or the name of your own function.
         *about
-            Its columns in order, and what else stands in the brackets of a term: ``"employed=1"``, ``0.5``. Nothing:
-            whatever they are, where that is one estimate.
+            The columns in order, and other parts of the name in brackets, such as ``"employed=1"`` or ``0.5``. The
+            columns may be left out if only one estimate fits.
         **cell
-            The category of each column of its cell.
+            The cell: one category for each group column.
 
         Returns
         -------
@@ -212,7 +213,7 @@ class Release(Result):
         Raises
         ------
         ParameterError
-            HG137: the release has no such estimate, or several; the message lists its estimates.
+            HG137: no estimate fits, or several estimates fit. The message lists all estimates of the release.
 
         Examples
         --------
@@ -225,19 +226,21 @@ class Release(Result):
         return found(self.estimates, statistic, [tuple(str(category).split("=", 1)) for category in about], cell)
 
     def ask(self, expression: str) -> Estimate:
-        """Return the estimate of an expression, with the errors of all of it. Post-processing: it costs no budget.
+        """Return the estimate of an expression, with the errors of the whole expression.
+
+        This is post-processing of released numbers and costs no budget.
 
         Parameters
         ----------
         expression : str
-            Terms such as ``mean(age | sex=0)``, ``count(| sex=0)``, ``proportion(employed=1)``, ``ratio(tax, income)``;
-            numbers, ``+ - * /``, brackets, ``log``, ``exp``, ``sqrt``.
+            The expression: terms such as ``mean(age | sex=0)``, ``count(| sex=0)``, ``proportion(employed=1)`` and
+            ``ratio(tax, income)``; numbers; ``+ - * /``; brackets; ``log``, ``exp`` and ``sqrt``.
 
         Raises
         ------
         ParameterError
-            HG136: it cannot be read, and where; HG137: there is no such estimate; HG130: how the estimates go together
-            is not known.
+            HG136: the expression cannot be parsed; the message says where. HG137: a term names no estimate of the
+            release. HG130: the joint distribution of the estimates is not known.
 
         Examples
         --------
@@ -250,7 +253,7 @@ class Release(Result):
         return ask(expression, [self])
 
     def read(self, name: str, about: Sequence[tuple[str, ...]], cell: Mapping[str, str]) -> Estimate | None:
-        """Return what a term of an expression asks of a released distribution; None where none tells it."""
+        """Return the estimate that a released distribution gives for a term of an expression, or None."""
         column = about[0][0] if about and len(about[0]) == 1 else ""
         try:
             whole = self.distribution(column, **cell)
@@ -265,23 +268,24 @@ class Release(Result):
         return replace(self, answers=self.answers | {expression: self.ask(expression) for expression in expressions})
 
     def distribution(self, column: str, **cell: object) -> ColumnDistribution:
-        """Return the distribution of a column in a cell: every quantile, and a band, at no further price.
+        """Return the released distribution of a column in a cell: every quantile, and a band, at no further price.
 
         Parameters
         ----------
         column : str
         **cell
-            The category of each column of its cell.
+            The cell: one category for each group column.
 
         Returns
         -------
         ColumnDistribution
-            ``.quantile(p)``, ``.cdf(x)`` and others, each an estimate; ``.plot(kind=…)``.
+            The distribution. ``.quantile(p)``, ``.cdf(x)`` and other methods return estimates; ``.plot(kind=…)`` draws
+            the distribution.
 
         Raises
         ------
         ParameterError
-            HG137: no distribution of it was released.
+            HG137: no distribution of this column and cell was released.
 
         Examples
         --------
@@ -294,7 +298,7 @@ class Release(Result):
         return distribution_of(self.all_distributions(), column, cell)
 
     def all_distributions(self) -> tuple[ColumnDistribution, ...]:
-        """Return every distribution that was released: of each column, in each cell."""
+        """Return every distribution of the release: one for each column and cell."""
         distinct = {id(reading): reading for reading in map(reading_behind, self) if reading is not None}
         tables = list(distinct.values()) or self._readings()
         facts = PublicFacts(Relation(self.relation), self.unit, Target(self.target), self.n, self.where)
@@ -307,16 +311,16 @@ class Release(Result):
         return list(read)
 
     def covariance(self) -> Covariances:
-        """Return the covariance matrix of all estimates, sampling and noise apart; NaN where it is not known."""
+        """Return the covariance matrix of all estimates, with sampling and noise apart. Unknown values are NaN."""
         return covariances(self.estimates)
 
     def to_uncertainties(self, *estimates: Estimate) -> list[Any]:
-        """Return estimates, by default all, as correlated numbers of the `uncertainties` package.
+        """Return estimates as correlated numbers of the package `uncertainties`. The default is all estimates.
 
         Raises
         ------
         ImportError
-            Where the package is not installed: ``pip install hedgerow[uncertainties]``.
+            The package is not installed: ``pip install hedgerow[uncertainties]``.
         ParameterError
             HG130: a covariance is not known.
         """
@@ -340,11 +344,11 @@ class Release(Result):
         return copyreg.__newobj__, (type(self),), state  # type: ignore[attr-defined]  # typeshed does not list it
 
     def price(self) -> str:
-        """Return the price in a line: ε, δ, relation and unit; or that the release is simulated."""
+        """Return the privacy price in one line (ε, δ, relation and unit), or say that the release is simulated."""
         return SIMULATED if self.certificate is None else self.certificate.price()
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return plain JSON data: what was asked, the estimates with intervals at `level`, the certificate."""
+        """Return plain JSON data: the request, the estimates with intervals at `level`, and the certificate."""
         return {
             "release": self._facts(self.notes, self.reasons),
             "estimates": self._entries(level),
@@ -372,11 +376,11 @@ class Release(Result):
         return [{"expression": text, **answer.to_dict(level)} for text, answer in self.answers.items()]
 
     def publication(self, title: str | None = None, *, level: float = 0.95) -> ReleasePublication:
-        """Return what the formats read, with intervals at `level`."""
+        """Return the data that the output formats read, with intervals at `level`."""
         return ReleasePublication(self, level, title)
 
     def to_json(self, path: str | Path | None = None, *, level: float = 0.95) -> str:
-        """Return the JSON text, and write it to `path` where one is given (HG118 where it cannot be written)."""
+        """Return the JSON text. If `path` is given, also write the text there (HG118: the file cannot be written)."""
         text = "".join(self.publication(level=level).json_parts())
         if path is not None:
             write_lines(path, [text])
@@ -396,14 +400,15 @@ class Release(Result):
         return columns | {name: [row[name] for row in rows] for name in _TAIL}
 
     def error_bars(self, level: float = 0.95) -> list[ErrorBar]:
-        """Return the estimates as bars to be drawn; those of one statistic and column belong to one panel."""
+        """Return the estimates as bars for a plot. The bars of one statistic and column belong to one panel."""
         return [estimate.error_bar(level) for estimate in self]
 
     def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
-        """Draw each estimate with its interval and the privacy part of it; return the axes.
+        """Draw each estimate with its interval and the part of the interval that comes from the noise.
 
-        Without `ax` every statistic has a panel of its own in a new figure: that of the axes returned. With `ax` all
-        are drawn there, on one scale. A notebook shows the new figure; elsewhere it is yours to show or to save.
+        Without `ax` every statistic has its own panel in a new figure. The axes of the first panel are returned. With
+        `ax` all estimates are drawn in these axes, on one scale. A notebook shows a new figure. Elsewhere the caller
+        shows or saves the figure.
         """
         from hedgerow.plots.bars import draw_error_bars
         from hedgerow.plots.figure import shown_in_notebook
@@ -490,7 +495,7 @@ def release_from_record(text: str, *, backend: str | None = None) -> Release:
     Raises
     ------
     VerificationError
-        HG502: it is no record of a release.
+        HG502: the file is not the record of a release.
 
     Examples
     --------

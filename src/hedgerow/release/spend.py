@@ -97,13 +97,13 @@ class Receivable:
     __slots__ = ()
 
     def noted(self, notes: Sequence[str]) -> Self:
-        """Return the result with further notes."""
+        """Return the result with more notes."""
         result: Any = self
         noted: Self = replace(result, notes=(*result.notes, *notes))
         return noted
 
     def received(self, receipt: Receipt) -> Self:
-        """Return the result with what the ledger knows of it."""
+        """Return the result with the receipt of the ledger."""
         noted: Any = self.noted(receipt.notes)
         known: Self = replace(noted, ledger_head=receipt.head, replayed=receipt.replayed, unrecorded=receipt.unrecorded)
         return known
@@ -138,7 +138,7 @@ class Answered:
 
 
 class Spending(Protocol):
-    """Where prices are reserved."""
+    """The ledger in which prices are reserved."""
 
     def reserve(self, certificate: Price, request: Mapping[str, Any], request_id: str | None) -> Reservation | Answered:
         """Make the price durable, or refuse it with `BudgetExceeded`; nothing was read yet."""
@@ -220,7 +220,7 @@ class Account:
     total : Budget or None
         The whole budget of the facts: a call that alone costs more is refused. None without such facts.
     ledger : path, Spending or None
-        Where the price is reserved.
+        The ledger in which the price is reserved.
     request_id : str or None
         The caller's id; a fresh one where it is None.
     """
@@ -445,15 +445,15 @@ class OpenedSource:
     Attributes
     ----------
     source : ColumnSource
-        Where histograms are counted.
+        The engine that counts the data.
     protection : Protection
         Relation, unit and target in force.
     facts : Facts or None
-        What is declared about the source.
+        The declared facts about the source.
     n : int or None
         The number of units, under replace-one.
     ledger : Path or None
-        Where prices are reserved.
+        The ledger in which prices are reserved.
     backend : str or None
         The caller's own frame library.
     identity : str

@@ -70,7 +70,9 @@ def write_report(
     facts: Facts | None = None,
     ledger_head: str | None = None,
 ) -> None:
-    """Write a release as one HTML file that fetches and runs nothing. Post-processing: it costs no budget.
+    """Write a release as one HTML file that fetches and runs nothing.
+
+    This is post-processing of released numbers and costs no budget.
 
     Parameters
     ----------
@@ -78,7 +80,7 @@ def write_report(
     path : path
         Written over where it exists.
     level : float
-        Of the intervals.
+        The confidence level of the intervals.
     facts : Facts, optional
         The custodian's facts: those of the columns that the release names are listed with their sources.
     ledger_head : str, optional

@@ -64,24 +64,26 @@ def covariance(first: str, second: str, *, bounds: Mapping[str, tuple[float, ...
 def covariance(
     first: str, second: str, *, bounds: Mapping[str, tuple[float, ...]] | None = None
 ) -> Covariance | NeedsBounds:
-    """Ask for the covariance (divisor N − 1) of two clamped columns, with bounds as in `ratio`.
+    """Ask for the covariance (divisor N − 1) of two clamped columns.
 
     Parameters
     ----------
     first, second : str
-        Numeric columns.
+        The names of two numeric columns.
     bounds : {name: (low, high) or (low, high, step)}, optional
-        The declared bounds of both columns; left out, those of the facts.
+        The declared bounds of both columns. The default is the bounds of the facts.
 
     Returns
     -------
     Covariance or NeedsBounds
-        What to pass to `Survey.release` or `Survey.plan`; `NeedsBounds` where the bounds come from the facts.
+        The request for `Survey.release` or `Survey.plan`. The request is a `NeedsBounds` if the bounds come from the
+        facts.
 
     Raises
     ------
     ParameterError
-        HG105 to HG107, see `hedgerow explain`; HG104 when planned without bounds from anywhere.
+        HG105 to HG107: bounds or step are invalid; see ``hedgerow explain``. HG104: neither call nor facts declare
+        bounds; this error is raised at the release.
 
     Examples
     --------
@@ -196,24 +198,26 @@ def correlation(first: str, second: str, *, bounds: Mapping[str, tuple[float, ..
 def correlation(
     first: str, second: str, *, bounds: Mapping[str, tuple[float, ...]] | None = None
 ) -> Correlation | NeedsBounds:
-    """Ask for the correlation of two clamped columns, with bounds as in `ratio`.
+    """Ask for the correlation of two clamped columns.
 
     Parameters
     ----------
     first, second : str
-        Numeric columns.
+        The names of two numeric columns.
     bounds : {name: (low, high) or (low, high, step)}, optional
-        The declared bounds of both columns; left out, those of the facts.
+        The declared bounds of both columns. The default is the bounds of the facts.
 
     Returns
     -------
     Correlation or NeedsBounds
-        What to pass to `Survey.release` or `Survey.plan`; `NeedsBounds` where the bounds come from the facts.
+        The request for `Survey.release` or `Survey.plan`. The request is a `NeedsBounds` if the bounds come from the
+        facts.
 
     Raises
     ------
     ParameterError
-        HG105 to HG107, see `hedgerow explain`; HG104 when planned without bounds from anywhere.
+        HG105 to HG107: bounds or step are invalid; see ``hedgerow explain``. HG104: neither call nor facts declare
+        bounds; this error is raised at the release.
 
     Examples
     --------

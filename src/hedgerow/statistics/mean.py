@@ -41,28 +41,31 @@ def mean(column: str, *, bounds: None = None, step: float | None = None) -> Need
 def mean(column: str, *, bounds: tuple[float, float], step: float | None = None) -> Mean: ...
 @takes()
 def mean(column: str, *, bounds: tuple[float, float] | None = None, step: float | None = None) -> Mean | NeedsBounds:
-    """Ask for the mean of `column`, its values clamped to `bounds`.
+    """Ask for the mean of a column whose values are clamped to `bounds`.
 
     Parameters
     ----------
     column : str
-        A numeric column.
+        The name of a numeric column.
     bounds : (low, high), optional
-        Public, declared; there is no default, ever. Left out, they are those of the facts, or the release is refused
-        when it is planned. The estimate is of the mean of the CLAMPED variable.
+        The lowest and the highest value, which are public and declared. hedgerow never reads bounds from the data. If
+        the bounds are left out, the bounds of the facts are used. If the facts have none, the release is refused. The
+        estimate is an estimate of the mean of the CLAMPED variable.
     step : float, optional
-        Grid step; must divide high − low exactly. Bounds and step go together: with `bounds` and without a step the
-        range is cut into 1,024 steps; without either both are those of the facts.
+        The distance between neighbouring grid values. The step must divide high − low exactly. If `bounds` are given
+        without a step, the range is cut into 1,024 steps. If neither is given, both come from the facts.
 
     Returns
     -------
     Mean or NeedsBounds
-        What to pass to `Survey.release` or `Survey.plan`; `NeedsBounds` where the bounds come from the facts.
+        The request for `Survey.release` or `Survey.plan`. The request is a `NeedsBounds` if the bounds come from the
+        facts.
 
     Raises
     ------
     ParameterError
-        HG105 to HG107, see `hedgerow explain`; HG104 when planned without bounds from anywhere.
+        HG105 to HG107: bounds or step are invalid; see ``hedgerow explain``. HG104: neither call nor facts declare
+        bounds; this error is raised at the release.
 
     Examples
     --------
@@ -128,18 +131,21 @@ class CountOfUnits(Count):
 
 @takes()
 def count(*, of: Literal["rows", "units"] = "rows") -> Count:
-    """Ask for the number of records (of each cell). Without groups, under replace-one, it is n: exact and public.
+    """Ask for the number of records, in each cell or in total.
+
+    Without groups, under replace-one, the number is n, which is exact and public.
 
     Parameters
     ----------
     of : "rows" or "units"
-        What is counted where the unit of protection has several rows: the rows, or the units (persons, households) that
-        have one, each once in every cell in which it has a row. The estimate is then called ``units``.
+        If the privacy unit has several rows: ``"rows"`` counts rows, and ``"units"`` counts units (persons,
+        households). A unit counts once in every cell in which it has a row. The estimate of the number of units is
+        called ``units``.
 
     Raises
     ------
     ParameterError
-        HG111: `of` is neither.
+        HG111: `of` is neither "rows" nor "units".
 
     Examples
     --------
@@ -193,24 +199,26 @@ def sum(column: str, *, bounds: None = None, step: float | None = None) -> Needs
 def sum(column: str, *, bounds: tuple[float, float], step: float | None = None) -> Sum: ...
 @takes()
 def sum(column: str, *, bounds: tuple[float, float] | None = None, step: float | None = None) -> Sum | NeedsBounds:
-    """Ask for the sum of `column`, its values clamped to `bounds`; a missing value adds nothing. See `mean`.
+    """Ask for the sum of a column whose values are clamped to `bounds`. A missing value adds nothing. See also `mean`.
 
     Parameters
     ----------
     column : str
-        A numeric column.
+        The name of a numeric column.
     bounds, step : optional
-        As in `hedgerow.mean`.
+        Bounds and step, as in `hedgerow.mean`.
 
     Returns
     -------
     Sum or NeedsBounds
-        What to pass to `Survey.release` or `Survey.plan`; `NeedsBounds` where the bounds come from the facts.
+        The request for `Survey.release` or `Survey.plan`. The request is a `NeedsBounds` if the bounds come from the
+        facts.
 
     Raises
     ------
     ParameterError
-        HG105 to HG107, see `hedgerow explain`; HG104 when planned without bounds from anywhere.
+        HG105 to HG107: bounds or step are invalid; see ``hedgerow explain``. HG104: neither call nor facts declare
+        bounds; this error is raised at the release.
 
     Examples
     --------

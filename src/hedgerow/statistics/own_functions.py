@@ -81,27 +81,28 @@ def bootstrap(
     Parameters
     ----------
     statistic : callable
-        Takes {feature: total, "count": number of records} and returns a number. The totals are noisy, so it must accept
-        any real numbers; where it fails or is not finite the estimate is marked unreliable.
+        A function that takes {feature: total, "count": number of records} and returns a number. The totals are noisy,
+        so the function must accept any real numbers. If the function fails or returns no finite number, the estimate is
+        marked as unreliable.
     columns : {name: (low, high) or (low, high, step)}
         Numeric columns with their declared bounds.
     features : {name: (function, (low, high))}, optional
-        Functions of the columns, given as arrays of grid values, with declared bounds to which they are clamped.
-        Without them the columns themselves are added up.
+        Functions of the columns, each with declared bounds. A feature gets arrays of grid values, and its results are
+        clamped to its bounds. Without features, the columns themselves are summed.
     name : str, optional
-        The name of the statistic; by default that of the function.
+        The name of the statistic. The default is the name of the function.
     limits : (low, high)
-        The range of possible values of the statistic; intervals are cut there.
+        The range of possible values of the statistic. Intervals are cut at the ends of this range.
 
     Returns
     -------
     Statistic
-        What to pass to `Survey.release` or `Survey.plan`.
+        The request for `Survey.release` or `Survey.plan`.
 
     Raises
     ------
     ParameterError
-        HG104 to HG107 for bounds, HG112 for an argument that is not a statistic.
+        HG104 to HG107: bounds are invalid. HG112: an argument is not a statistic.
 
     Examples
     --------
@@ -220,29 +221,31 @@ def function(
     name: str | None = None,
     limits: tuple[float, float] = (-math.inf, math.inf),
 ) -> FunctionOfMeans:
-    """Ask for a smooth function of means of columns, with its error from joint moments.
+    """Ask for a smooth function of means of columns. Its error is computed from joint moments.
 
     Parameters
     ----------
     statistic : callable
-        Takes {column: mean} and returns a number; smooth within the bounds. Its slope is taken by a complex step, or
-        by differences where it takes no complex numbers.
+        A function that takes {column: mean} and returns a number. The function must be smooth within the bounds. The
+        slope of the function is computed with complex numbers, or by differences if the function does not take complex
+        numbers.
     columns : {name: (low, high) or (low, high, step)}
         Numeric columns with their declared bounds.
     name : str, optional
-        The name of the statistic; by default that of the function.
+        The name of the statistic. The default is the name of the function.
     limits : (low, high)
-        The range of possible values of the statistic; intervals are cut there.
+        The range of possible values of the statistic. Intervals are cut at the ends of this range.
 
     Returns
     -------
     FunctionOfMeans
-        What to pass to `Survey.release` or `Survey.plan`.
+        The request for `Survey.release` or `Survey.plan`.
 
     Raises
     ------
     ParameterError
-        HG104 to HG107 for bounds, HG112 for no function of means, HG129 for a function that is not smooth.
+        HG104 to HG107: bounds are invalid. HG112: the argument is not a function of means. HG129: the function is not
+        smooth.
 
     Examples
     --------

@@ -75,24 +75,24 @@ class Proportion(Statistic):
 
 @takes()
 def proportion(column: str, *, value: Scalar) -> Proportion:
-    """Ask for the share of records whose `column` equals `value`, compared as the column's type.
+    """Ask for the share of records whose `column` equals `value`. `value` is compared in the type of the column.
 
     Parameters
     ----------
     column : str
-        Any column.
+        The name of a column of any type.
     value : str, int, float or bool
-        The declared value whose share is asked for.
+        The declared value whose share is estimated.
 
     Returns
     -------
     Proportion
-        What to pass to `Survey.release` or `Survey.plan`.
+        The request for `Survey.release` or `Survey.plan`.
 
     Raises
     ------
     ParameterError
-        HG111: the value is no text, finite number or boolean.
+        HG111: the value is not a text, a finite number or a boolean.
 
     Examples
     --------

@@ -47,24 +47,26 @@ def ratio(numerator: str, denominator: str, *, bounds: Mapping[str, tuple[float,
 def ratio(
     numerator: str, denominator: str, *, bounds: Mapping[str, tuple[float, ...]] | None = None
 ) -> Ratio | NeedsBounds:
-    """Ask for Σ numerator / Σ denominator, each column with its declared bounds, or with those of the facts.
+    """Ask for Σ numerator / Σ denominator, the ratio of the sums of two columns.
 
     Parameters
     ----------
     numerator, denominator : str
-        Numeric columns.
+        The names of two numeric columns.
     bounds : {name: (low, high) or (low, high, step)}, optional
-        The declared bounds of both columns; left out, those of the facts.
+        The declared bounds of both columns. The default is the bounds of the facts.
 
     Returns
     -------
     Ratio or NeedsBounds
-        What to pass to `Survey.release` or `Survey.plan`; `NeedsBounds` where the bounds come from the facts.
+        The request for `Survey.release` or `Survey.plan`. The request is a `NeedsBounds` if the bounds come from the
+        facts.
 
     Raises
     ------
     ParameterError
-        HG105 to HG107, see `hedgerow explain`; HG104 when planned without bounds from anywhere.
+        HG105 to HG107: bounds or step are invalid; see ``hedgerow explain``. HG104: neither call nor facts declare
+        bounds; this error is raised at the release.
 
     Examples
     --------

@@ -200,7 +200,7 @@ class OnGrid(Statistic):
 
     @property
     def powers(self) -> Powers:
-        """The column."""
+        """The name of the column."""
         return ((1,),)
 
     def possible(self, records: float) -> float | None:

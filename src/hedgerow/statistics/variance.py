@@ -59,24 +59,26 @@ def variance(column: str, *, bounds: tuple[float, float], step: float | None = N
 def variance(
     column: str, *, bounds: tuple[float, float] | None = None, step: float | None = None
 ) -> Variance | NeedsBounds:
-    """Ask for the variance (divisor N − 1) of a clamped column; bounds and step as in `mean`.
+    """Ask for the variance (divisor N − 1) of a clamped column.
 
     Parameters
     ----------
     column : str
-        A numeric column.
+        The name of a numeric column.
     bounds, step : optional
-        As in `hedgerow.mean`.
+        Bounds and step, as in `hedgerow.mean`.
 
     Returns
     -------
     Variance or NeedsBounds
-        What to pass to `Survey.release` or `Survey.plan`; `NeedsBounds` where the bounds come from the facts.
+        The request for `Survey.release` or `Survey.plan`. The request is a `NeedsBounds` if the bounds come from the
+        facts.
 
     Raises
     ------
     ParameterError
-        HG105 to HG107, see `hedgerow explain`; HG104 when planned without bounds from anywhere.
+        HG105 to HG107: bounds or step are invalid; see ``hedgerow explain``. HG104: neither call nor facts declare
+        bounds; this error is raised at the release.
 
     Examples
     --------
@@ -166,24 +168,26 @@ def standard_deviation(column: str, *, bounds: tuple[float, float], step: float 
 def standard_deviation(
     column: str, *, bounds: tuple[float, float] | None = None, step: float | None = None
 ) -> StandardDeviation | NeedsBounds:
-    """Ask for the standard deviation (divisor N − 1) of a clamped column; bounds and step as in `mean`.
+    """Ask for the standard deviation (divisor N − 1) of a clamped column.
 
     Parameters
     ----------
     column : str
-        A numeric column.
+        The name of a numeric column.
     bounds, step : optional
-        As in `hedgerow.mean`.
+        Bounds and step, as in `hedgerow.mean`.
 
     Returns
     -------
     StandardDeviation or NeedsBounds
-        What to pass to `Survey.release` or `Survey.plan`; `NeedsBounds` where the bounds come from the facts.
+        The request for `Survey.release` or `Survey.plan`. The request is a `NeedsBounds` if the bounds come from the
+        facts.
 
     Raises
     ------
     ParameterError
-        HG105 to HG107, see `hedgerow explain`; HG104 when planned without bounds from anywhere.
+        HG105 to HG107: bounds or step are invalid; see ``hedgerow explain``. HG104: neither call nor facts declare
+        bounds; this error is raised at the release.
 
     Examples
     --------

@@ -94,39 +94,39 @@ TableGuarantee = Literal["dp", "bootstrap-dp"]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
 class ProtectedTable(Result):
-    """A released table: a sequence of `Estimate`, one per cell, in row-major order of its axes.
+    """A released table: a sequence of `Estimate`, one for each cell, in row-major order.
 
-    Guarantee   that of ``guarantee``: (ε, δ)-differential privacy of everything in the table under ``dp``, priced by
-    ``certificate``. All that the methods do is post-processing of what was released, at no further price.
+    The guarantee is named by ``guarantee``. Under ``dp`` everything in the table is (ε, δ)-differentially private, at
+    the price of ``certificate``. All methods are post-processing of released numbers and cost no further budget.
 
-    Cells are held as arrays; an `Estimate` is made when it is asked for. Numbers are given as they were drawn:
-    unbiased, and with fractional totals and negative counts where the noise makes them so. `nonnegative` and `rounded`
-    change what is shown.
+    The cells are stored as arrays. An `Estimate` is made when it is requested. The numbers are shown as they were
+    drawn. They are unbiased, so the noise can make totals fractional and counts negative. `nonnegative` and `rounded`
+    return tables with changed numbers.
 
     Attributes
     ----------
     table : ConsistentTable
-        Cells and totals as plain arrays.
+        The cells and totals, as plain arrays.
     guarantee : {"dp", "bootstrap-dp"}
     option, reason : str
-        Which sensitivity, and why; from public facts.
+        The kind of sensitivity and the reason for it, which follows from public facts.
     unit_value : float
-        What one of the integers that were added up is worth in the column's unit; 1 for a count.
+        The value of one integer step in the column's unit. The step is 1 for a count.
     remarks : tuple of str
         Notes for readers about the table as a whole.
     known_total : float or None
-        The grand total, where it is public.
+        The grand total, if the grand total is public.
     mechanism : AtomicMechanism or None
-        The mechanism that drew the noise; None if its scale is confidential, and for a simulated table.
+        The mechanism that drew the noise. None for a simulated table, and None if the noise is confidential.
     drawn : TableCells or None
-        The cells as they were drawn, where other ones are shown.
+        The cells as they were drawn, if the shown cells differ.
     request, noisy : dict, tuple of dict
-        The request and the noisy numbers, as plain JSON data: everything else in the record follows from them.
+        The request and the noisy numbers as plain JSON data. Everything else in the record follows from them.
     steps : tuple of dict
-        How the numbers that are shown were made of those that were drawn, step by step, as plain JSON data.
+        The steps that computed the shown numbers from the drawn numbers, in order, as plain JSON data.
 
-    The fields of `hedgerow.release.publication.shared.Result` (certificate, source, relation, unit, target, n, missing,
-    …) come with it, by name.
+    All fields of `hedgerow.release.publication.shared.Result` (certificate, source, relation, unit, target, n, missing,
+    …) are given by name.
     """
 
     table: ConsistentTable
@@ -209,7 +209,7 @@ class ProtectedTable(Result):
         return self.cells.published.reshape(self.shape.shape)
 
     def noted(self, notes: Sequence[str]) -> Self:
-        """Return it with further notes."""
+        """Return the result with more notes."""
         return replace(self, remarks=(*self.remarks, *notes))
 
     @property
@@ -225,26 +225,26 @@ class ProtectedTable(Result):
         return (AS_READ if self.method == "bootstrap" else AS_DRAWN,)
 
     def at(self, **cell: Scalar) -> Estimate:
-        """Return the estimate of one cell, each column with its category (HG160 where there is none)."""
+        """Return the estimate of one cell. The cell is given by column and category (HG160: there is no such cell)."""
         return self[self.shape.place(cell)]
 
     def margin(self, *columns: str) -> Sequence[Estimate]:
-        """Return the totals that keep these columns, added over all others; the grand total without any.
+        """Return the totals over all columns except these. Without columns, return the grand total.
 
         Raises
         ------
         ParameterError
-            HG160: there are none by that name, or the table has no margins yet.
+            HG160: a column is unknown, or the table has no margins.
         """
         return self.table.margin(columns)
 
     def subject(self) -> str:
-        """Return what the cells are, in words: ``sum of income by region, sex``."""
+        """Return the subject of the cells in words, such as ``sum of income by region, sex``."""
         what = self.statistic if self.column is None else f"{self.statistic} of {self.column}"
         return f"{what} by {', '.join(self.shape.columns)}"
 
     def price(self) -> str:
-        """Return guarantee, price, relation and unit in a line; or that the table is simulated."""
+        """Return guarantee, price, relation and unit in one line, or say that the table is simulated."""
         if self.certificate is None:
             return SIMULATED
         cost = self.certificate
@@ -253,30 +253,29 @@ class ProtectedTable(Result):
         return f"{GUARANTEES[self.guarantee]}, ε ≤ {cost.epsilon:.6g}{at}, {self.relation}, unit {self.unit}"
 
     def columns(self, level: float = 0.95) -> Columns:
-        """Return estimates, errors and interval ends of all cells as arrays (HG110 for the level)."""
+        """Return the estimates, errors and interval ends of all cells as arrays (HG110: the level is invalid)."""
         return self.cells.columns(level)
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return (low, high) of all cells as arrays (HG110 for the level)."""
+        """Return the interval ends (low, high) of all cells as arrays (HG110: the level is invalid)."""
         columns = self.columns(level)
         return columns.low, columns.high
 
     def accuracy(self, gamma: float = 0.05) -> float:
         """Return h such that the noise of ALL cells stays within ± h with probability at least 1 − γ.
 
-        In the column's unit, about the clamped numbers of this file, before any rounding. Exact for the integers that
-        were drawn where their noise is two-sided geometric, alone or averaged; for discrete Gaussian noise it is the
-        normal law's, at 1,000 lattice steps or more to a standard deviation, or widened by half a step for counts.
-        Where a number is made of several that were drawn, it is the larger of the normal law's and of that of one such
-        number with the same standard deviation: the law of their sum lies between the two.
-        Where a number is made of several that were drawn, it is the larger of the normal law's and of that of one such
-        number with the same standard deviation: the law of their sum lies between the two.
-        Cells that were adjusted to a known total get twice as much: the mean of all noise was taken off each.
+        h is in the unit of the column. It bounds the distance to the clamped numbers of this file, before any rounding.
+        For two-sided geometric noise, single or averaged, h is exact. For discrete Gaussian noise, h comes from the
+        normal distribution if a standard deviation has 1,000 lattice steps or more; for counts, h is widened by half a
+        step. If a number is the sum of several drawn numbers, h is the larger of two values: one for the normal
+        distribution, and one for a single drawn number with the same standard deviation. The distribution of the sum
+        lies between the two. Cells that were adjusted to a known total get an h twice as large, since the mean of all
+        noise was subtracted from each cell.
 
         Raises
         ------
         ParameterError
-            HG153: the guarantee keeps the noise confidential; HG157 for γ.
+            HG153: the guarantee keeps the noise confidential. HG157: γ is invalid.
         """
         size, drawn = len(self), self.drawn or self.cells
         plain = None if self.mechanism is None else self.mechanism.half_width(size, gamma)
@@ -300,16 +299,17 @@ class ProtectedTable(Result):
         return 2.0 * (1.0 - 1.0 / len(self)) * reach
 
     def letters(self) -> NDArray[np.str_]:
-        """Return a reliability letter for each cell, by its coefficient of variation; see `release.cells.letters`."""
+        """Return a quality flag (a letter) for each cell, from its coefficient of variation."""
         from hedgerow.release.cells.printed_numbers import reliability_letters
 
         return reliability_letters(self.cells)
 
     def with_margins(self, hierarchies: Sequence[Hierarchy] = ()) -> Self:
-        """Return the table with totals over every set of its columns, all adding up, at no further price.
+        """Return the table with totals over every set of its columns, at no further price.
 
-        A grand total that is public is kept to: n, where records are counted under replace-one and every axis has a
-        cell for the rest. The cells are then adjusted to add up to it by weighted least squares.
+        If the grand total is public, the table is adjusted to add up to it. This happens if records are counted under
+        replace-one and every column has a cell for all other values. The adjustment is a weighted least-squares fit of
+        the cells.
         """
         known = () if self.known_total is None else (ReleasedMargin((), np.array([self.known_total]), 0.0),)
         # From the cells as drawn: adjusted ones no longer have independent noise, and would seem to gain by it again.
@@ -319,22 +319,22 @@ class ProtectedTable(Result):
         return self._showing(made if shown is None else add_up(made, made.interior.with_shown(shown)), step)
 
     def nonnegative(self) -> Self:
-        """Return the table with no cell below zero and its grand total kept; errors stay those of the cells before.
+        """Return the table without negative cells and with the same grand total. The errors are those of the old cells.
 
-        What cells below zero lacked is shared by the others in fractions, so `rounded` comes after it.
+        The other cells share the difference in fractions, so use `rounded` after `nonnegative`.
         """
         from hedgerow.release.cells.printed_numbers import non_negative
 
         return self._showing(non_negative(self.table), {"step": "nonnegative"})
 
     def rounded(self, base: float = 1.0) -> Self:
-        """Return the table with every cell a multiple of `base` (HG164), totals the sums of those shown."""
+        """Return the table with every cell rounded to a multiple of `base` (HG164); totals are sums of these cells."""
         from hedgerow.release.cells.printed_numbers import whole_numbers
 
         return self._showing(whole_numbers(self.table, base=base), {"step": "rounded", "base": base})
 
     def after(self, steps: Sequence[Mapping[str, Any]]) -> ProtectedTable:
-        """Return the table after the steps of a record, each as `steps` holds it."""
+        """Return the table after the given steps, which have the form of `steps` in a record."""
         table = self
         for step in steps:
             match step["step"]:
@@ -349,16 +349,16 @@ class ProtectedTable(Result):
         return table
 
     def publication(self, title: str | None = None, *, level: float = 0.95, **options: Any) -> Publication:
-        """Return the table as it is printed: caption, cells, totals, footnotes, the guarantee and its price.
+        """Return the table for printing: caption, cells, totals, footnotes, guarantee and price.
 
         Parameters
         ----------
         title : str, optional
-            The caption; by default what the cells are, in words.
+            The caption. The default is the subject of the cells, in words.
         level : float
-            Of the intervals.
+            The confidence level of the intervals.
         **options
-            As `Publication`: ``unit``, ``across``, ``errors``, ``letters``, ``bands``, ``notes``.
+            The options of `Publication`: ``unit``, ``across``, ``errors``, ``letters``, ``bands``, ``notes``.
 
         Returns
         -------
@@ -367,7 +367,7 @@ class ProtectedTable(Result):
         Raises
         ------
         ParameterError
-            HG110 for the level; HG126 for an option that is unknown.
+            HG110: the level is invalid. HG126: an option is unknown.
 
         Examples
         --------
@@ -387,30 +387,30 @@ class ProtectedTable(Result):
         return Publication(caption, self.table, f"Guarantee: {self.price()}.", notes=notes, **(known | options))
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return plain JSON data: ``release``, ``table``, ``estimates`` with intervals at `level`, ``certificate``."""
+        """Return plain JSON data: ``release``, ``table``, ``estimates`` at `level`, and ``certificate``."""
         return {**self._head(level), "estimates": [*self.cells.entries(parse_level(level))], **self.determining()}
 
     def to_json(self, path: str | Path | None = None, *, level: float = 0.95) -> str:
-        """Return the JSON text, and write it to `path` where one is given.
+        """Return the JSON text of the table, and write the text to `path` if a path is given.
 
-        A large table is better given a path: it is then written cell by cell, and the text returned is empty.
+        Give a path for a large table. The table is then written cell by cell, and the returned text is empty.
 
         Parameters
         ----------
         path : str or Path, optional
-            Where to write the text.
+            The file for the text.
         level : float
-            Of the intervals.
+            The confidence level of the intervals.
 
         Returns
         -------
         str
-            Empty where a large table was written to a path.
+            The JSON text. The text is empty if a large table was written to a path.
 
         Raises
         ------
         ParameterError
-            HG118: the file cannot be written; HG110 for the level.
+            HG118: the file cannot be written. HG110: the level is invalid.
 
         Examples
         --------
@@ -426,14 +426,14 @@ class ProtectedTable(Result):
         return ""
 
     def json_parts(self, level: float = 0.95, **more: Any) -> Iterator[str]:
-        """Yield the JSON text in parts, with more fields at its end.
+        """Yield the JSON text in parts, with further fields at its end.
 
         Parameters
         ----------
         level : float
-            Of the intervals.
+            The confidence level of the intervals.
         **more
-            Further fields, for the end of the text.
+            Further fields for the end of the text.
 
         Returns
         -------
@@ -469,7 +469,7 @@ class ProtectedTable(Result):
         return {"release": facts, "table": {**about, "by": axes, "margins": margins}}
 
     def determining(self) -> dict[str, Any]:
-        """Return the part of the record that all other parts follow from, with the certificate."""
+        """Return the part of the record that determines all other parts, together with the certificate."""
         asked = {"request": self.request, "noisy": list(self.noisy), "steps": list(self.steps), "reading": READING}
         return (asked if self.request else {}) | {
             "certificate": None if self.certificate is None else self.certificate.to_dict()
@@ -489,20 +489,20 @@ class ProtectedTable(Result):
         return columns | {"guarantee": [named_guarantee(self)] * size}
 
     def to_xlsx(self, path: str | Path, *, level: float = 0.95, title: str | None = None) -> None:
-        """Write the table as a workbook with its standard errors.
+        """Write the table with its standard errors as an Excel workbook.
 
         Parameters
         ----------
         path : str or Path
         level : float
-            Of the intervals.
+            The confidence level of the intervals.
         title : str, optional
             The caption.
 
         Raises
         ------
         ParameterError
-            HG163: openpyxl is not installed; HG118: the file cannot be written.
+            HG163: openpyxl is not installed. HG118: the file cannot be written.
 
         Examples
         --------
@@ -516,26 +516,26 @@ class ProtectedTable(Result):
         xlsx.write(self.publication(title, level=level), path)
 
     def to_html(self, path: str | Path | None = None, *, level: float = 0.95, title: str | None = None) -> str:
-        """Return the table as a page, and write it to `path` where one is given.
+        """Return the table as an HTML page, and write the page to `path` if a path is given.
 
         Parameters
         ----------
         path : str or Path, optional
-            Where to write the page.
+            The file for the page.
         level : float
-            Of the intervals.
+            The confidence level of the intervals.
         title : str, optional
             The caption.
 
         Returns
         -------
         str
-            The page.
+            The text of the HTML page.
 
         Raises
         ------
         ParameterError
-            HG118: the file cannot be written; HG110 for the level.
+            HG118: the file cannot be written. HG110: the level is invalid.
 
         Examples
         --------
@@ -551,14 +551,14 @@ class ProtectedTable(Result):
         return html.html_page(publication) if path is None else html.write(publication, path)
 
     def plot(self, ax: Axes | None = None, *, kind: Literal["heat", "bar"] = "heat", title: str | None = None) -> Axes:
-        """Draw the cells of the table, without totals.
+        """Draw the cells of the table without the totals.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; without it, in a new figure.
+            The axes to draw in. By default a new figure is made.
         kind : {"heat", "bar"}
-            A heat map, or grouped bars with error bars.
+            The kind of plot: a heat map, or grouped bars with error bars.
         title : str, optional
             The caption.
 
@@ -569,7 +569,7 @@ class ProtectedTable(Result):
         Raises
         ------
         ParameterError
-            HG164: another kind, or more cells than the picture can show.
+            HG164: the kind is unknown, or the table has more cells than the plot can show.
 
         Examples
         --------

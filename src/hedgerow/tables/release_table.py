@@ -71,7 +71,7 @@ def protected_table(
     Raises
     ------
     HedgerowError
-        Before the data are read nothing is spent; after, `SpentError` says that the price counts as spent.
+        Before the data are read, nothing is spent. After that, a `SpentError` says that the price counts as spent.
     """
     choosing = choose if options.get("cell_bounds") is None else choose_by_cell
     given = {name: value for name, value in options.items() if name != "cell_bounds" or value is not None}

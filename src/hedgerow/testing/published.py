@@ -269,21 +269,22 @@ def multinomial_replicates(
 class NoPrivacy(CalibrationMechanism[None]):
     """Algorithms 1 and 2 of Fishman, Mugunthan and Tanzer, without noise and with projection to [0, 1].
 
-    No guarantee: the model is a function of the records as they are, and carries no certificate. A `Multicalibrator`
-    takes it as ``mechanism=NoPrivacy()``.
+    This class gives no privacy guarantee. The model is a function of the exact records and has no certificate. Use the
+    class as ``Multicalibrator(mechanism=NoPrivacy())``.
 
-    For every group and bucket of the current score in turn, with mean label ȳ and mean score p̄ over the records S_i in
-    it: shift them by ȳ − p̄ when ``|ȳ − p̄| ≥ α/2`` (from 2ωN with ``ω = α|S_i|/4n``, figure 1) and ``|S_i| ≥ α|S|/k``,
-    S the group, as in Hébert-Johnson et al. (the paper prints ``α|S_i|/k``, which always holds, since S_i stands on
-    both sides). Repeat until nothing is shifted.
+    The algorithm visits every group and score bucket in turn. S_i is the set of records of the bucket, ȳ is their mean
+    label and p̄ their mean score. The scores are shifted by ȳ − p̄ if ``|ȳ − p̄| ≥ α/2`` (from 2ωN with ``ω =
+    α|S_i|/4n``, figure 1) and ``|S_i| ≥ α|S|/k``, where S is the group, as in Hébert-Johnson et al. (The paper prints
+    ``α|S_i|/k``, a condition that always holds, because S_i stands on both sides.) The visits are repeated until no
+    score is shifted.
 
     Parameters
     ----------
     low, high : float
-        The range of the output. (0, 1) is the algorithm as published; with the default, a wrong score of exactly 0 or 1
-        does not have an infinite log loss.
+        The range of the scores. The published algorithm uses (0, 1). With the default range, a wrong score of exactly 0
+        or 1 has no infinite log loss.
     most_sweeps : int
-        The most sweeps, for families in which groups shift one another back and forth.
+        The largest number of sweeps. The limit is needed if groups shift each other's scores back and forth.
     """
 
     low: float = LOW
@@ -297,11 +298,11 @@ class NoPrivacy(CalibrationMechanism[None]):
         check_parameter(fits, "The range of the output lies in [0, 1].", self.low, self.high)
 
     def describe(self, setting: Setting, budget: Budget) -> None:
-        """Return None: nothing here is private."""
+        """Return None, because nothing in this class is private."""
         return
 
     def run(self, setting: Setting, described: object, records: Records, noise: NoiseSource) -> FittedCalibration:
-        """Run Algorithm 1 to its end."""
+        """Run Algorithm 1 until it ends."""
         members = [np.flatnonzero(inside[records.pattern]) for inside in records.membership.T]
         current = records.score.copy()
         patches: list[Patch] = []

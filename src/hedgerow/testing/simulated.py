@@ -80,7 +80,7 @@ class SimulatedNoise:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """A plan with its histograms in hand, so that noise can be drawn many times: for simulations only."""
+    """A plan together with its exact histograms, so that noise can be drawn many times, for simulations only."""
 
     plan: Plan
     histograms: dict[Query | SumsQuery, Answer]
@@ -88,12 +88,12 @@ class Study:
 
     @classmethod
     def of(cls, survey: Survey, statistics: Statistic | Sequence[Statistic], **options: Any) -> Study:
-        """Plan as `Survey.release` would, and read the histograms."""
+        """Make a plan as `Survey.release` does, and read the histograms."""
         plan = survey.plan(statistics, **options)
         return cls(plan, read_histograms(plan, survey.source), survey.source.name)
 
     def draw(self, noise: SimulatedNoise) -> Release:
-        """Return one simulated release."""
+        """Return one simulated release of this study."""
         tables = draw_tables(self.plan, self.histograms, noise)
         return Release.of(self.plan, tables, None, source=self.source, backend=None)
 
@@ -110,7 +110,7 @@ def release(
     rng: np.random.Generator | int | None = None,
     **options: Any,
 ) -> Release:
-    """Return a release as `Survey.release` does, but with seeded noise: marked simulated, without a certificate."""
+    """Return a release as `Survey.release` does, but with seeded noise. The release is simulated and not certified."""
     return Study.of(survey, statistics, **options).draw(SimulatedNoise(rng))
 
 
@@ -142,11 +142,12 @@ def sample(
     Parameters
     ----------
     mechanism : Mechanism
-        Counts take the records of each cell; moments take each record's grid index.
+        A mechanism for counts takes the records of each cell. A mechanism for moments takes the grid index of each
+        record.
     data : Histogram
-        The records, with as many cells as the mechanism.
+        The records, with as many cells as the mechanism has.
     n : int
-        How many outputs.
+        The number of outputs.
 
     Returns
     -------
@@ -163,7 +164,7 @@ def sample(
 
 
 class SimulatedTestSet(TestSet):
-    """`TestSet` with seeded noise for noise; everything else is the same."""
+    """A `TestSet` whose noise comes from a seed. Everything else is the same."""
 
     __test__ = False
 

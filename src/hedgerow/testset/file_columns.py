@@ -42,7 +42,7 @@ _CHANCES = Grid.from_bounds("chance", (0, 1))
 
 @dataclass(frozen=True, slots=True)
 class FileColumns:
-    """The label column with its declared labels, the prediction column, the metric, and the key if there is one.
+    """The label column with its declared labels, the prediction column, the metric, and the key column if there is one.
 
     Attributes
     ----------

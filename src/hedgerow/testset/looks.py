@@ -346,7 +346,7 @@ class LedgerLooks:
         return self._ledger.spent()
 
     def close(self) -> None:
-        """Close the file; using it again opens it again."""
+        """Close the file. The file is opened again at the next use."""
         self._ledger.close()
 
 
@@ -383,7 +383,7 @@ class TestSetTerms:
     conditions : Conditions
     metric : Metric
     options : Options
-        Of single mechanisms.
+        Options that belong to single mechanisms.
     labels : tuple
         The declared labels, empty if none are declared.
     name : str or None

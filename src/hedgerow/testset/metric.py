@@ -47,22 +47,22 @@ _LARGEST_WHOLE = 2.0**53
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A mean of bounded losses, one per record, each rounded to a public grid.
+    """A metric: the mean of bounded losses, one loss for each record. Each loss is rounded to a public grid.
 
     Attributes
     ----------
     name : str
     grid : Grid
-        The bounds of one record's part and the steps between them.
+        The bounds of the loss of one record, and the number of grid steps between them.
     greater_is_better : bool
     needs : {"labels", "chances"}
-        What a prediction is: a label, or the chance of the label `positive`.
+        The kind of predictions: labels, or probabilities of the label `positive`.
     positive : label
-        The label whose chance is predicted.
+        The label whose probability is predicted.
     clip : float
-        Chances are moved into [clip, 1 − clip] by the log loss.
+        The log loss moves probabilities into [clip, 1 − clip].
     function : callable, optional
-        ``function(labels, predictions)`` → one number per record.
+        A function ``function(labels, predictions)`` that returns one number for each record.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Metric:
         return 0 if self.greater_is_better else self.grid.steps
 
     def places(self, labels: Any, predictions: Any) -> Integers:
-        """Return each record's grid index t ∈ {0..steps}; whatever the columns hold, t is in this range.
+        """Return the grid index t ∈ {0..steps} of each record. t is in this range, whatever the columns hold.
 
         >>> accuracy().places(np.array(["a", "b"]), np.array(["a", "a"])).tolist()
         [1, 0]
@@ -100,11 +100,11 @@ class Metric:
         return places
 
     def places_of_chances(self, came_true: NDArray[np.bool_], chances: Floats) -> Integers:
-        """Return the grid index of the loss of each predicted chance."""
+        """Return the grid index of the loss of each predicted probability."""
         return self._on_grid(self.of_chances(came_true, chances), len(chances))
 
     def of_chances(self, came_true: NDArray[np.bool_], chances: Floats) -> Floats:
-        """Return the loss of each predicted chance, given whether the label was `positive`.
+        """Return the loss of each predicted probability, where `came_true` says whether the label was `positive`.
 
         >>> brier().of_chances(np.array([True]), np.array([0.7])).round(2).tolist()
         [0.09]
@@ -115,7 +115,7 @@ class Metric:
         return np.asarray(-np.log(np.where(came_true, inside, 1.0 - inside)))
 
     def record(self) -> dict[str, Any]:
-        """Return what tells this metric from another as plain JSON data."""
+        """Return the data that distinguish this metric from other metrics, as plain JSON data."""
         low, high = self.grid.lower, self.grid.upper
         record = {"name": self.name, "lower": str(low), "upper": str(high), "steps": self.grid.steps}
         record |= {"greater_is_better": self.greater_is_better, "needs": self.needs, "clip": self.clip}
@@ -131,7 +131,7 @@ class Metric:
 
 
 def accuracy() -> Metric:
-    """Return the share of records whose predicted label is right.
+    """Return the metric "share of records whose predicted label is right".
 
     >>> accuracy()
     Metric('accuracy', bounds=(0, 1), steps=1)
@@ -140,24 +140,25 @@ def accuracy() -> Metric:
 
 
 def zero_one() -> Metric:
-    """Return the share of records whose predicted label is wrong."""
+    """Return the metric "share of records whose predicted label is wrong"."""
     return Metric("zero-one", Grid.from_bounds("zero-one", _UNIT, 1), False, "labels")
 
 
 def brier(*, positive: Any = 1) -> Metric:
-    """Return the mean of (p − y)² on a grid of 1/1024; predictions are chances of the label `positive`."""
+    """Return the mean of (p − y)² on a grid of 1/1024, where p is the probability of the label `positive`."""
     return Metric("brier", Grid.from_bounds("brier", _UNIT), False, "chances", positive)
 
 
 def log_loss(*, positive: Any = 1, clip: float = 0.01) -> Metric:
-    """Return the mean of −ln(chance given to what came true), chances moved into [clip, 1 − clip], in 1,024 steps.
+    """Return the log loss: the mean of −ln(probability of the true label), on a grid of 1,024 steps.
 
-    The clip bounds what one record can add, −ln(clip), which noise is proportional to: 4.6 at .01, 6.9 at .001.
+    Probabilities are first moved into [clip, 1 − clip], so one record adds at most −ln(clip): 4.6 at 0.01, and 6.9 at
+    0.001. The noise is proportional to this bound.
 
     Raises
     ------
     ParameterError
-        HG171: a clip outside (0, ½).
+        HG171: the clip lies outside (0, ½).
 
     Examples
     --------
@@ -194,24 +195,25 @@ def from_function(
     step: float | None = None,
     **reading: Unpack[MetricReading],
 ) -> Metric:
-    """Return the mean of ``function(labels, predictions)``, one number per record, clamped to `bounds`.
+    """Return a metric: the mean of ``function(labels, predictions)``, one number a record, clamped to `bounds`.
 
-    The price is valid only if the number of each record depends on that record alone. A function that compares records
-    (a rank, a median) is not covered, and the certificate says so.
+    The price is valid only if the number of each record depends on that record alone. The price does not cover a
+    function that compares records (a rank, a median). The certificate says so.
 
     Parameters
     ----------
     name, function
-        The name of the metric, and the function of two arrays of n entries that computes it.
+        The name of the metric, and the function. The function takes two arrays of n entries and returns n numbers.
     bounds, step
-        Declared bounds of one record's number and, optionally, a step that divides them; 1,024 steps otherwise.
+        The declared bounds of the number of one record, and optionally a step that divides them. The default is 1,024
+        steps.
     greater_is_better, needs, positive
-        As in `Metric`.
+        The attribute of the same name of `Metric`.
 
     Raises
     ------
     ParameterError
-        HG171: an unknown name or a function that is not a metric; HG104 to HG107 for bounds and step.
+        HG171: the name is unknown, or the function is not a metric. HG104 to HG107: bounds or step are invalid.
 
     Examples
     --------

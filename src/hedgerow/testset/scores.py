@@ -60,16 +60,17 @@ class _Estimated:
         return self.estimate.standard_error
 
     def confidence_interval(self, level: float = LEVEL) -> Interval:
-        """Return an interval for the expected score on records drawn as the test set was.
+        """Return a confidence interval for the expected score on new records from the same distribution.
 
-        From the second look on it holds for models fitted to all earlier answers, by a proven bound. That is wider:
-        `fixed_model` is the interval for a model that was made before any answer was known. Intervals of parts hold one
-        by one, not all at once.
+        From the second look on, the interval also holds for a model that was fitted to all earlier scores. A proven
+        bound makes this possible. This interval is wider than `fixed_model`, the interval for a model that was made
+        before any score was known. For a look by parts, each interval holds at its level by itself, not all intervals
+        together.
 
         Raises
         ------
         ParameterError
-            HG110 for the level; HG108 for another level than 0.95 of a score that was read from its record.
+            HG110: the level is invalid. HG108: the score was read from its record and has only the level 0.95.
         """
         return self.estimate.confidence_interval(level)
 
@@ -136,41 +137,42 @@ class BestBefore:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Score(_Estimated, Receivable):
-    """The result of one look at a test set.
+    """The score that one look at a test set returned.
 
     Attributes
     ----------
     estimate : Estimate
-        The value with the parts of its error.
+        The score with the parts of its error.
     metric : str
     greater_is_better : bool
     look, n_looks : int
-        Which look this was, from 1, and of how many.
+        The number of this look, from 1, and the number of all looks.
     best, best_look : float and int, or None
-        The best value of the looks before, and which one that was; None at the first.
+        The best score of the earlier looks, and the number of that look. None at the first look.
     distinguishable : bool or None
-        Whether this score differs from that best one by more than both errors explain: see
-        `hedgerow.testset.scores`. None at the first look, and if one of the two has no standard error.
+        Whether this score differs from the best earlier score by more than the errors explain; see
+        `hedgerow.testset.scores`. None at the first look, and None if one of the two scores has no standard error.
     fixed_model : Interval or None
-        From the second look on: the narrower 95 % interval, for a model that was made before any answer was known.
+        From the second look on: a narrower 95 % interval, which holds for a model that was made before any score was
+        known.
     parts : tuple of Part
-        Of a look by parts every metric, of all records and then of each group; the first one is this score.
+        For a look by parts: every metric, for all records and then for each group. The first number is this score.
     paid : bool
-        Whether the test set answered; False where `thresholdout` returned the training score.
+        Whether the test set answered. False if `thresholdout` returned the training score.
     request_id : str
     certificate : Certificate or None
-        The price of this look alone; None if it was simulated.
+        The price of this look alone. None for a simulated look.
     ledger_head : str or None
         The head of the ledger after this look.
     replayed : bool
-        Whether it was read from its record, at no price.
+        Whether the score was read from its record, at no price.
     unrecorded : bool
-        Whether the ledger holds only the look, because its score could not be written there (HG606).
+        Whether the ledger holds only the look, because the score could not be written there (HG606).
     notes : tuple of str
-        What a reader must know of the price, in sentences.
+        Notes about the price, in sentences.
     determined_by : mapping or None
-        From what all this follows, as plain JSON data: the terms of the test set, the numbers as they were drawn, and
-        the best score before. None of a record of an earlier version.
+        The data that determine everything else, as plain JSON data: the terms of the test set, the numbers as they were
+        drawn, and the best earlier score. None for a record of an earlier version.
     """
 
     estimate: Estimate
@@ -230,7 +232,7 @@ class Score(_Estimated, Receivable):
         return parts[0]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data: the score, what it follows from, and its certificate."""
+        """Return plain JSON data: the score, the data that determine the score, and the certificate."""
         return {
             **({} if self.determined_by is None else {"reading": READING}),
             "score": {
@@ -254,7 +256,7 @@ class Score(_Estimated, Receivable):
         }
 
     def to_json(self) -> str:
-        """Return the JSON text that a ledger keeps."""
+        """Return the JSON text that a ledger stores."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
     def __repr__(self) -> str:

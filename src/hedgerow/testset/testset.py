@@ -103,55 +103,58 @@ class _LookProduct:
 
 
 class TestSet:
-    """A test set whose scores, all together, are (ε, δ)-private for each of its records.
+    """A test set with a limited number of private scores.
 
-    Guarantee   everything that `score` returns, over all `n_looks` looks, is (ε, δ)-differentially private for the
-    relation, with one row as the unit. Each look is reserved in the ledger before labels are read. So no sequence of
-    looks learns much about any one record, and the test set stays fit to judge models.
+    Guarantee: all scores together, over all `n_looks` looks, are (ε, δ)-differentially private for the relation. The
+    privacy unit is one row. Each look is reserved in the ledger before labels are read. So no sequence of looks reveals
+    much about one record, and the scores of later models stay honest.
 
     Parameters
     ----------
     X_test : table or None
-        Features: what a model's ``predict`` takes. None where only predictions will be scored.
+        The features, in the form that a model's ``predict`` takes. None if only predictions will be scored.
     y_test : array
-        Labels, one for each row: numbers, truth values or texts. Anything else is missing, and counts as wrong.
+        The labels of the rows: numbers, booleans or texts. A label of another type is missing and counts as wrong.
     metric : str or Metric
-        ``"accuracy"``, ``"zero-one"``, ``"brier"``, ``"log-loss"``, or one of `hedgerow.testset.metric`.
+        The metric: ``"accuracy"``, ``"zero-one"``, ``"brier"``, ``"log-loss"``, or a function of
+        `hedgerow.testset.metric`.
     relation : {"replace-one", "add-remove"}
-        Who is protected. Under replace-one the number of records is public.
+        The neighbouring relation or the privacy unit. Under replace-one the number of records is public.
     epsilon, delta : float
-        The TOTAL of all looks. δ = 0 asks for pure mechanisms.
+        The TOTAL privacy budget of all looks. δ = 0 asks for pure mechanisms.
     n_looks : int
-        How often the test set may be looked at, ever.
+        The number of looks that are ever allowed.
     ledger : path, optional
-        Where looks are counted. It is made if nothing is there; else it is opened, and its settings, which are public,
-        must be the same. Labels and features are NOT compared with those of before, since the answer would tell of
-        them: give `name`, and keep one ledger for each test set. Without a ledger this object alone counts; it cannot
-        be copied, and the count is lost with it.
+        The ledger in which looks are counted. If the file does not exist, a ledger is made. If the file exists, the
+        ledger is opened, and its public settings must be the same. Labels and features are NOT compared with those of
+        the ledger, because the result would reveal information about them. Give `name`, and keep one ledger for each
+        test set. Without a ledger only this object counts the looks. The object cannot be copied, and the count is lost
+        when the process ends.
     mechanism : str
-        ``"auto"`` takes the one of least expected error, see `comparison`. ``"narrowest"`` takes the mechanism, and the
-        amount of noise, with the narrowest proven interval of the last look for a model fitted to all others; see
-        `hedgerow.testset.looks_forecast`. Else one of `choose.MECHANISMS`.
+        The mechanism. ``"auto"`` chooses the mechanism with the smallest expected error, see `comparison`.
+        ``"narrowest"`` chooses the mechanism and the noise that give the narrowest proven interval at the last look,
+        for a model that was fitted to all earlier scores; see `hedgerow.testset.looks_forecast`. Other values are the
+        names in `choose.MECHANISMS`.
     labels : list, optional
-        All possible labels. A prediction that is none of them is then refused before a look is taken, and any other
-        label of a record counts as missing. They are declared, never read off the data: without them any whole number
-        or text is taken for a label, and a wrong one uses up a look.
+        The list of all possible labels. With this list, a prediction that is not in the list is refused before a look
+        is taken, and a record with another label counts as missing. Labels are declared and never read from the data.
+        Without the list every whole number or text counts as a label, so a misspelt prediction uses up a look.
     name : str, optional
-        What the custodian calls this test set, public: a ledger is not opened under another name.
+        The custodian's public name of this test set. A ledger is not opened under another name.
     thinning, threshold, n_answers
-        Of single mechanisms, see `hedgerow.testset.mechanisms.look_mechanism.Options`.
+        Options of single mechanisms, see `hedgerow.testset.mechanisms.look_mechanism.Options`.
 
     Attributes
     ----------
     settings : Settings
-        Conditions, metric and mechanism.
+        The conditions, the metric and the mechanism.
 
     Raises
     ------
     ParameterError
-        HG101 to HG103 for the budget and the relation, HG170 to HG173, HG177 and HG178 for the rest.
+        HG101 to HG103: budget or relation are invalid. HG170 to HG173, HG177, HG178: another argument is invalid.
     LedgerError
-        HG301 to HG308, HG433: the file is not a ledger, or it was made under other settings or another name.
+        HG301 to HG308, HG433: the file is not a ledger, or the ledger has other settings or another name.
     UncertifiedError
         HG401, HG403, HG431: the mechanism cannot be used under these conditions.
 
@@ -204,27 +207,27 @@ class TestSet:
 
     @classmethod
     def create(cls, labels: str | Path, columns: FileColumns, **terms: Unpack[FileTerms]) -> Self:
-        """Make a test set of the custodian's file of labels, in a new ledger; nothing is released or spent.
+        """Make a test set from the custodian's file of labels, with a new ledger. Nothing is released or spent.
 
-        Records are counted, once. Files of predictions are then scored, for a gate of continuous integration; models
-        and arrays are not.
+        The number of records is counted once. Such a test set scores files of predictions, for example in continuous
+        integration. It does not score models and arrays.
 
         Parameters
         ----------
         labels : path
-            Kept relative to the ledger, so that both may move together.
+            The file of labels. The ledger stores its path relative to its own folder, so both may be moved together.
         columns : FileColumns
-            The label column with its declared labels, the prediction column, the metric, and the key if there is one.
+            The label column with its declared labels, the prediction column, the metric, and the key column, if any.
         ledger, epsilon, n_looks, relation, delta, mechanism
-            As of a test set of arrays.
+            The arguments of `TestSet` for arrays.
         options : Options, optional
-            Of single mechanisms.
+            Options that belong to single mechanisms.
 
         Raises
         ------
         HedgerowError
-            As a test set of arrays; HG201 to HG209 for the file; HG302 where the ledger exists; HG436, HG437 for the
-            key.
+            The errors of `TestSet` for arrays. HG201 to HG209: the file cannot be read. HG302: the ledger exists.
+            HG436, HG437: the key is invalid.
         """
         return cls.of(FileSource.create(labels, columns, **terms))
 
@@ -235,7 +238,7 @@ class TestSet:
 
     @classmethod
     def of(cls, source: LabelSource) -> Self:
-        """Return the test set of a source."""
+        """Return the test set of a source of labels."""
         made = cls.__new__(cls)
         made._begin(source)
         return made
@@ -279,7 +282,7 @@ class TestSet:
         return compare(self.settings.conditions, self.settings.options)
 
     def close(self) -> None:
-        """Close the ledger; using the test set again opens it again."""
+        """Close the ledger. The next use of the test set opens the ledger again."""
         self._looks.close()
 
     @takes()
@@ -295,53 +298,55 @@ class TestSet:
         request_id: str | None = None,
         labels: str | Path | None = None,
     ) -> Score:
-        """Take one look: score a model, or its predictions in the order of the test set.
+        """Take one look: score a model, or predictions in the order of the test set.
 
-        With `metric` or `groups` it is a look by parts, at the same price: see `hedgerow.testset.parts`. It takes
-        predictions alone, and tells as many metrics of one kind as are named, of all records and of each group.
+        With `metric` or `groups` this is a look by parts, at the same price: see `hedgerow.testset.parts`. A look by
+        parts takes predictions only. It returns all named metrics of one kind, for all records and for each group.
 
         Parameters
         ----------
         model_or_predictions : estimator or array
-            Something with ``predict`` (for metrics of chances, ``predict_proba``), or an array of n predictions:
-            labels, or the chances of the metric's positive label. For a test set of files the path of one that has the
-            column of predictions and, where one was named, the key; further columns are then never read, else refused.
+            A model with ``predict`` (or with ``predict_proba``, for metrics of probabilities), or an array of n
+            predictions: labels, or probabilities of the positive label. For a test set of files: the path of a file
+            with the column of predictions and, if a key was named, the key column. Further columns are ignored if there
+            is a key, and refused otherwise.
         metric : str or list of str, optional
-            Of predicted labels ``"precision"``, ``"recall"``, ``"specificity"``, ``"f1"``, ``"balanced_accuracy"``; or
-            ``"accuracy"``, ``"zero_one_loss"``, for groups; of chances or other scores ``"roc_auc"``; of chances
-            ``"calibration_error"`` in ten bins.
+            For predicted labels: ``"precision"``, ``"recall"``, ``"specificity"``, ``"f1"``, ``"balanced_accuracy"``;
+            also ``"accuracy"`` and ``"zero_one_loss"`` for groups. For probabilities or other scores: ``"roc_auc"``.
+            For probabilities: ``"calibration_error"`` in ten bins.
         groups : array, optional
-            A label for each record; a column of a file of predictions. It may depend on features and predictions, never
-            on labels.
+            The group of each record: an array, or a column of the file of predictions. Groups may depend on features
+            and predictions, but never on labels.
         positive : label, optional
-            The label that counts as positive; else that of the test set's metric, or 1.
+            The label that counts as positive. The default is the positive label of the test set's metric, or 1.
         bounds : (float, float), optional
-            Of labels that are numbers, declared: for ``"r2"`` and ``"mean_squared_error"`` of predicted numbers.
+            Declared bounds of labels that are numbers, for ``"r2"`` and ``"mean_squared_error"`` of predicted numbers.
         training_score : float, optional
-            The same metric on the training set; needed by `thresholdout`, ignored by the rest.
+            The same metric on the training set. Only `thresholdout` needs this number.
         request_id : str, optional
-            The same predictions, in the same order, under the same id are answered from the record, and take no look.
-            For a model, its class is compared, not what it predicts, which depends on records: give each model an id
-            of its own.
+            The name of the request. The same predictions in the same order under the same name are answered from the
+            record and take no look. For a model, only its class is compared, because its predictions depend on records.
+            Give each model its own name.
         labels : path, optional
-            Where the custodian's file of labels is now, if not where `create` found it. Its digest is not compared.
+            The present path of the custodian's file of labels, if the file moved after `create`. The digest of the file
+            is not compared.
 
         Raises
         ------
         BudgetExceeded
             HG430: no looks are left. Nothing was read.
         UncertifiedError
-            HG431: a look by parts by another mechanism than Gaussian noise; under add-remove one of ranks, bins or
-            squares. No look was taken.
-        ParameterError
-            HG170 predictions of another shape or kind, HG171 a metric or label that is none, HG174 a model that cannot
-            predict, HG176 no training score, HG179 in the child of a fork without a ledger, HG314 an invalid id. No
+            HG431: a look by parts needs Gaussian noise; under add-remove, ranks, bins and squares are not possible. No
             look was taken.
+        ParameterError
+            HG170: the predictions have another shape or kind. HG171: the metric or a label is invalid. HG174: the model
+            cannot predict. HG176: the training score is missing. HG179: the process is the child of a fork and has no
+            ledger. HG314: the id is invalid. No look was taken.
         ParameterError, DataError
-            Of files HG201 to HG209, HG434 labels that changed since `create`, HG435 labels that are not there, HG437
-            keys. No look was taken.
+            HG201 to HG209: the file cannot be read. HG434: the labels changed after `create`. HG435: the file of labels
+            is missing. HG437: the key is invalid. No look was taken.
         LedgerError, SpentError
-            HG311, HG312 for the id; HG601, HG606: the look counts as taken.
+            HG311, HG312: the request id was used before. HG601, HG606: the look counts as taken.
 
         Examples
         --------
@@ -408,27 +413,28 @@ class TestSet:
     def compare(
         self, first: object, second: object, *, request_id: str | None = None, labels: str | Path | None = None
     ) -> Score:
-        """Take one look at the difference of two models' scores, first minus second, from predictions of both.
+        """Take one look at the difference of the scores of two models: first minus second.
 
-        It is priced as one look. Records for which the predictions are equal add exactly 0, so where two models agree
-        on most records the difference errs much less than that of two scores. See `hedgerow.testset.scored`.
+        The comparison has the price of one look. A record with equal predictions adds exactly 0. So if two models agree
+        on most records, the error of the difference is much smaller than the error of two separate scores. See
+        `hedgerow.testset.scored`.
 
         Parameters
         ----------
         first, second : array
-            Predictions of n records each, in the order of the test set, or files of them. Models are not taken: for how
-            many records their predictions differ would tell of features.
+            The predictions of the two models, in the order of the test set, or two files of predictions. Models are
+            not accepted, because the number of different predictions would reveal information about features.
         request_id, labels : optional
-            As for `score`.
+            The arguments and errors of `score`.
 
         Raises
         ------
         BudgetExceeded, LedgerError, SpentError
-            As for `score`.
+            The arguments and errors of `score`.
         UncertifiedError
-            HG431: a metric or a mechanism that has no proven price for it. No look was taken.
+            HG431: no price is proven for this metric or this mechanism. No look was taken.
         ParameterError
-            HG170: not two arrays of n predictions. No look was taken.
+            HG170: the predictions are not two arrays of n entries. No look was taken.
 
         Examples
         --------
@@ -539,7 +545,7 @@ class TestSet:
         return earlier_answers(mechanism, len(before), numbers)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what is fixed and what is left, as plain JSON data."""
+        """Return the settings and the remaining looks, as plain JSON data."""
         settings, metric = self.settings, self.settings.metric
         record = settings.record()
         return {
@@ -561,9 +567,10 @@ class TestSet:
         return self.score(model_or_predictions).value
 
     def as_objective(self, *, maximise: bool = True) -> Callable[[object], float]:
-        """Return a function from a model or predictions to a number that a tuning loop may maximise (or minimise).
+        """Return a function that scores a model or predictions, for a tuning loop that maximises or minimises.
 
-        Every call takes a look. It is not a scorer for cross-validation, which would give it training folds.
+        Every call of the function takes a look. Do not use the function for cross-validation, which would pass training
+        folds.
         """
         sign = 1.0 if self.settings.metric.greater_is_better is maximise else -1.0
         return lambda model_or_predictions: sign * self(model_or_predictions)

@@ -130,24 +130,24 @@ def _number(function: Function, rows: NDArray[np.float64], *, otherwise: float) 
 
 @takes()
 def minimum(column: str, *, step: float | None = None) -> OfRows:
-    """Ask for the least value of a column, under bootstrap-dp alone; `step` is the distance of neighbouring values.
+    """Ask for the smallest value of a column, under bootstrap-dp only.
 
     Parameters
     ----------
     column : str
-        A numeric column.
+        The name of a numeric column.
     step : float, optional
-        The distance of neighbouring values of the column.
+        The distance between neighbouring values of the column.
 
     Returns
     -------
     OfRows
-        What to pass to `Survey.release` with ``guarantee="bootstrap-dp"``.
+        The request. Pass it to `Survey.release` with ``guarantee="bootstrap-dp"``.
 
     Raises
     ------
     ParameterError
-        HG105 to HG107: the step is no positive number.
+        HG105 to HG107: the step is not a positive number.
 
     Examples
     --------
@@ -159,24 +159,24 @@ def minimum(column: str, *, step: float | None = None) -> OfRows:
 
 @takes()
 def maximum(column: str, *, step: float | None = None) -> OfRows:
-    """Ask for the greatest value of a column, under bootstrap-dp alone; see `minimum`.
+    """Ask for the largest value of a column, under bootstrap-dp only; see `minimum`.
 
     Parameters
     ----------
     column : str
-        A numeric column.
+        The name of a numeric column.
     step : float, optional
-        The distance of neighbouring values of the column.
+        The distance between neighbouring values of the column.
 
     Returns
     -------
     OfRows
-        What to pass to `Survey.release` with ``guarantee="bootstrap-dp"``.
+        The request. Pass it to `Survey.release` with ``guarantee="bootstrap-dp"``.
 
     Raises
     ------
     ParameterError
-        HG105 to HG107: the step is no positive number.
+        HG105 to HG107: the step is not a positive number.
 
     Examples
     --------
@@ -201,36 +201,39 @@ def own_function(
     sensitivity: Function | None = None,
     name: str = "function",
 ) -> OfRows:
-    """Ask for a function of one's own of a column's values, under bootstrap-dp alone.
+    """Ask for your own function of the values of a column, under bootstrap-dp only.
 
-    The noise is scaled to its bootstrap sensitivity (O'Keefe & Charest, Definitions 9 and 10): found by trying all
-    pairs of neighbours, which takes a file of few rows, or declared.
+    The noise is scaled to the bootstrap sensitivity of the function (O'Keefe & Charest, Definitions 9 and 10). hedgerow
+    finds the sensitivity by trying all pairs of neighbours, which is possible for a file of few rows; otherwise declare
+    the sensitivity.
 
     Parameters
     ----------
     column : str
     function : callable
-        Takes a sorted array of n values, returns a number. An error, or no number, counts as the lower end of answers.
+        A function that takes a sorted array of n values and returns a number. If the function fails or returns no
+        number, the answer counts as the lower end of `answers`.
     answers : (low, high)
-        Public; an answer outside is moved to the nearest end.
+        The public range of the answers. An answer outside the range is moved to the nearest end.
     answer_step : float
-        Answers are rounded to whole multiples of it above `low`; at most 2⁴⁰ of them.
+        Answers are rounded to whole multiples of this step above `low`. At most 2⁴⁰ multiples are allowed.
     step : float, optional
-        The distance of neighbouring values of the column.
+        The distance between neighbouring values of the column.
     sensitivity : callable, optional
-        Takes all n values and returns the sensitivity of `function` over Dⁿ. The guarantee then rests on it.
+        A function that takes all n values and returns the sensitivity of `function` over Dⁿ. The privacy guarantee then
+        depends on this function being right.
     name : str
-        What the number is called.
+        The name of the statistic.
 
     Returns
     -------
     OfRows
-        What to pass to `Survey.release` with ``guarantee="bootstrap-dp"``.
+        The request. Pass it to `Survey.release` with ``guarantee="bootstrap-dp"``.
 
     Raises
     ------
     ParameterError
-        HG112: answers that are no range, or a step that does not fit it.
+        HG112: `answers` is not a range, or the step does not divide the range.
 
     Examples
     --------

@@ -140,7 +140,7 @@ class SupposedCell:
     records : float
         Of the cell, without those that a missing value leaves out.
     level : float
-        Of the interval.
+        The confidence level of the interval.
     """
 
     guesses: Mapping[str, Guess]

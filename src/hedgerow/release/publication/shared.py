@@ -192,11 +192,11 @@ class Result(Receivable, Sequence[Estimate]):
 
     @abstractmethod
     def price(self) -> str:
-        """Return the price in a line; or that the result is simulated."""
+        """Return the privacy price in one line, or say that the result is simulated."""
 
     @abstractmethod
     def publication(self, title: str | None = None, *, level: float = 0.95) -> Published:
-        """Return what the formats read, with intervals at `level`."""
+        """Return the data that the output formats read, with intervals at `level`."""
 
     @abstractmethod
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
@@ -209,7 +209,7 @@ class Result(Receivable, Sequence[Estimate]):
         across: str | Sequence[str] | None = None,
         values: str | Sequence[str] = "estimate",
     ) -> Any:
-        """Return a data frame in the caller's own library, else the first installed of polars, pandas, pyarrow.
+        """Return a data frame in the caller's own library, or in the first installed of polars, pandas and pyarrow.
 
         Parameters
         ----------
@@ -223,7 +223,7 @@ class Result(Receivable, Sequence[Estimate]):
         Raises
         ------
         ParameterError
-            HG208: none is installed; `to_dict` needs none. HG160: a column that is not there.
+            HG208: no library is installed; `to_dict` needs no library. HG160: a column does not exist.
 
         Examples
         --------
@@ -245,18 +245,18 @@ class Result(Receivable, Sequence[Estimate]):
     @overload
     def to_csv(self, path: str | Path, *, level: float = 0.95) -> None: ...
     def to_csv(self, path: str | Path | None = None, *, level: float = 0.95) -> str | None:
-        """Return CSV text, a line a number; with a path, write the lines there and return nothing.
+        """Return CSV text with one line for each number. With a path, write the text there and return nothing.
 
-        Columns of groups keep their names; one that hedgerow itself gives to a column, such as ``level``, gets
-        ``by_``. Labels of categories stand in ``NAME_label``. Texts that a spreadsheet would run as a formula get an
-        apostrophe in front.
+        Group columns keep their names, but a name that hedgerow itself uses, such as ``level``, gets the prefix
+        ``by_``. The labels of categories stand in the column ``NAME_label``. A text that a spreadsheet would run as a
+        formula gets an apostrophe in front.
 
         Parameters
         ----------
         path : path, optional
-            The file; the text is returned where there is none, as of pandas' frames.
+            The file to write. Without a path the text is returned, as by the frames of pandas.
         level : float
-            Of the intervals.
+            The confidence level of the intervals.
 
         Returns
         -------
@@ -265,7 +265,7 @@ class Result(Receivable, Sequence[Estimate]):
         Raises
         ------
         ParameterError
-            HG118 where the file cannot be written; HG110 for the level.
+            HG118: the file cannot be written. HG110: the level is invalid.
 
         Examples
         --------
@@ -353,21 +353,21 @@ class Result(Receivable, Sequence[Estimate]):
         return text
 
     def write(self, path: str | Path, *, level: float = 0.95, title: str | None = None) -> None:
-        """Write the result in the format that the path ends with.
+        """Write the result in the format that the ending of the path names.
 
         Parameters
         ----------
         path : str or Path
-            Its ending names the format: ``.csv``, ``.json`` and others.
+            The path. Its ending names the format: ``.csv``, ``.json`` and others.
         level : float
-            Of the intervals.
+            The confidence level of the intervals.
         title : str, optional
-            The caption, where the format has one.
+            The caption, for formats that have a caption.
 
         Raises
         ------
         ParameterError
-            HG118: the ending names no format, or the file cannot be written.
+            HG118: the ending is not the ending of a format, or the file cannot be written.
 
         Examples
         --------

@@ -194,7 +194,7 @@ def text_table(
     ----------
     release : Result
     level : float
-        Of the intervals.
+        The confidence level of the intervals.
     truths : list of float, optional
         The true value of each estimate, for a simulation or a demonstration.
     notes : list of str

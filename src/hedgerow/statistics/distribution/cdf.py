@@ -63,26 +63,26 @@ def cdf(
 ) -> Statistic | NeedsBounds | list[Statistic | NeedsBounds]:
     """Ask for the share of records whose value is at most `at`, or for several such shares.
 
-    All of one column is read from one table of counts. If no step is declared, values are assumed to have no atom at
-    `at`, and the interval allows for one.
+    All statistics of one column come from one table of counts. If no step is declared, the estimate assumes that no
+    value of the column is exactly `at`; the interval allows such values.
 
     Parameters
     ----------
     column : str
     at : number or sequence of numbers
-        Values of the column.
+        The value or the values of the column.
     bounds, step : optional
-        As in `hedgerow.quantile`; all of one column is read from one table of counts.
+        Bounds and step, as in `hedgerow.quantile`. All statistics of one column come from one table of counts.
 
     Returns
     -------
     Statistic or NeedsBounds, or a list of them
-        What to pass to `Survey.release` or `Survey.plan`: a list where several values are given.
+        The request for `Survey.release` or `Survey.plan`. The result is a list if several values are given.
 
     Raises
     ------
     ParameterError
-        HG112: a value that is no number.
+        HG112: a value is not a number.
 
     Examples
     --------

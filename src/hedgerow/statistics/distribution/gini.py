@@ -59,24 +59,24 @@ def check_nowhere_negative(what: str, column: str, grid: Grid) -> None:
 def gini(
     column: str, *, bounds: tuple[float, float] | None = None, step: float | None = None
 ) -> Statistic | NeedsBounds:
-    """Ask for the Gini coefficient of a clamped column, read from the same table of counts as its quantiles.
+    """Ask for the Gini coefficient of a clamped column.
 
     Parameters
     ----------
     column : str
-        Nowhere negative.
+        The name of a column without negative values.
     bounds, step : optional
-        As in `hedgerow.quantile`; all of one column is read from one table of counts.
+        Bounds and step, as in `hedgerow.quantile`. All statistics of one column come from one table of counts.
 
     Returns
     -------
     Statistic or NeedsBounds
-        What to pass to `Survey.release` or `Survey.plan`.
+        The request for `Survey.release` or `Survey.plan`.
 
     Raises
     ------
     ParameterError
-        HG112: a lower bound below 0.
+        HG112: the lower bound is below 0.
 
     Examples
     --------

@@ -59,25 +59,25 @@ def histogram(
     bounds: tuple[float, float] | None = None,
     step: float | None = None,
 ) -> list[Statistic | NeedsBounds]:
-    """Ask for the shares of records in bins [a, b), the last one closed: all shares are read from one table of counts.
+    """Ask for the shares of records in bins [a, b); the last bin includes both ends.
 
     Parameters
     ----------
     column : str
     bins : sequence of numbers
-        The ends of the bins, rising.
+        The ends of the bins, in rising order.
     bounds, step : optional
-        As in `hedgerow.quantile`. Values are clamped to the bounds first.
+        Bounds and step, as in `hedgerow.quantile`. Values are clamped to the bounds before they are counted.
 
     Returns
     -------
     list of Statistic or NeedsBounds
-        What to pass to `Survey.release` or `Survey.plan`: one for each bin.
+        One request for each bin, for `Survey.release` or `Survey.plan`.
 
     Raises
     ------
     ParameterError
-        HG112: ends that do not rise, fewer than 2 or more than 1,001.
+        HG112: the ends do not rise, or there are fewer than 2 or more than 1,001 ends.
 
     Examples
     --------

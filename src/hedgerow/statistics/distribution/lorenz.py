@@ -65,26 +65,26 @@ def lorenz(
     bounds: tuple[float, float] | None = None,
     step: float | None = None,
 ) -> Statistic | NeedsBounds | list[Statistic | NeedsBounds]:
-    """Ask which part of a column's total the lowest `at` of the records hold, or for several such parts.
+    """Ask for the part of a column's total that the lowest share `at` of the records hold, or for several parts.
 
     Parameters
     ----------
     column : str
-        Nowhere negative.
+        The name of a column without negative values.
     at : number or sequence of numbers
-        Shares of the records, strictly between 0 and 1.
+        One share of the records or several shares, strictly between 0 and 1.
     bounds, step : optional
-        As in `hedgerow.quantile`; all of one column is read from one table of counts.
+        Bounds and step, as in `hedgerow.quantile`. All statistics of one column come from one table of counts.
 
     Returns
     -------
     Statistic or NeedsBounds, or a list of them
-        What to pass to `Survey.release` or `Survey.plan`: a list where several shares are given.
+        The request for `Survey.release` or `Survey.plan`. The result is a list if several shares are given.
 
     Raises
     ------
     ParameterError
-        HG112: a share that is not between 0 and 1, or a lower bound below 0.
+        HG112: a share is not between 0 and 1, or the lower bound is below 0.
 
     Examples
     --------

@@ -88,28 +88,28 @@ def quantile(
     bounds: tuple[float, float] | None = None,
     step: float | None = None,
 ) -> Quantile | NeedsBounds | list[Quantile | NeedsBounds]:
-    """Ask for a quantile of a clamped column, or for several: all of one column are read from one table of counts.
+    """Ask for a quantile of a clamped column, or for several quantiles.
 
     Parameters
     ----------
     column : str
     probability : number or sequence of numbers
-        Strictly between 0 and 1.
+        A number strictly between 0 and 1.
     bounds : (low, high), optional
-        From the facts where it is left out.
+        The declared bounds of the column. The default is the bounds of the facts.
     step : number, optional
-        The distance of neighbouring values, where they lie on a grid from the lower bound on: points are then such
-        values.
+        The distance between neighbouring values, if all values lie on a grid that starts at the lower bound. Released
+        quantiles are then values of this grid.
 
     Returns
     -------
     Quantile or NeedsBounds, or a list of them
-        What to pass to `Survey.release` or `Survey.plan`: a list where several probabilities are given.
+        The request for `Survey.release` or `Survey.plan`. The result is a list if several probabilities are given.
 
     Raises
     ------
     ParameterError
-        HG112: a number that is not a probability, or more than 2²⁰ steps.
+        HG112: a number is not a probability, or there are more than 2²⁰ steps.
 
     Examples
     --------

@@ -58,25 +58,25 @@ def share_below(
     bounds: tuple[float, float] | None = None,
     step: float | None = None,
 ) -> Statistic | NeedsBounds:
-    """Ask for the share of records whose value lies below a line, or below a part of the column's median.
+    """Ask for the share of records below a line. The line is a value, or a part of the median of the column.
 
     Parameters
     ----------
     column : str
     line, of_median : number
-        One of the two: a value of the column, or a positive part of its median, such as 0.6.
+        One of the two: `line`, a value of the column, or `of_median`, a positive part of its median such as 0.6.
     bounds, step : optional
-        As in `hedgerow.quantile`; all of one column is read from one table of counts.
+        Bounds and step, as in `hedgerow.quantile`. All statistics of one column come from one table of counts.
 
     Returns
     -------
     Statistic or NeedsBounds
-        What to pass to `Survey.release` or `Survey.plan`.
+        The request for `Survey.release` or `Survey.plan`.
 
     Raises
     ------
     ParameterError
-        HG112: neither or both are given, or an argument is not a number.
+        HG112: neither argument or both arguments are given, or an argument is not a number.
 
     Examples
     --------

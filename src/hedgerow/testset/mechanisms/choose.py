@@ -34,19 +34,19 @@ NARROWEST = "narrowest"
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One mechanism at the budget of all looks.
+    """One mechanism with its expected error, at the budget of all looks.
 
     Attributes
     ----------
     name : str
     standard_error : float or None
-        The sd of one look about the test set's own score, at a score in the middle of its range, where the error of
-        resampling is largest; under add-remove it is in records, since n is private. None if the mechanism cannot be
+        The standard deviation of the noise of one look, for a score in the middle of its range, where the resampling
+        error is largest. Under add-remove the unit is records, because n is private. None if the mechanism cannot be
         used.
     times_best : float or None
-        That error, over the least error of the mechanisms that `auto` may take.
+        The ratio of this error to the smallest error of all mechanisms that `auto` may choose.
     note : str
-        Why it cannot be used, or what else must be known.
+        The reason why the mechanism cannot be used, or the fact that must be stated first.
     """
 
     name: str
@@ -65,14 +65,14 @@ class Compared:
 
 
 def compare(conditions: Conditions, options: Options | None = None) -> tuple[Compared, ...]:
-    """Return every mechanism with its expected error, the best first; reads no data.
+    """Return every mechanism with its expected error, the best mechanism first. No data are read.
 
     Parameters
     ----------
     conditions : Conditions
-        The public facts.
+        The public facts of the test set.
     options : Options, optional
-        Of single mechanisms.
+        Options that belong to single mechanisms.
 
     Examples
     --------

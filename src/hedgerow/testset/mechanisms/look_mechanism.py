@@ -58,23 +58,23 @@ MOST_LOOKS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """The public facts of all looks at one test set: the noise and the expected errors follow from these alone.
+    """The public facts of all looks at one test set. The noise and the expected errors follow from these facts.
 
     Attributes
     ----------
     relation : Relation
     budget : Budget
-        ε, δ of all looks together.
+        The privacy budget ε, δ of all looks together.
     n_looks : int
     n : int or None
-        The number of records, public under replace-one; None under add-remove.
+        The number of records, which is public under replace-one. None under add-remove.
     grid : Grid
-        The losses of one record.
+        The range of the loss of one record.
 
     Raises
     ------
     ParameterError
-        HG173: the number of looks or records is not a whole number in range.
+        HG173: the number of looks or of records is not a whole number in the allowed range.
 
     Examples
     --------

@@ -180,20 +180,20 @@ _FIRST = 10.0  # seconds in which the first answer must come
 
 
 class TestSetClient:
-    """Asks a server that `hedgerow testset serve` started.
+    """A client of a server that `hedgerow testset serve` started.
 
-    Guarantee   one call takes one look at most, whatever connections and servers do meanwhile: it is sent again under
-    the same key, and a server answers each key once.
+    One call takes at most one look, even if connections or servers fail. The client repeats the request under the same
+    key, and a server answers each key once.
 
     Parameters
     ----------
     address : str
-        ``"http://localhost:8080"`` or ``"unix:///run/ts.socket"``.
+        The address of the server: ``"http://localhost:8080"`` or ``"unix:///run/ts.socket"``.
     patience : float
-        For how many seconds a request is repeated while the server is away, stops or has too many requests; 10 at most
-        where it never answered.
+        For how many seconds a request is repeated if the server is away, stops or has too many requests. The limit is
+        10 seconds if the server never answered.
     timeout : float
-        Seconds to wait for one answer.
+        How many seconds to wait for one answer.
 
     Raises
     ------
@@ -214,15 +214,15 @@ class TestSetClient:
         self._patience, self._timeout, self._answered = patience, timeout, False
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what is fixed and what is left of the test set, as plain JSON data; nothing is spent (HG456)."""
+        """Return the settings of the test set and the remaining looks, as plain JSON data. Nothing is spent (HG456)."""
         facts: dict[str, Any] = self.facts()["test_set"]
         return facts
 
     def close(self) -> None:
-        """Do nothing: each request has a connection of its own."""
+        """Do nothing, because each request has its own connection."""
 
     def facts(self) -> dict[str, Any]:
-        """Return what is public of the test set, and the limits of its server; nothing is spent.
+        """Return the public facts of the test set and the limits of its server. Nothing is spent.
 
         Raises
         ------
@@ -247,24 +247,26 @@ class TestSetClient:
         Parameters
         ----------
         predictions : array
-            Labels, or chances of the positive label: numbers or texts, in the order of the test set or with `keys`.
+            The predictions: labels or probabilities of the positive label, as numbers or texts. They are in the order
+            of the test set, or have `keys`.
         keys : sequence, optional
-            The key of each prediction, where the test set joins by one.
+            The key of each prediction, if the test set joins predictions by a key.
         metric, groups, positive, training_score : optional
-            As of `hedgerow.testset.TestSet.score`.
+            The arguments of `hedgerow.testset.TestSet.score`.
         request_id : str, optional
-            1 to 200 visible characters of ASCII. The same predictions under the same id take no second look.
+            The name of the request: 1 to 200 visible ASCII characters. The same predictions under the same name take no
+            second look.
 
         Raises
         ------
         BudgetExceeded
             HG430: no looks are left.
         ParameterError
-            HG170, HG437, HG453, HG454 and the like: no look was taken.
+            HG170, HG437, HG453, HG454 and others: no look was taken.
         LedgerError, SpentError
-            HG311 the id stands for other predictions; HG606 and the like: ask again under the same id.
+            HG311: the request id belongs to other predictions. HG606 and others: repeat the request under the same id.
         DataError
-            HG456: no server answers; the request may have arrived, so repeat it under the same id.
+            HG456: no server answers. The request may have arrived, so repeat the request under the same id.
         """
         sent: dict[str, Any] = {"predictions": _plain(predictions)}
         named = metric if metric is None or isinstance(metric, str) else list(metric)
@@ -278,9 +280,10 @@ class TestSetClient:
     def compare(
         self, first: Any, second: Any, *, keys: Sequence[Any] | None = None, request_id: str | None = None
     ) -> Score:
-        """Take one look at the difference of two models' scores; see `hedgerow.testset.TestSet.compare`.
+        """Take one look at the difference of the scores of two models; see `hedgerow.testset.TestSet.compare`.
 
-        Both have their predictions in the same order, with the same `keys`. It fails as `score` does, and with HG431.
+        The predictions of both models have the same order and the same `keys`. The errors are those of `score`, and
+        HG431.
         """
         return self._look({"predictions": _plain(first), "against": _plain(second)}, keys, request_id)
 
@@ -311,17 +314,20 @@ class TestSetClient:
         return replace(score, ledger_head=head or None, replayed=bool(answer.get("replayed")))
 
     def score_file(self, source: str | Path, **asked: Unpack[SubmissionOptions]) -> Score:
-        """Take one look: send the predictions of a file, as `score` does (HG201 to HG209 for the file).
+        """Take one look: send the predictions of a file, as `score` does (HG201 to HG209: the file cannot be read).
 
-        Its columns are those that the test set was made with, and that of `groups`. Further columns are not sent; where
-        the test set has no key, they are refused (HG437).
+        The columns of the file are the columns of the test set and the column of `groups`. Further columns are not
+        sent. If the test set has no key, further columns are refused (HG437).
         """
         predictions, keys, groups = self._read(source, asked.get("groups"))
         given: dict[str, Any] = {**asked, "groups": groups}
         return self.score(predictions, keys=keys, **given)
 
     def compare_files(self, first: str | Path, second: str | Path, *, request_id: str | None = None) -> Score:
-        """Take one look: send the predictions of two files, as `compare` does; rows are joined by key, or by place."""
+        """Take one look: send the predictions of two files, as `compare` does.
+
+        Rows are joined by key or by position.
+        """
         (predictions, keys, _), (other, others, _) = self._read(first, None), self._read(second, None)
         if keys is not None and others is not None:
             check_distinct(keys, whose="predictions")

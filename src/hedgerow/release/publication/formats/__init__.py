@@ -38,7 +38,7 @@ class Published(Protocol):
 
     @property
     def level(self) -> float:
-        """Of the intervals."""
+        """The confidence level of the intervals."""
         ...
 
     def lines(self) -> Iterator[Sequence[Any]]:

@@ -28,7 +28,7 @@ class HasErrorBars(Protocol):
 
     @property
     def level(self) -> float:
-        """Of the intervals."""
+        """The confidence level of the intervals."""
         ...
 
     def error_bars(self) -> list[ErrorBar]:
