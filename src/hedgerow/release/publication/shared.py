@@ -218,7 +218,12 @@ class Result(Receivable, Sequence[Estimate]):
         across : str or list of str, optional
             Columns of groups whose categories, by their labels, stand side by side; without them a row an estimate.
         values : str or list of str
-            What stands in those columns: ``"estimate"``, ``"standard_error"`` and others.
+            The numbers in those columns: ``"estimate"``, ``"standard_error"`` and others.
+
+        Returns
+        -------
+        DataFrame or Table
+            One row for each estimate, or for each combination of the other groups.
 
         Raises
         ------
@@ -282,17 +287,17 @@ class Result(Receivable, Sequence[Estimate]):
         return None
 
     def to_latex(self, path: str | Path | None = None, *, level: float = 0.95, title: str | None = None) -> str:
-        r"""Return the result as a LaTeX table, and write it to `path` where one is given.
+        r"""Return the result as a LaTeX table, and write the table to `path` if a path is given.
 
-        Booktabs rules, standard errors in brackets, below the table the notes and the price. A document needs
-        ``\usepackage{booktabs}``, and ``longtable`` where there are more than 40 rows.
+        The table has booktabs rules, standard errors in brackets, and the notes and the price below. The document needs
+        ``\usepackage{booktabs}``, and the package ``longtable`` for more than 40 rows.
 
         Parameters
         ----------
         path : path, optional
-            The file, which may have any name.
+            The file. Its name may have any ending.
         level : float
-            Of the intervals.
+            The confidence level of the intervals.
         title : str, optional
             The caption.
 
@@ -303,7 +308,7 @@ class Result(Receivable, Sequence[Estimate]):
         Raises
         ------
         ParameterError
-            HG118 where the file cannot be written; HG110 for the level.
+            HG118: the file cannot be written. HG110: the level is invalid.
 
         Examples
         --------
@@ -317,9 +322,9 @@ class Result(Receivable, Sequence[Estimate]):
         return self._text(tex.latex_text, path, level, title)
 
     def to_markdown(self, path: str | Path | None = None, *, level: float = 0.95, title: str | None = None) -> str:
-        """Return the result as a Markdown table, and write it to `path` where one is given.
+        """Return the result as a Markdown table, and write the table to `path` if a path is given.
 
-        A path that ends with ``.qmd`` gets a document of Quarto by `write`.
+        The method `write` makes a Quarto document if the path ends with ``.qmd``.
 
         Parameters
         ----------
@@ -333,7 +338,7 @@ class Result(Receivable, Sequence[Estimate]):
         Raises
         ------
         ParameterError
-            HG118 where the file cannot be written; HG110 for the level.
+            HG118: the file cannot be written. HG110: the level is invalid.
 
         Examples
         --------
