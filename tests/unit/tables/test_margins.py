@@ -207,8 +207,8 @@ def test_multiples_of_a_base_add_up() -> None:
 
 def test_letters_are_those_of_the_bands() -> None:
     shape = TableShape((TableDimension("a", tuple(range(8))),))
-    values = np.array([100.0] * 6 + [0.0, -5.0])
-    error = np.array([4.9, 5.0, 14.9, 24.9, 34.9, 35.0, 1.0, 1.0])
+    values = np.array([1000.0] * 6 + [0.0, -5.0])
+    error = np.array([49.0, 50.0, 149.0, 249.0, 349.0, 350.0, 1.0, 1.0])
     cells = TableCells.counts(shape, values, privacy_variance=error**2, census=True)
     assert "".join(reliability_letters(cells)) == "ABCDEFFF"
     signed = TableCells.totals(shape, -values, privacy_variance=error**2)

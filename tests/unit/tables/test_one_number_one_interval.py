@@ -26,11 +26,14 @@ from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.estimates_of_cells import HIDDEN
 from hedgerow.inference.interval import Interval
 from hedgerow.release.cells.margins import ConsistentTable
+from hedgerow.release.cells.printed_numbers import STATISTICS_CANADA
 from hedgerow.release.cells.shape import Hierarchy
 from hedgerow.release.cells.table_cells import FOLLOWS
 from hedgerow.release.execute import draw_tables, read_histograms
 from hedgerow.release.publication.formats.csv import csv_text
+from hedgerow.release.publication.formats.html import html_page
 from hedgerow.release.publication.formats.xlsx import xlsx_bytes
+from hedgerow.release.publication.text import text_of
 from hedgerow.tables.protected import ProtectedTable
 from hedgerow.tables.release_table import read_table
 from hedgerow.tables.table_options import choose, choose_by_cell
@@ -243,6 +246,25 @@ def test_totals_of_groups_are_read_as_totals_over_as_many_cells(setting: str) ->
     assert most.privacy_error == pytest.approx(3.0**0.5 * rest.privacy_error)
     ends = [one.confidence_interval() for one in (most, rest)]
     assert all(one.low < each.estimate < one.high for one, each in zip(ends, (most, rest), strict=True))
+
+
+def test_letters_are_those_of_intervals_and_hidden_sampling_errors_have_a_star() -> None:
+    """Where the noise hides the sampling error. Sabotage: letters by standard errors promise more."""
+    table, _ = simulated("totals of units", epsilon=0.7)
+    columns, letters = table.columns(), table.letters()
+    half, size = (columns.high - columns.low) / 2.0, np.abs(columns.estimate)
+    limits = {letter: limit for letter, limit, _ in STATISTICS_CANADA.bands} | {"F": math.inf}
+    allowed = np.array([limits[letter] for letter in letters])
+    assert np.all(half <= 1.96 * allowed * size)
+    assert np.any(half > 1.96 * 1.05 * columns.standard_error)
+    hidden = columns.sampling_error == 0.0
+    assert 0 < hidden.sum() < len(table)
+    publication = table.publication(errors=True)
+    text, page = text_of(publication), html_page(publication)
+    assert text.count("*") == 1 + hidden.sum() and "* The noise hides the sampling error" in text
+    assert page.count("*</") == hidden.sum()
+    plain, _ = simulated("counts of units", epsilon=100.0)
+    assert "*" not in text_of(plain.publication(errors=True))
 
 
 def test_errors_that_are_withheld_are_in_no_output() -> None:

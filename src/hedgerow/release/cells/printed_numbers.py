@@ -12,9 +12,9 @@ most as many as the runs that it adds. Cells that were 0 or more stay so; a tabl
 
 Reliability letters, as statistical agencies print them beside a number: bands of the coefficient of variation.
 
-A letter says how large the standard error, sampling and privacy together, is beside the estimate. It is computed from
-the noisy estimate, so it is an estimate itself: where the noise happened to be positive a cell looks better than it is,
-and intervals, not letters, are what covers at a stated level.
+A letter says how large the 95 % interval is beside the estimate: its half over 1.96, which is the standard error where
+that is known. So no good letter stands beside a wide interval. The estimate is noisy, and so is a letter: where the
+noise happened to be positive a cell looks better than it is, and intervals, not letters, cover at a stated level.
 """
 
 from __future__ import annotations
@@ -29,10 +29,12 @@ from numpy.typing import NDArray
 from hedgerow.errors import ParameterError
 from hedgerow.facts.printed import percent
 from hedgerow.facts.validation import as_float, format_argument
+from hedgerow.inference.interval import normal_quantile
 from hedgerow.release.cells.margins import ConsistentTable, add_up
 from hedgerow.release.cells.table_cells import TableCells
 
 Floats = NDArray[np.float64]
+_LEVEL = 0.95
 NON_NEGATIVE = (
     "Cells below zero are shown as zero, and what they lacked is taken off the others, so that the grand total is "
     "kept; numbers may be fractions by it. Small cells are too large on average after it. Standard errors and "
@@ -215,16 +217,24 @@ STATISTICS_CANADA = ReliabilityBands(
 
 
 def coefficient_of_variation(cells: TableCells) -> Floats:
-    """Return standard error / |estimate| of each cell; infinite where the estimate is 0, or below what is possible.
+    """Return half of the 95 % interval over 1.96 · |estimate| of each cell; infinite where no estimate is possible.
 
-    HG161 where the errors are withheld.
+    Of a normal estimate whose error is known it is the standard error over the estimate. It is larger where the noise
+    hides the sampling error, or few records tell it: a standard error does not allow for that, and an interval does.
+    An estimate of 0, or below what is possible, has an infinite one. HG161 where the errors are withheld.
     """
-    size = np.abs(cells.values)
+    cells.check_given()
+    low, high = cells.region.interval(_LEVEL)
+    error, size = (high - low) / (2.0 * normal_quantile(_LEVEL)), np.abs(cells.values)
     impossible = np.where(np.asarray(cells.low) >= 0.0, cells.values <= 0.0, size == 0.0)
-    error = cells.standard_error
     ratio = np.divide(error, size, out=np.full(error.shape, np.inf), where=~impossible)
     # A number that is known to be 0 has no error to be large beside it.
-    return np.asarray(np.where((error == 0.0) & (cells.values == 0.0), 0.0, ratio))
+    return np.asarray(np.where((cells.standard_error == 0.0) & (cells.values == 0.0), 0.0, ratio))
+
+
+def sampling_is_hidden(cells: TableCells) -> NDArray[np.bool_]:
+    """Return where the noise hides the sampling error, so that a standard error holds privacy noise alone."""
+    return np.asarray((cells.sampling_error == 0.0) & (cells.privacy_error > 0.0) & cells.subject.sampled)
 
 
 def reliability_letters(cells: TableCells, bands: ReliabilityBands = STATISTICS_CANADA) -> NDArray[np.str_]:

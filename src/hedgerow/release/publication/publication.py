@@ -25,6 +25,7 @@ from hedgerow.release.cells.printed_numbers import (
     ReliabilityBands,
     coefficient_of_variation,
     reliability_letters,
+    sampling_is_hidden,
 )
 from hedgerow.release.cells.shape import TableDimension
 from hedgerow.release.cells.table_cells import TableCells
@@ -39,6 +40,11 @@ _RAW_TOTALS = (
     "Totals carry noise that protects the people in them, so one can lie below what is possible; they were left so, "
     "since cut numbers would no longer add up without bias."
 )
+_HIDDEN = (
+    "* The noise hides the sampling error: this standard error holds privacy noise alone. Intervals and letters allow "
+    "for both."
+)
+_CV = "CV: half of the 95 % interval over 1.96, divided by the estimate."
 _BELOW = "A number below zero comes from the noise that protects the people in it."
 
 
@@ -194,9 +200,19 @@ class Publication:
         """
         return _with_decimals(self.decimals)
 
-    def error_formatter(self) -> Callable[[float], str]:
-        """Return how standard errors are printed: with two digits of the least of them."""
-        return _with_decimals(self.error_decimals)
+    def printed_errors(self, layout: Layout, *, most_rows: int | None = None) -> list[list[str]] | None:
+        """Return standard errors as they are printed, with two digits of the least; None where none are printed.
+
+        One that holds privacy noise alone, since that hides the sampling error, has a star.
+        """
+        if not self.has_errors:
+            return None
+        errors, hidden = layout.spread(lambda cells: cells.standard_error), layout.spread(sampling_is_hidden)
+        printed = _with_decimals(self.error_decimals)
+        return [
+            [printed(float(error)) + "*" * bool(alone) for error, alone in zip(*row, strict=True)]
+            for row in zip(errors[:most_rows], hidden[:most_rows], strict=True)
+        ]
 
     @property
     def decimals(self) -> int:
@@ -228,8 +244,9 @@ class Publication:
             notes.append("Each number is rounded for print by itself, so printed numbers may not quite add up.")
         if self.has_errors:
             notes.append(f"Standard errors, {errors}, hold sampling and privacy noise together.")
+            notes += [_HIDDEN] if any(sampling_is_hidden(cells).any() for cells in self._tables()) else []
         if self.has_letters:
-            notes.append(f"Reliability: {self.bands.legend()}. CV: standard error over estimate, as estimated.")
+            notes.append(f"Reliability: {self.bands.legend()}. {_CV}")
             notes += [self._said_of_last()] if self._last_letter_occurs() else []
         return tuple(dict.fromkeys(note for note in (*notes, *self.notes, self.guarantee) if note))
 
@@ -240,9 +257,11 @@ class Publication:
         return f"A number marked {last} is printed because it was released; do not use it by itself."
 
     def _last_letter_occurs(self) -> bool:
-        tables = (self.table.interior, *self.table.margins.values())
         limit = self.bands.bands[-1][1]
-        return any(bool((coefficient_of_variation(cells) >= limit).any()) for cells in tables)
+        return any(bool((coefficient_of_variation(cells) >= limit).any()) for cells in self._tables())
+
+    def _tables(self) -> tuple[TableCells, ...]:
+        return self.table.interior, *self.table.margins.values()
 
 
 def _strange(cells: TableCells) -> bool:
@@ -458,19 +477,17 @@ def printed_cells(publication: Publication) -> PrintedTable:
     layout = arrange(publication)
     check_can_be_shown(layout)
     values = layout.spread(lambda cells: cells.published)
-    errors: NDArray[Any] | None = None
+    errors = publication.printed_errors(layout)
     letters: NDArray[Any] | None = None
-    if publication.has_errors:
-        errors = layout.spread(lambda cells: cells.standard_error)
     if publication.has_letters:
         letters = layout.spread(lambda cells: reliability_letters(cells, publication.bands))
-    shown, shown_error, last = publication.formatter(), publication.error_formatter(), publication.bands.last[0]
+    shown, last = publication.formatter(), publication.bands.last[0]
 
     def cell(row: int, column: int) -> str:
         letter = "" if letters is None else str(letters[row, column])
         if publication.hide_unreliable and letter == last:
             return letter
-        error = "" if errors is None else f"({shown_error(float(errors[row, column]))})"
+        error = "" if errors is None else f"({errors[row][column]})"
         return " ".join(text for text in (shown(float(values[row, column])), error, letter) if text)
 
     rows, rules, before = [], set[int](), tuple[LayoutEntry, ...]()

@@ -76,16 +76,16 @@ def table_lines(publication: Publication, *, width: int | None = None, most_rows
 
 def _numbers(publication: Publication, layout: Layout, most_rows: int) -> list[list[str]]:
     values = layout.spread(lambda cells: cells.published)[:most_rows]
-    errors = layout.spread(lambda cells: cells.standard_error)[:most_rows] if publication.has_errors else None
+    errors = publication.printed_errors(layout, most_rows=most_rows)
     letters: NDArray[Any] | None = None
     if publication.has_letters:
         letters = layout.spread(lambda cells: reliability_letters(cells, publication.bands))[:most_rows]
-    printed, printed_error, rows = publication.formatter(), publication.error_formatter(), []
+    printed, rows = publication.formatter(), []
     for row in range(len(values)):
         cells = []
         for column in range(layout.columns):
             text = printed(float(values[row, column]))
-            text += f" ±{printed_error(float(errors[row, column]))}" if errors is not None else ""
+            text += f" ±{errors[row][column]}" if errors is not None else ""
             if letters is not None:
                 letter = str(letters[row, column])
                 hidden = publication.hide_unreliable and letter == publication.bands.last[0]

@@ -309,9 +309,8 @@ def _row_heads(layout: Layout, name: str, row: int, head: Sequence[LayoutEntry])
 
 
 def _cells(publication: Publication, layout: Layout, name: str) -> Iterator[tuple[_Cell, ...]]:
-    printed, printed_error = publication.formatter(), publication.error_formatter()
+    printed, errors = publication.formatter(), publication.printed_errors(layout)
     values, bars = layout.spread(lambda cells: cells.published), Bars.of(publication, layout)
-    errors = layout.spread(lambda cells: cells.standard_error) if publication.has_errors else None
     fields = layout.spread(lambda cells: _fields(publication, cells))
     letters: NDArray[Any] | None = None
     if publication.has_letters:
@@ -332,7 +331,7 @@ def _cells(publication: Publication, layout: Layout, name: str) -> Iterator[tupl
                 _Cell(
                     str(fields[row, column]),
                     "" if hidden else printed(float(values[row, column])),
-                    printed_error(float(errors[row, column])) if errors is not None and not hidden else "",
+                    errors[row][column] if errors is not None and not hidden else "",
                     letter,
                     meanings.get(letter, ""),
                     " ".join(kinds),

@@ -96,7 +96,7 @@ def _heat(publication: Publication, layout: Layout, ax: Axes | None) -> Axes:
     from hedgerow.plots.heat_map import HeatMap, draw_heat_map
 
     values = layout.spread(lambda cells: cells.published)
-    printed, printed_error = publication.formatter(), publication.error_formatter()
+    printed, errors = publication.formatter(), publication.printed_errors(layout)
     texts = np.array([[printed(float(value)) for value in row] for row in values], dtype=object)
     unreliable = None
     if not publication.table.interior.withheld:
@@ -104,11 +104,8 @@ def _heat(publication: Publication, layout: Layout, ax: Axes | None) -> Axes:
         unreliable = letters == publication.bands.last[0]
         if publication.has_letters:
             texts = texts + " " + letters.astype(object)
-        if publication.has_errors:
-            errors = layout.spread(lambda cells: cells.standard_error)
-            texts = texts + np.array(
-                [[f"\n±{printed_error(float(value))}" for value in row] for row in errors], dtype=object
-            )
+        if errors is not None:
+            texts = texts + np.array([[f"\n±{error}" for error in row] for row in errors], dtype=object)
     return draw_heat_map(
         HeatMap(
             values,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.printed import neutralise_formula, percent, printable
-from hedgerow.release.cells.printed_numbers import reliability_letters
+from hedgerow.release.cells.printed_numbers import reliability_letters, sampling_is_hidden
 from hedgerow.release.publication.publication import Layout, Publication, arrange, check_can_be_shown, too_large
 from hedgerow.release.publication.write_file import write_bytes
 
@@ -163,6 +163,7 @@ def _fill_numbers(sheet: Worksheet, publication: Publication, layout: Layout, fi
     bold, quiet, small = Font(bold=True), Font(italic=True, color="FF6B6B6B"), Font(size=8, color="FF6B6B6B")
     values = layout.spread(lambda cells: cells.published)
     errors = layout.spread(lambda cells: cells.standard_error) if publication.has_errors else None
+    hidden = layout.spread(sampling_is_hidden)
     letters: Any = None
     if publication.has_letters:
         letters = layout.spread(lambda cells: reliability_letters(cells, publication.bands))
@@ -179,7 +180,8 @@ def _fill_numbers(sheet: Worksheet, publication: Publication, layout: Layout, fi
                     cell.font = quiet if unsure else bold
                 if errors is not None:
                     cell = sheet.cell(first + row, at + 1, float(errors[row, column]))
-                    cell.number_format, cell.font = f'"±"{fine}', small
+                    star = '"*"' if hidden[row, column] else ""
+                    cell.number_format, cell.font = f'"±"{fine}{star}', small
             if letters is not None:
                 cell = sheet.cell(first + row, at + wide - 1, str(letters[row, column]))
                 cell.font, cell.alignment = small, Alignment(horizontal="left")
