@@ -139,8 +139,8 @@ def _check_source(source: object, declared: Facts | None) -> None:
     if source is None and (declared is None or declared.data is None):
         raise FactsError(
             "HG703",
-            rule="A survey has a source: a file or a frame.",
-            finding="Neither the call nor the facts name one.",
+            rule="A survey needs a source: a file or a frame.",
+            finding="Neither the call nor the facts name a source.",
             remedy='For example hg.open("survey.csv", facts="hedgerow.toml"), or [data] with a path in the facts.',
             shell="Name the file first, or write [data] with a path into the facts.",
             facts_help=True,

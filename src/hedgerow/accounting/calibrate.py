@@ -217,7 +217,7 @@ def _bracket(cost: Callable[[float], float], limit: float) -> tuple[float, float
         raise UncertifiedError(
             "HG401",
             rule="Some amount of noise must meet the budget.",
-            finding="None does: at this δ the price stays above ε however much noise is added.",
+            finding="No amount of noise meets the budget: at this δ the price stays above ε.",
             remedy="Gaussian noise always needs δ > 0; for δ = 0 use geometric noise.",
         )
     high = max(high, low * 2.0)
@@ -226,5 +226,8 @@ def _bracket(cost: Callable[[float], float], limit: float) -> tuple[float, float
             return low, high
         low, high = high, high * 2.0
     raise UncertifiedError(
-        "HG401", rule="More precision must cost more.", finding="The price does not rise.", remedy="Report this."
+        "HG401",
+        rule="If more noise precision is asked for, the price must rise.",
+        finding="The computed price does not rise.",
+        remedy="Please report this error.",
     )

@@ -294,7 +294,7 @@ class MixturePair:
                 "HG101",
                 rule="`count_weight` must be 0 or a positive, finite number.",
                 finding=f"Found {format_argument(self.count_weight)}.",
-                remedy="1.0 is the default of a mean by group.",
+                remedy="For a mean by group the default is 1.0.",
             )
         _require(PRICED_NOISE[0] <= self.noise_sd / self.bound <= PRICED_NOISE[1], "noise_sd / bound", PRICED_NOISE)
         _require(self.rate <= PRICED_RATE[1], "rate", PRICED_RATE)
@@ -305,8 +305,9 @@ def _require(holds: bool, name: str, interval: tuple[float, float]) -> None:
         raise UncertifiedError(
             "HG403",
             rule=f"A resampled release is priced for {name} from {interval[0]:g} to {interval[1]:g}.",
-            finding="Found a value outside.",
-            remedy="Below, no ε under 600 would hold; above, the price is lost in rounding or takes too long.",
+            finding="Found a value outside this range.",
+            remedy="Below the range no ε under 600 would hold. Above the range the price is lost in rounding or takes "
+            "too long to compute.",
         )
 
 
@@ -443,7 +444,8 @@ def require_scanned(*, noise_sd: float, bound: float, rate: float, count_weight:
                 "HG403",
                 rule=f"A resampled release under replace-one is certified for {name} from {low:g} to {high:g}.",
                 finding=f"Found {value:.6g}.",
-                remedy='Stay inside, use the plain Gaussian mechanism, or "add-remove", whose range is far wider.',
+                remedy='Use a value in the range, the plain Gaussian mechanism, or "add-remove", whose range is far '
+                "wider.",
             )
 
 

@@ -328,7 +328,9 @@ class BrokenSource:
         """Answer means of the one column alone."""
         values = query.values
         if len(values) != 1 or not isinstance(values[0], ValueOnGrid) or query.by or query.unit is not None:
-            raise ParameterError("HG520", rule="This source is for one kind of question.", finding="Found another.")
+            raise ParameterError(
+                "HG520", rule="This source answers one kind of question only.", finding="Found another value."
+            )
 
     def histogram(self, query: Query) -> Histogram:
         """Count by grid index, with what is broken left out."""

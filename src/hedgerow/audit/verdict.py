@@ -257,7 +257,7 @@ def checked_runs(runs: object) -> int:
             "HG521",
             rule=f"An audit takes {FEWEST:,} to {MOST:,} runs.",
             finding=f"Found {format_argument(runs)}.",
-            remedy="A million sees noise 5 % low; the time it takes grows with it.",
+            remedy="A million runs detect noise that is 5 % too narrow. More runs take more time.",
         )
     return number
 

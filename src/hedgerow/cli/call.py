@@ -211,8 +211,8 @@ def check_for_bootstrap(weak: bool, *, step: bool, for_the_custodian: bool) -> N
         raise ParameterError(
             "HG116",
             rule=f"{named} belongs to bootstrap-dp.",
-            finding="It was given under another guarantee.",
-            remedy="Leave it out; a step under dp stands beside the bounds, as in --mean age:0:100:1.",
+            finding="The option was given under the other guarantee.",
+            remedy="Leave the option out. Under dp, write the step after the bounds, as in --mean age:0:100:1.",
         )
 
 
@@ -279,7 +279,7 @@ def spend(
         failure = SpentError(
             "HG901",
             rule="Every failure has a code and a page.",
-            finding="This one has none: it is a bug in hedgerow. The data may have been read.",
+            finding="This failure has no code: it is a bug in hedgerow. The data may have been read.",
             remedy="Count the price of this call as spent, and please report the command, without data.",
         )
     # Raised outside the handlers: inside them __context__ would carry the cause, which may quote data.
@@ -317,7 +317,7 @@ def _deliver(
 def _undelivered(finding: str) -> SpentError:
     return SpentError(
         "HG604",
-        rule="A release is spent once the data are read, wherever its result goes.",
+        rule="A release is spent once the data are read, even if its result cannot be written.",
         finding=finding,
-        remedy="Count the price of this call as spent; keep what was printed, and make room before the next.",
+        remedy="Count the price of this call as spent. Keep the printed output, and make room before the next call.",
     )

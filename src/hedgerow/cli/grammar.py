@@ -77,9 +77,9 @@ def parse_by(texts: Sequence[str], *, banded: bool = False) -> dict[str, Any] | 
         if not all(values):
             raise ParameterError(
                 "HG116",
-                rule="`--by` is written COL=v1,v2, and no category is empty.",
+                rule="`--by` is written COL=v1,v2, without an empty category.",
                 finding=f"One of column {column!r} is.",
-                remedy="Missing values make no cell of their own: leave it out.",
+                remedy="Missing values do not make a cell, so leave the empty category out.",
             )
         groups[column] = [parse_value(value) for value in values]
     return groups or None
@@ -109,9 +109,10 @@ def with_labels(groups: dict[str, Any] | None, texts: Sequence[str]) -> dict[str
         if values is None or column in labelled:
             raise ParameterError(
                 "HG111",
-                rule="`--labels` labels a column once, beside the categories or bands that `--by` lists.",
+                rule="`--labels` labels each column once. `--by` must list the categories or bands of this column.",
                 finding=f"{text!r} labels it again." if values is not None else f"`--by` lists none of {column!r}.",
-                remedy="For example --by sex=0,1 --labels sex=men,women. In a facts file, labels stand beside them.",
+                remedy="For example --by sex=0,1 --labels sex=men,women. In a facts file, write the labels beside the "
+                "categories.",
             )
         labelled[column] = with_names(column, values, names)
     return None if groups is None else groups | labelled
@@ -143,7 +144,8 @@ def parse_cell_bounds(texts: Sequence[str]) -> dict[Any, Any] | None:
         if low is None or high is None or not (column and names and all(names)):
             raise ParameterError(
                 "HG116",
-                rule="`--cell-bounds` is written CAT,CAT:LO:HI, one category a group, or COL=CAT,CAT:LO:HI.",
+                rule="`--cell-bounds` is written CAT,CAT:LO:HI, with one category for each group, or "
+                "COL=CAT,CAT:LO:HI.",
                 finding=f"Found {text!r}.",
                 remedy="For example --cell-bounds share,trad:0:4000, or --cell-bounds status=share,mixed:0:9000.",
             )
@@ -153,9 +155,9 @@ def parse_cell_bounds(texts: Sequence[str]) -> dict[Any, Any] | None:
             if key in group:
                 raise ParameterError(
                     "HG152",
-                    rule="Every cell is given bounds once.",
+                    rule="The bounds of each cell are given once.",
                     finding=f"{text!r} names one again.",
-                    remedy="Leave one of them out.",
+                    remedy="Leave one of the two out.",
                 )
             group[key] = (low, high)
     return bounds or None
@@ -227,7 +229,7 @@ def parse_unit(text: str | None) -> tuple[str, int] | str | None:
     if not column or not limit.isascii() or not limit.isdigit() or len(limit) > 18:
         raise ParameterError(
             "HG116",
-            rule="`--unit` is written as a column and a limit of rows, apart by a colon, or as row.",
+            rule="`--unit` is written as row, or as a column, a colon and a limit of rows.",
             finding=f"Found {text!r}.",
             remedy="For example --unit person_id:4.",
         )
@@ -282,10 +284,10 @@ def parse_share(text: str | None) -> list[Number] | None:
     if any(number is None for number in numbers):
         raise ParameterError(
             "HG116",
-            rule="`--share` is written as numbers apart by commas, one per statistic.",
+            rule="`--share` is written as numbers separated by commas, one number for each statistic.",
             finding=f"Found {text!r}.",
-            remedy="For example --share 2,1. They go with means, sums, proportions, the count and the others, in the "
-            "order of the help.",
+            remedy="For example --share 2,1. The numbers belong to the means, sums, proportions, the count and "
+            "the other statistics, in the order of the help text.",
         )
     return [number for number in numbers if number is not None]
 
@@ -293,7 +295,7 @@ def parse_share(text: str | None) -> list[Number] | None:
 def _no_categories(column: str) -> ParameterError:
     return ParameterError(
         "HG111",
-        rule="Categories of a group are declared, never read off the data.",
+        rule="The categories of a group are declared and never read from the data.",
         finding=f"`--by {column}` gives none.",
         remedy=f"List them, e.g. --by {column}=0,1.",
     )

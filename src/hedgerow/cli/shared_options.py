@@ -318,8 +318,8 @@ def requests_of(asked: AskedOptions, facts: Facts | None, name: str | None) -> t
     if asked.statistics:
         raise ParameterError(
             "HG116",
-            rule="A command asks for statistics, or for a request of the facts.",
-            finding="Found both.",
+            rule="A command asks either for statistics or for a request of the facts.",
+            finding="Found both statistics and --request.",
             remedy="Leave out --request, or the statistics.",
         )
     listed = requested(facts) if facts is not None else ()
@@ -330,6 +330,6 @@ def requests_of(asked: AskedOptions, facts: Facts | None, name: str | None) -> t
                 "HG703",
                 rule="A request is one [[release]] of the facts, by its name.",
                 finding=f"There is no request called {name!r}." if not listed else f"Several are called {name!r}.",
-                remedy="hedgerow plan --facts hedgerow.toml lists them all.",
+                remedy="The command `hedgerow plan --facts hedgerow.toml` lists all requests.",
             )
     return tuple(replace(request, options={**request.options, **asked.options}) for request in listed)

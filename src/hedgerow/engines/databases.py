@@ -69,8 +69,8 @@ def open_database(url: str, *, table: str | None = None) -> DatabaseSource:
             raise DataError(
                 "HG202",
                 rule="The URL of a SQLite file has three slashes, then a path.",
-                finding="Found fewer.",
-                remedy="Write sqlite3:///people.sqlite, or sqlite3:////home/ann/people.sqlite, or the path alone.",
+                finding="Found fewer than three slashes.",
+                remedy="Write sqlite3:///people.sqlite, or sqlite3:////home/ann/people.sqlite, or only the path.",
             )
         return open_sqlite(source_file(path[1:]), table)
     if is_ambiguous(url):
@@ -78,7 +78,8 @@ def open_database(url: str, *, table: str | None = None) -> DatabaseSource:
             "HG202",
             rule="In the URL of a database ?, # and @ have one meaning each.",
             finding="Found an @ after a ? or #.",
-            remedy="Write %40, %3F and %23 where they belong to a name or password; or give it in PGPASSWORD.",
+            remedy="Write %40, %3F and %23 if these signs belong to a name or password; or give the password in "
+            "PGPASSWORD.",
         )
     return DatabaseSource.opened(public_name(url), _Postgres(url), table)
 
@@ -87,7 +88,10 @@ def open_sqlite(file: SourceFile, table: str | None) -> DatabaseSource:
     """Open a table of a SQLite file (HG207, HG212, HG209)."""
     if file.format != "sqlite":
         raise DataError(
-            "HG202", rule=kinds_of_source(), finding=f"{file.name!r} is no SQLite file.", remedy="Give its path alone."
+            "HG202",
+            rule=kinds_of_source(),
+            finding=f"{file.name!r} is no SQLite file.",
+            remedy="Give only the path of the file.",
         )
     return DatabaseSource.opened(file.name, _Sqlite(file), table)
 
@@ -153,7 +157,7 @@ def _chosen(tables: list[tuple[str | None, str, bool]], table: str | None) -> tu
     known = ", ".join(called(schema, name) for schema, name, _ in tables)
     raise DataError(
         "HG209",
-        rule="One table of a database is read.",
+        rule="hedgerow reads one table of a database.",
         finding="There are several." if named else "There is none." if table is None else f"{table!r} is not there.",
         remedy=f"Name one by `table=`: {known}." if known else "Create one.",
     )
@@ -178,8 +182,8 @@ def _check_installed(needed: str) -> None:
         raise ParameterError(
             "HG212",
             rule="Databases are read with Ibis, and PostgreSQL with psycopg.",
-            finding="One of them is not installed.",
-            remedy='pip install "hedgerow[databases]"',
+            finding="Ibis or psycopg is not installed.",
+            remedy='Run: pip install "hedgerow[databases]"',
         )
 
 
@@ -196,7 +200,7 @@ class _Postgres:
         raise ParameterError(
             "HG210",
             rule="A source in a database is not pickled: its URL may hold a password.",
-            finding="Found one.",
+            finding="A source in a database was pickled.",
             remedy="Open the database in each process.",
         )
 
@@ -218,7 +222,7 @@ class _Postgres:
         if connection is None:
             raise DataError(
                 "HG207",
-                rule="A database must let its reader in.",
+                rule="The database must accept the connection.",
                 finding=f"{refused} The driver's own message is withheld, as it may quote the URL.",
                 remedy=remedy,
             ) from None

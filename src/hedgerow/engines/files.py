@@ -74,7 +74,7 @@ def open_file(
     if table is not None and not formats()[file.format].TABLES and not file.name.lower().endswith(".xlsx"):
         raise DataError(
             "HG209",
-            rule="Only a database has tables, and a workbook sheets.",
+            rule="`table` names a table of a database or a sheet of a workbook.",
             finding=f"{file.name!r} has none.",
             remedy="Omit `table`.",
         )
@@ -247,7 +247,7 @@ def read_header(file: SourceFile) -> CsvHeader:
     if start is None:
         raise DataError(
             "HG207",
-            rule="A source must be readable.",
+            rule="The source could not be read.",
             finding=f"{file.name!r} {'is damaged, or ends too early' if file.packing else 'may not be read'}.",
             remedy="Pack or copy it again." if file.packing else "Ask its owner.",
         )
@@ -270,7 +270,7 @@ def parsed(start: bytes, name: str) -> CsvHeader:
             "HG206",
             rule="A CSV file begins with its header.",
             finding=f"The first line of {name!r} is blank.",
-            remedy="Write the names of the columns there.",
+            remedy="Write the names of the columns into the first line of the file.",
         )
     if text.count('"') % 2:
         raise _unfit(name, "has a quotation mark that does not end in it")
@@ -289,7 +289,7 @@ def _unfit(name: str, finding: str) -> DataError:
         "HG202",
         rule="A CSV file begins with its header: one line of UTF-8 text.",
         finding=f"That of {name!r} {finding}.",
-        remedy="Save it again as CSV, UTF-8.",
+        remedy="Save the file again as CSV in UTF-8.",
     )
 
 

@@ -71,9 +71,9 @@ class FrameSource(FrameAnswers):
         if self._takes_sql() or self.frame.implementation.is_spark_like():
             raise ParameterError(
                 "HG210",
-                rule="A source that holds a connection is not pickled.",
+                rule="A source with an open connection cannot be pickled.",
                 finding=f"Found a {self.name}.",
-                remedy="Open the data in each process; a file given by its path can be pickled.",
+                remedy="Open the data in each process. A file that is given by its path can be pickled.",
             )
         # The process that reads a copy has threads of its own.
         return type(self), (self.name, self.columns, self.frame, self.remarks)
@@ -105,9 +105,10 @@ class FrameSource(FrameAnswers):
             return ()
         raise ParameterError(
             "HG213",
-            rule="A query is shown where SQL is sent: files, databases, DuckDB relations and Ibis tables.",
+            rule="hedgerow can show a query only for sources that are queried with SQL: files, databases, DuckDB "
+            "relations and Ibis tables.",
             finding=f"Found a {self.name}, whose library is called step by step: no text is sent.",
-            remedy="Open the file itself to see a query; the same records are counted.",
+            remedy="To see the SQL, open the file itself. The records are counted in the same way.",
         )
 
     def _takes_sql(self) -> bool:
@@ -144,7 +145,7 @@ class FrameSource(FrameAnswers):
             "HG210",
             rule="A frame of polars, DuckDB or Spark is read by the process that opened it.",
             finding=f"This process was forked after the {self.name} was opened.",
-            remedy="Open the data in each process; a file given by its path may be opened before a fork, too.",
+            remedy="Open the data in each process. A file that is given by its path may also be opened before a fork.",
         )
 
 

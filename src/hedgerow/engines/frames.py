@@ -109,7 +109,7 @@ def columns_of(frame: nw.LazyFrame[Any]) -> dict[str, str]:
     check_names(named)
     if "*" in schema and frame.implementation.is_duckdb():
         raise DataError(
-            "HG205", rule="A column of a DuckDB relation has a name.", finding="'*' means all.", remedy="Rename it."
+            "HG205", rule="A DuckDB column needs a name.", finding="'*' means all columns.", remedy="Rename the column."
         )
     kinds = {column: kind(schema[column]) for column in named}
     if frame.implementation.is_pyarrow():

@@ -309,7 +309,7 @@ class JointGrid:
         if not self.parts or len(set(self.columns)) < len(self.parts):
             raise ParameterError(
                 "HG112",
-                rule="Numeric columns are counted together: one or more, each once.",
+                rule="A table of counts needs at least one numeric column, and each column once.",
                 finding="A column is named twice." if self.parts else "There is none.",
                 remedy="Name every column once.",
             )
@@ -336,7 +336,9 @@ class JointGrid:
         rest = np.asarray(index, dtype=np.int64)
         if rest.size and not (rest.min() >= 0 and rest.max() < self.size):
             raise ParameterError(
-                "HG107", rule="An index of columns together lies between 0 and size − 1.", finding="One does not."
+                "HG107",
+                rule="The index of a combination of columns lies between 0 and size − 1.",
+                finding="One does not.",
             )
         digits = []
         for part in reversed(self.parts):
@@ -409,9 +411,9 @@ class Query(ByCells):
         if self.unit is not None and isinstance(self.value, JointGrid):
             raise UncertifiedError(
                 "HG402",
-                rule="Units of several rows are certified for means, sums, proportions and counts.",
-                finding="Several columns were requested together.",
-                remedy='Use unit="row", or bring the data to one row per unit first.',
+                rule="For units of several rows, only means, sums, proportions and counts have a certified price.",
+                finding="Several columns were requested together for units of several rows.",
+                remedy='Use unit="row", or prepare the data with one row for each unit first.',
             )
         _check_places(self.cells * (self.size + 1))
 
@@ -495,9 +497,9 @@ class SumsQuery(ByCells):
         if self.unit is not None and self.needed != frozenset(range(len(self.values))):
             raise UncertifiedError(
                 "HG402",
-                rule="A unit of several rows adds rows in which every value is present.",
-                finding="Some may be missing alone.",
-                remedy='Use unit="row", or ask for the columns in calls of their own.',
+                rule="For units of several rows, a row counts only if all its values are present.",
+                finding="Here one value may be missing while others are present.",
+                remedy='Use unit="row", or ask for each column in its own call.',
             )
         for place in range(len(self.values)):
             _check_places(self.largest(((place, 1),)))
@@ -587,5 +589,5 @@ def _check_places(places: int, most: int = _PLACES) -> None:
             "HG107",
             rule=f"The combinations of grid values and groups must fit {most.bit_length() - 1}-bit integers.",
             finding=f"They take {places.bit_length()} bits.",
-            remedy="Take coarser steps, fewer columns together, or fewer groups.",
+            remedy="Use coarser steps, fewer columns together, or fewer groups.",
         )

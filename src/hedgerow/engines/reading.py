@@ -39,9 +39,9 @@ def unreadable() -> DataError:
     """Return the one error of a reader that failed (HG207): fixed text, never the reader's own words."""
     return DataError(
         "HG207",
-        rule="The file must have the format that its name says.",
-        finding="Reading it failed; the reader's own message is withheld, as it may quote data.",
-        remedy="Check that the source is complete and not in use, by the program that wrote it.",
+        rule="The content of the file must have the format of its name.",
+        finding="The file could not be read. The reader's own message is not shown, since it may contain data.",
+        remedy="With the program that wrote the source, check that the source is complete and not in use.",
     )
 
 
@@ -50,10 +50,10 @@ def unreachable(failure: BaseException) -> DataError:
     state = str(getattr(failure, "sqlstate", None))
     return DataError(
         "HG207",
-        rule="A source is there, not locked and readable by its user before a price is reserved.",
+        rule="Before a price is reserved, the source must exist, must not be locked, and must be readable by its user.",
         finding=_STATES.get(state, "It could not be opened as it was, or another program has locked it.")
         + " Nothing was read or spent; the reader's own message is withheld.",
-        remedy="Try the same table with the program that wrote it, as the same user.",
+        remedy="Try to read the same table with the program that wrote it, as the same user.",
     )
 
 
@@ -105,7 +105,7 @@ class SourceFile:
                 "HG207",
                 rule="A source must not change while it is used.",
                 finding=f"{self.name!r} was changed, replaced or removed after it was opened.",
-                remedy="Open it again once nothing writes to it.",
+                remedy="Open the source again when no other process writes to it.",
             )
 
 
@@ -193,7 +193,10 @@ def _ordinary(name: object) -> tuple[str, os.stat_result]:
         raise _unsupported("A folder of the path holds * ? or [, which make a pattern.", "Move the file.")
     if status.st_size == 0:
         raise DataError(
-            "HG206", rule="A file has a header.", finding=f"{name!r} is empty.", remedy="Was it written to the end?"
+            "HG206",
+            rule="A file has a header.",
+            finding=f"{name!r} is empty.",
+            remedy="Was the file written completely?",
         )
     return path, status
 
@@ -212,7 +215,10 @@ def _signed(name: str, path: str, candidates: Sequence[str]) -> str:
         start = None
     if start is None:
         raise DataError(
-            "HG207", rule="A source must be readable.", finding=f"{name!r} may not be read.", remedy="Ask its owner."
+            "HG207",
+            rule="The source could not be read.",
+            finding=f"{name!r} may not be read.",
+            remedy="Ask the owner of the file for permission.",
         )
     for candidate, (place, sign) in expected.items():
         if start[place : place + len(sign)] == sign:

@@ -49,7 +49,7 @@ def without_row_names(names: Sequence[T]) -> list[T]:
 def check_names(names: Sequence[object]) -> None:
     """Check that every column can be named by one text that is its own (HG205, HG211; HG206 without a column)."""
     if not names:
-        raise DataError("HG206", rule="A source has a header and columns.", finding="Found none.")
+        raise DataError("HG206", rule="A source needs a header and at least one column.", finding="Neither was given.")
     rule = "Each column of a source has a name of its own, a non-empty text."
     if any(not isinstance(name, str) for name in names):
         raise DataError("HG205", rule=rule, finding="Found a name that is not a text.", remedy="Rename the columns.")
@@ -58,7 +58,9 @@ def check_names(names: Sequence[object]) -> None:
         check_text(name, "The name of a column")
     if any(not name.strip(BLANKS) for name in texts):
         place = next(i for i, name in enumerate(texts, start=1) if not name.strip(BLANKS))
-        raise DataError("HG205", rule=rule, finding=f"Column {place} has none.", remedy="Name it in the header.")
+        raise DataError(
+            "HG205", rule=rule, finding=f"Column {place} has none.", remedy="Give the column a name in the header."
+        )
     if twice := [name for name, times in Counter(texts).items() if times > 1]:
         # By place: in a file without a header the names are a record.
         first = texts.index(twice[0])
@@ -164,7 +166,7 @@ def check_values(query: ColumnQuery, columns: Mapping[str, str]) -> None:
             "HG111",
             rule="Categories are numbers, booleans or texts.",
             finding=f"Column {query.column!r} is none of these by the source's schema.",
-            remedy="Convert it in the source.",
+            remedy="Convert the column in the source.",
         )
 
 
@@ -200,7 +202,7 @@ def check_unit(column: str, columns: Mapping[str, str]) -> None:
     if columns[column] not in (NUMBER, TEXT, TEXT_CELL):
         raise ParameterError(
             "HG115",
-            rule="A unit is named by a column of numbers or texts.",
+            rule="The column of a unit must hold numbers or texts.",
             finding=f"Column {column!r} is neither by the source's schema.",
             remedy="Convert it in the source, or choose another column.",
         )
@@ -217,7 +219,7 @@ def _checked_kind(column: str, columns: Mapping[str, str]) -> str:
         if column in columns:
             raise DataError(
                 "HG205",
-                rule="The columns of a source and all derived columns have different names.",
+                rule="The columns of a source and all derived columns must have different names.",
                 finding=f"{str(column)!r} is a column of the source.",
                 remedy="Declare the expression in the facts, under another name.",
             )
@@ -273,7 +275,7 @@ def comparable(column: str, value: Scalar, kind: str) -> Comparable:
 def _incomparable(column: str, value: Scalar, kind: str) -> ParameterError:
     return ParameterError(
         "HG111",
-        rule="A declared value is compared as its column's type.",
+        rule="A declared value is compared with the column in the type of the column.",
         finding=f"{format_argument(value)} cannot be, in column {format_argument(column)}.",
         remedy=_REMEDIES[kind],
     )
@@ -320,7 +322,7 @@ def _check_present(column: str, columns: Mapping[str, str]) -> None:
     if column not in columns:
         raise DataError(
             "HG203",
-            rule="A column must be in the source, spelt as in its header.",
+            rule="The source has no such column; names must be spelt as in the header.",
             finding=f"{column!r} is not; the source has {len(columns)} columns.",
             remedy=_near(column, columns) + "Compare the spelling, upper and lower case included.",
         )

@@ -134,9 +134,9 @@ def open_in_order(path: str | os.PathLike[str]) -> OrderedSource:
     if isinstance(opened, DatabaseSource):
         raise DataError(
             "HG202",
-            rule="Records that are joined one by one stand in a file, in an order.",
-            finding="A table of SQLite has none.",
-            remedy="Export it to a CSV or Parquet file.",
+            rule="To join records one by one, the source must be a file with a fixed order of rows.",
+            finding="A table of SQLite has no fixed order of rows.",
+            remedy="Export the table to a CSV or Parquet file.",
         )
     return opened
 
@@ -183,14 +183,17 @@ def open_source(source: object, *, table: str | None = None, types: Mapping[str,
     from hedgerow.engines.frame_source import recognised
 
     if table is not None:
-        raise DataError("HG209", rule="Only a database has tables.", finding="Found a frame.", remedy="Omit `table`.")
+        raise DataError(
+            "HG209", rule="`table` names a table of a database.", finding="Found a frame.", remedy="Omit `table`."
+        )
     recognised_source = recognised(source)
     if recognised_source is None:
         raise DataError(
             "HG202",
             rule=kinds_of_source(),
             finding=f"Found an object of type {type(source).__name__!r}.",
-            remedy="Frames: pandas, polars, pyarrow, a DuckDB relation, PySpark, Ibis, and what else narwhals reads.",
+            remedy="The supported frames are pandas, polars, pyarrow, DuckDB relations, PySpark, Ibis, and all others "
+            "that narwhals reads.",
         )
     return recognised_source
 

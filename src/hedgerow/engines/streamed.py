@@ -133,9 +133,9 @@ def check_executors(frame: Any) -> None:
     if reported != [__version__]:
         raise DataError(
             "HG214",
-            rule="Spark's executors have the hedgerow of the driver where they resample records.",
+            rule="To resample records, Spark's executors need the same hedgerow as the driver.",
             finding="One of them has another version." if reported else "One of them could not import it.",
-            remedy="Install hedgerow[spark] there, or declare coarser steps.",
+            remedy="Install hedgerow[spark] on the executors, or declare coarser steps.",
         )
 
 

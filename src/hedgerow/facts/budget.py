@@ -111,12 +111,12 @@ class Budget:
                 "HG102",
                 rule="`delta` must lie in [0, 1).",
                 finding=f"Found {format_argument(self.delta)}.",
-                remedy="1e-6 is the default; 0 asks for a pure mechanism.",
+                remedy="The default of delta is 1e-6; delta=0 asks for a pure mechanism.",
             )
         if 0.0 < delta < 2e-12:
             raise ParameterError(
                 "HG102",
-                rule="`delta` must be 0 or at least 2e-12: below that the price is lost in rounding.",
+                rule="`delta` must be 0 or at least 2e-12. A smaller delta is lost in rounding.",
                 finding=f"Found {format_argument(delta)}.",
                 remedy="Use delta=0 for a pure mechanism.",
             )

@@ -26,7 +26,7 @@ DEFAULT_STEPS = 1024
 MAX_STEPS = 2**24
 LARGEST = 10**15
 LEAST_SPAN = Fraction(1, 10**9)
-_EXAMPLE = "Give them from the codebook, e.g. bounds=(0, 100)."
+_EXAMPLE = "Give the bounds from the codebook, e.g. bounds=(0, 100)."
 
 Scalar = str | int | float | bool
 
@@ -47,7 +47,7 @@ def parse_missing(missing: object) -> Missing:
         "HG114",
         rule='`missing` must be "drop", "midpoint" or "error-if-declared-complete".',
         finding=f"Found {format_argument(missing)}.",
-        remedy='"drop" takes the mean over those present and costs nothing extra.',
+        remedy='The policy "drop" uses the values that are present, and costs nothing extra.',
     )
 
 
@@ -115,7 +115,7 @@ class Grid:
                 "HG107",
                 rule=f"A grid has at most {MAX_STEPS:,} steps.",
                 finding=f"Column {column!r} would have {int(ratio):,}.",
-                remedy="Take a coarser step: one far below the noise gains nothing.",
+                remedy="Use a coarser step: a step far below the noise does not improve the estimate.",
             )
         return cls(lower, upper, int(ratio))
 
@@ -269,14 +269,14 @@ def bands(*cuts: float, labels: Sequence[str] | None = None) -> Bands:
         placed = "" if wrong is None else f"; cut point {wrong + 1} {fault}"
         raise ParameterError(
             "HG133",
-            rule="Bands have two cut points or more, numbers of at most 1e15 in size, each above the one before.",
+            rule="Bands need at least two cut points: rising numbers of at most 1e15 in size.",
             finding=f"Found {format_argument(list(cuts))[1:-1] or 'none'}{placed}.",
             remedy="For example hg.bands(0, 25, 45, 65, 120).",
             shell="For example --by age=0..25..45..65..120.",
         )
     made = Bands(tuple(numbers))
     if len(set(made.values)) < len(made.values):
-        raise ParameterError("HG133", rule="Cut points differ in their first 15 digits.", finding="Two do not.")
+        raise ParameterError("HG133", rule="Cut points differ in their first 15 digits.", finding="Two are equal.")
     return made if labels is None else replace(made, labels=_labels("bands", made.values, labels))
 
 
@@ -322,16 +322,16 @@ class Category:
         if not listed or any(not _is_scalar(value) for value in listed):
             raise ParameterError(
                 "HG111",
-                rule="Categories of a group are declared, never read off the data: texts, numbers or booleans.",
+                rule="The categories of a group are texts, numbers or booleans, declared and never read from the data.",
                 finding=f"Column {name!r} has none." if not listed else f"Column {name!r} has one that is neither.",
                 remedy=f'List them, e.g. by={{"{name}": [0, 1]}}.',
             )
         if other and "other" in listed:
             raise ParameterError(
                 "HG111",
-                rule='With `other=True` the rest is called "other", so no declared category can be.',
+                rule='With `other=True` one cell is called "other", so no declared category may have this name.',
                 finding=f"Column {name!r} declares one.",
-                remedy="Leave `other` out, or leave that category to the rest.",
+                remedy="Leave `other` out, or do not declare this category.",
             )
         if len(set(listed)) < len(listed):
             again = next(place for place, value in enumerate(listed) if value in listed[:place])
@@ -340,7 +340,7 @@ class Category:
                 "HG111",
                 rule="Each category of a column is declared once.",
                 finding=f"Column {name!r} names one twice: categories {places} are the same.",
-                remedy="Remove the repetition (1, 1.0 and True are equal).",
+                remedy="Remove the repetition. The values 1, 1.0 and True are equal.",
             )
         return cls(name, listed, bool(other))
 
@@ -484,7 +484,7 @@ def _labels(name: str, values: Sequence[Scalar], labels: Sequence[object]) -> tu
         of = plural(len(values), "band") if banded else f"{plural(len(values), 'value')} of {format_argument(name)}"
         raise ParameterError(
             "HG111",
-            rule="A label is a text that is not empty, and the labels of two categories differ.",
+            rule="A label must be a text that is not empty, and two categories must have different labels.",
             finding=f"Found {plural(len(listed), 'label')} for {of}."
             if len(listed) != len(values)
             else f"Those of {format_argument(name)} are not.",
@@ -525,7 +525,7 @@ def checked_column(column: object) -> str:
         "HG203",
         rule="A column is named by a non-empty text.",
         finding=f"Found {format_argument(column)}.",
-        remedy="Use the name in the header.",
+        remedy="Use the name of the column in the header.",
     )
 
 
@@ -539,10 +539,10 @@ def _ordered(column: str, bounds: object) -> tuple[Fraction, Fraction]:
     if bounds is None:
         raise ParameterError(
             "HG104",
-            rule="A numeric statistic needs declared bounds, or one person could move it without limit.",
+            rule="A numeric statistic needs declared bounds: otherwise one person could change it without limit.",
             finding=f"Column {column!r} has none.",
-            remedy="Give them from the codebook: bounds=(LO, HI).",
-            shell=f"Give them from the codebook: {column}:LO:HI.",
+            remedy="Give the bounds from the codebook: bounds=(LO, HI).",
+            shell=f"Give the bounds from the codebook: {column}:LO:HI.",
         )
     listed = list(bounds) if isinstance(bounds, Iterable) and not isinstance(bounds, (str, bytes, Mapping)) else []
     pair = [as_fraction(end) for end in listed]
@@ -559,7 +559,7 @@ def _ordered(column: str, bounds: object) -> tuple[Fraction, Fraction]:
 
 
 def _example_in_shell(column: str) -> str:
-    return f"Give them from the codebook, e.g. {column}:0:100."
+    return f"Give the bounds from the codebook, e.g. {column}:0:100."
 
 
 def _gcd(a: Fraction, b: Fraction) -> Fraction:

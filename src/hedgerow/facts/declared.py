@@ -128,9 +128,9 @@ class ColumnFacts:
         if self.bands is not None and self.categories is not None:
             raise ParameterError(
                 "HG111",
-                rule="A column has categories or bands.",
+                rule="A column has either categories or bands, not both.",
                 finding=f"The facts declare both for column {column!r}.",
-                remedy="Leave one of them out.",
+                remedy="Leave one of the two out.",
             )
         if self.labels is not None and self.categories is not None:
             with_names(column, self.categories, self.labels)
@@ -143,7 +143,7 @@ class ColumnFacts:
         if self.missing is Missing.MIDPOINT and self.bounds is None:
             raise ParameterError(
                 "HG114",
-                rule='`missing="midpoint"` is for numbers between bounds.',
+                rule='The policy missing="midpoint" needs a numeric column with bounds.',
                 finding=f"The facts declare it for column {column!r} without bounds.",
                 remedy='Declare bounds, or missing = "drop".',
             )
@@ -259,9 +259,9 @@ class Facts:
                 if part in computed:
                     raise ParameterError(
                         "HG132",
-                        rule="A column is computed from columns of the source.",
+                        rule="The expression of a computed column may use columns of the source only.",
                         finding=f"That of {name!r} is from {part!r}, which is computed itself.",
-                        remedy="Write its expression out, in brackets.",
+                        remedy="Write the expression of the other column in brackets.",
                     )
 
     @classmethod
@@ -383,7 +383,7 @@ class Facts:
         if left_out:
             raise ForbiddenError(
                 "HG704",
-                rule="Only statistics that the facts allow are released.",
+                rule="The facts do not allow this statistic.",
                 finding=f"{left_out[0]!r} is not among them: {', '.join(self.statistics or ()) or 'none is'}.",
                 remedy="Ask the person who is responsible for the data and the facts file.",
             )

@@ -458,7 +458,7 @@ def _checked(text: object, what: str, refusal: Callable[[str, str], ParameterErr
 def _refuse_condition(text: str, finding: str) -> ParameterError:
     return ParameterError(
         "HG131",
-        rule="`where` compares columns with constants, joined by and, or, not.",
+        rule="The condition `where` compares columns with constants; comparisons are joined by and, or, not.",
         finding=_told(text, finding),
         remedy="For example where=\"age >= 25 and region in ['North', 'East']\".",
         shell="For example --where \"age >= 25 and region in ['North', 'East']\".",
@@ -468,7 +468,7 @@ def _refuse_condition(text: str, finding: str) -> ParameterError:
 def _refuse_arithmetic(text: str, finding: str) -> ParameterError:
     return ParameterError(
         "HG132",
-        rule="A derived column is made of columns and numbers by + - * / and brackets.",
+        rule="The expression of a computed column has columns and numbers, + - * / and brackets.",
         finding=_told(text, finding),
         remedy='For example hg.column("income / household", bounds=(0, 100_000)).',
         shell='For example --mean "(income / household):0:100000".',

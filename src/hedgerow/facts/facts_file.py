@@ -335,9 +335,9 @@ def _place(wrong: tomllib.TOMLDecodeError) -> str:
 def _unread(finding: str) -> FactsError:
     return FactsError(
         "HG701",
-        rule="A facts file is a readable TOML file.",
+        rule="A facts file must be a readable TOML file.",
         finding=finding,
-        remedy="hedgerow init FILE writes one with blanks to fill in.",
+        remedy="The command `hedgerow init FILE` writes a facts file with blanks to fill in.",
     )
 
 
@@ -348,5 +348,5 @@ def _unfit(findings: list[str]) -> FactsError:
         "HG702",
         rule="Every field of the facts file has a known name and a valid value.",
         finding="; ".join(said) + ".",
-        remedy="hedgerow schema prints what each field may hold.",
+        remedy="The command `hedgerow schema` prints the allowed values of each field.",
     )

@@ -65,7 +65,7 @@ class UnitLimit:
         if most is None or most < 1:
             raise ParameterError(
                 "HG115",
-                rule="A unit's limit of rows is a whole number of at least 1.",
+                rule="The limit of rows of a unit is a whole number of at least 1.",
                 finding=f"Found {format_argument(self.max_rows)}.",
                 remedy=f'For example unit={{"column": "{self.column}", "max_rows": 4}}.',
             )
@@ -75,7 +75,8 @@ class UnitLimit:
                 "HG402",
                 rule=f"Units of several rows are priced up to a limit of {MOST_ROWS} rows.",
                 finding=f"Found {format_argument(self.max_rows)}.",
-                remedy="Noise grows with the limit: take a lower one, or bring the data to fewer rows per unit first.",
+                remedy="The noise grows with the limit. Use a lower limit, or prepare the data with fewer rows "
+                "for each unit.",
             )
 
     def __str__(self) -> str:
@@ -100,7 +101,7 @@ class UnitLimit:
             return cls(unit[0], unit[1])
         raise ParameterError(
             "HG115",
-            rule='`unit` must be "row", or a column and a limit of rows per unit.',
+            rule='`unit` must be "row", or a column with a limit of rows for each unit.',
             finding=f"Found {format_argument(unit)}.",
             remedy='For example unit={"column": "person_id", "max_rows": 4}.',
         )
@@ -146,12 +147,12 @@ def parse_relation(relation: object) -> Relation:
         return Relation(relation)
     raise ParameterError(
         "HG103",
-        rule="A guarantee needs a relation: which data sets it compares.",
+        rule="A guarantee needs a neighbouring relation, which says which data sets are compared.",
         finding="`relation` is missing and has no default."
         if relation is None
         else f"Found {format_argument(relation)}.",
-        remedy='Choose relation="replace-one" (the number of records is public) or relation="add-remove" (it also '
-        "hides whether a person is in the data).",
+        remedy='Choose relation="replace-one" (the number of records is public) or relation="add-remove" (the '
+        "number of records is private, and so is whether a person is in the data).",
         facts_help=relation is None,
     )
 
@@ -170,7 +171,7 @@ def parse_target(target: object) -> Target:
         "HG115",
         rule='`target` must be "population" or "file".',
         finding=f"Found {format_argument(target)}.",
-        remedy='"population" counts sampling error in; "file" describes these records only.',
+        remedy='The intervals of "population" include sampling error; "file" describes these records only.',
     )
 
 
@@ -236,7 +237,7 @@ def unfit_weights(finding: str) -> ParameterError:
     """Return the refusal of weights that are none (HG134)."""
     return ParameterError(
         "HG134",
-        rule="Weights are a column of their own and the largest weight, a positive number of at most 1e15.",
+        rule="Weights are given as a column and the largest weight, a positive number of at most 1e15.",
         finding=finding,
         remedy='For example weights=("w", 10.0).',
         shell="For example --weights w:10.",

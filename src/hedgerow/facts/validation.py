@@ -121,7 +121,7 @@ def check_text(text: str, what: str) -> None:
     >>> check_text("gr\udcf6sse", "A declared value")
     Traceback (most recent call last):
         ...
-    hedgerow.errors.ParameterError: HG211: Texts are Unicode. A declared value is not. Write it as UTF-8.
+    hedgerow.errors.ParameterError: HG211: Texts are Unicode. A declared value is not. Write the text as UTF-8.
     """
     try:
         text.encode()
@@ -129,7 +129,9 @@ def check_text(text: str, what: str) -> None:
         pass
     else:
         return
-    raise ParameterError("HG211", rule="Texts are Unicode.", finding=f"{what} is not.", remedy="Write it as UTF-8.")
+    raise ParameterError(
+        "HG211", rule="Every text must be valid Unicode.", finding=f"{what} is not.", remedy="Write the text as UTF-8."
+    )
 
 
 def check_texts(data: object, what: str) -> None:

@@ -106,7 +106,7 @@ def _columns(text: str, *, strict: bool = True) -> dict[str, Any]:
 def _kept(finding: str) -> ParameterError:
     return ParameterError(
         "HG119",
-        rule="Facts are added to a facts file; none that is there is overwritten.",
+        rule="Facts are added to a facts file, and existing facts are never overwritten.",
         finding=finding,
         remedy="Leave the option out, and copy the printed lines into the file.",
     )

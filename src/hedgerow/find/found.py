@@ -321,9 +321,9 @@ def found_from_record(text: str) -> Found:
     except (KeyError, TypeError, ValueError):
         raise VerificationError(
             "HG502",
-            rule="What was found is read back from the JSON that the search wrote.",
-            finding="This is another kind of record.",
-            remedy="Use found.json as it was written, or the ledger's stored result.",
+            rule="The result of a search is read from the JSON that the search wrote.",
+            finding="The given text is another kind of record.",
+            remedy="Use an unchanged found.json, or the result in the ledger.",
         ) from None
 
 
@@ -349,9 +349,9 @@ class LogGrid:
         if centre is None or abs(centre) > LARGEST / 10:
             raise ParameterError(
                 "HG145",
-                rule="`around` is a number of at most 1e14 in size, near which values may lie.",
+                rule="`around` is a number near which values may lie, at most 1e14 in size.",
                 finding=f"Found {format_argument(around)}.",
-                remedy="0 is the default; for years of birth, 1900 finds narrower bounds.",
+                remedy="The default of `around` is 0. For years of birth, 1900 finds narrower bounds.",
             )
         return cls(centre)
 

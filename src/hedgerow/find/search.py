@@ -141,7 +141,7 @@ def _checked_share(share: object) -> float:
             "HG145",
             rule=f"Bounds are looked for that hold a share between 0.5 and {MOST_SHARE} of the values.",
             finding=f"Found {format_argument(share)}.",
-            remedy="0.99 is the default.",
+            remedy="The default share is 0.99.",
         )
     return part
 
@@ -263,8 +263,8 @@ class CategoriesSearch(_OfRows):
             raise UncertifiedError(
                 "HG401",
                 rule="A search for categories needs a positive δ.",
-                finding="At δ = 0 no value may be shown that one record alone may have.",
-                remedy="Choose δ = 1e-6, say, or declare the categories.",
+                finding="At δ = 0 no value may be shown that only one record may have.",
+                remedy="Choose a δ such as 1e-6, or declare the categories.",
             )
 
         def build(precision: float) -> StableCategories:
@@ -371,7 +371,7 @@ class RowsSearch:
         if not isinstance(unit, UnitLimit) or unit.column != self.place.column:
             raise UncertifiedError(
                 "HG402",
-                rule="A limit of rows is looked for where the survey's unit is the column that names units.",
+                rule="To find a limit of rows, open the survey with a unit whose column is the searched column.",
                 finding=f"Found the unit {unit}.",
                 remedy=f'Open the survey with unit={{"column": "{self.place.column}", "max_rows": 1}}.',
             )
@@ -430,9 +430,9 @@ def bounds_search(
         return BoundsSearch.of(place, relation, epsilon=epsilon, share=share, around=around)
     raise ParameterError(
         "HG145",
-        rule="A search finds bounds of the values of a column, or a limit of the rows of units.",
+        rule="A search finds either bounds of the values of a column, or a limit of the rows of units.",
         finding=f"Found {format_argument(of)}.",
-        remedy="Ask for 'values', the default, or for 'rows'.",
+        remedy="Use 'values', the default, or 'rows'.",
     )
 
 
@@ -466,9 +466,9 @@ def checked_unit(unit: str | UnitLimit) -> str:
     if isinstance(unit, UnitLimit):
         raise UncertifiedError(
             "HG402",
-            rule="A search for bounds or categories protects rows.",
+            rule="A search for bounds or categories protects single rows.",
             finding=f"Found the unit {unit}.",
-            remedy="Bring the data to one row per unit first, or declare bounds and categories.",
+            remedy="Prepare the data with one row for each unit first, or declare bounds and categories.",
         )
     return unit
 

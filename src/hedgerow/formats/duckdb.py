@@ -41,7 +41,7 @@ def relation(connection: Any, path: str, table: str | None) -> Any:
     known = ", ".join(f"{schema}.{name}" for schema, name, _ in tables)
     raise DataError(
         "HG209",
-        rule="One table of a DuckDB file is read.",
+        rule="hedgerow reads one table of a DuckDB file.",
         finding="There are several." if named else "There is none." if table is None else f"{table!r} is not there.",
         remedy=f"Name one by `table=`: {known}." if known else "Create one.",
     )

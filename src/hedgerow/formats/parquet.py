@@ -33,9 +33,9 @@ def names(connection: Any, path: str | list[str]) -> list[str]:
     if any(fields != first for fields in others):
         raise DataError(
             "HG205",
-            rule="All Parquet files of a folder have the same columns, of the same types, in one order.",
-            finding="Their schemas differ.",
-            remedy="Write them anew by one program.",
+            rule="All Parquet files of a folder must have the same columns, of the same types, in the same order.",
+            finding="The schemas of the files differ.",
+            remedy="Write all files again with one program.",
         )
     roots, pending = [], 0
     for name, children, *_ in first:

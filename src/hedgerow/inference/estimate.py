@@ -177,7 +177,7 @@ class Estimate(Operators):
         if chosen not in self.region.methods:
             raise ParameterError(
                 "HG108",
-                rule="An interval method must belong to the release's method.",
+                rule="The interval method must fit the method of the release.",
                 finding=f"Found {format_argument(method)} on a release by {format_argument(self.method)}.",
                 remedy="It offers: " + ", ".join(self.region.methods) + ".",
             )
@@ -221,9 +221,9 @@ class Estimate(Operators):
         if number is None or not math.isfinite(number):
             raise ParameterError(
                 "HG139",
-                rule="A test is about one finite number.",
+                rule="A test compares an estimate with one finite number.",
                 finding=f"Found {format_argument(value)}.",
-                remedy="For example 0, for a difference of two estimates.",
+                remedy="For a difference of two estimates, test against 0.",
             )
         by = self.confidence_interval(0.95, method).method
         error, distance = self.standard_error, self.estimate - number
@@ -485,11 +485,13 @@ def _joint_of(estimate: Estimate) -> JointValue:
         return joint
     raise ParameterError(
         "HG130",
-        rule="Estimates are combined where their joint law is known: those of one vector of joint moments.",
+        rule="Estimates can be combined only if their joint distribution is known, that is, if they come from the same "
+        "joint moments.",
         finding=f"That of {estimate.term()}, by {format_argument(estimate.method)}, with other estimates is not known.",
-        remedy="Release means, sums, counts, shares, ratios, variances or smooth functions of means in one call, "
-        "by estimator='moments'. With a number, any estimate can be added or multiplied. Of a bootstrap, cells of one "
-        "statistic can be added and subtracted on the release itself, not on its record: release[0] - release[1].",
+        remedy="In one call with estimator='moments', release the means, sums, counts, shares, ratios, variances or "
+        "smooth functions of means. Every estimate can be combined with a plain number. Cells of one bootstrap "
+        "statistic can be added and subtracted on the release itself, such as release[0] - release[1], but not on "
+        "its record.",
         shell="Release means, sums, counts, shares, ratios, variances or smooth functions of means in one call, by "
         "--estimator moments. With a number, any estimate can be added or multiplied.",
     )

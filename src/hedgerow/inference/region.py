@@ -114,7 +114,7 @@ def _no_alpha(method: str) -> ParameterError:
         "HG108",
         rule="α′ belongs to the conservative intervals of a bootstrap.",
         finding=f"Found it beside {format_argument(method)}.",
-        remedy="Ask for the conservative interval of a release by replicates, or leave α′ out.",
+        remedy="Ask for the conservative interval of a bootstrap release, or leave α′ out.",
     )
 
 
@@ -277,9 +277,9 @@ class ReplicateRegion(Region):
         if number is None or not 0.0 <= number < 1.0:
             raise ParameterError(
                 "HG139",
-                rule="α′ is a share from 0 to below 1.",
+                rule="α′ must be a number with 0 ≤ α′ < 1.",
                 finding=f"Found {format_argument(alpha)}.",
-                remedy="Leave it at 0.05.",
+                remedy="Leave α′ at 0.05.",
             )
         return replace(self, alpha=number)
 
@@ -410,7 +410,8 @@ class RecordedRegion(Region):
             return self.computed.interval(level)
         raise ParameterError(
             "HG108",
-            rule="A release read back from a record has the intervals that were recorded, or that follow from it.",
+            rule="A release that is read from a record has only the recorded intervals and those that follow from the "
+            "record.",
             finding=f"That of this estimate is at level {self.level:g} alone.",
             remedy=f"Ask for level={self.level:g}. A test reads intervals at other levels: take it of the release, "
             "release[0].test(0), or of one by estimator='moments', whose record holds what a test needs.",

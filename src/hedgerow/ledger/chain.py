@@ -495,11 +495,12 @@ def check_head(chain: Chain, head: Head | None) -> None:
     short = head.counter >= len(chain.hashes)
     raise VerificationError(
         "HG306",
-        rule="A ledger passes through every head that was ever printed of it.",
+        rule="A ledger must contain every head that was ever printed for it.",
         finding=f"It has {len(chain.hashes) - 1} links, the head stands for {head.counter}."
         if short
         else f"Its link {head.counter} is another one.",
-        remedy="Its end was dropped, an old copy was put back, or this is another ledger: find the copy that fits.",
+        remedy="The end of the ledger was removed, or an old copy was restored, or this is another ledger. Find "
+        "the copy that contains the head.",
     )
 
 
@@ -507,7 +508,7 @@ def broken(finding: str) -> LedgerError:
     """Return the refusal of a chain that does not hold."""
     return LedgerError(
         "HG305",
-        rule="Every link of a ledger holds the hash of the one before it.",
+        rule="Every link of a ledger must hold the hash of the link before it.",
         finding=finding,
         remedy="The file was edited or damaged: restore a copy that `hedgerow ledger verify` accepts with the last "
         "printed head.",

@@ -103,14 +103,14 @@ def check_schema(connection: sqlite3.Connection) -> None:
             "HG304",
             rule=f"This version of hedgerow reads ledgers of format {VERSION}.",
             finding=f"The file has format {version}.",
-            remedy="Use the version of hedgerow that wrote it, or a later one. Nothing was changed.",
+            remedy="Use the version of hedgerow that wrote the ledger, or a later version. Nothing was changed.",
         )
     if application != APPLICATION_ID or version != VERSION or _tables(connection) != _expected():
         raise LedgerError(
             "HG303",
-            rule="A ledger has exactly the tables and triggers that hedgerow made.",
-            finding="This file has others.",
-            remedy="Give the path that `hedgerow ledger create` was given, or restore the file from a backup.",
+            rule="A ledger must have exactly the tables and triggers that hedgerow made.",
+            finding="This file has other tables or triggers.",
+            remedy="Give the path from `hedgerow ledger create`, or restore the file from a backup.",
         )
 
 
@@ -272,7 +272,7 @@ class LedgerFile:
             raise LedgerError(
                 "HG307",
                 rule="A reservation must be on disk before data are read.",
-                finding="The folder cannot be synced to the disk.",
+                finding="The folder of the ledger cannot be synced to the disk.",
                 remedy="Get permission to read and write the file and its folder. No data were read.",
             ) from None
         self._synced = True
@@ -336,8 +336,8 @@ def _readable(path: Path) -> Iterator[int]:
         raise LedgerError(
             "HG307",
             rule="A ledger must be readable and writable.",
-            finding="The file may not be read.",
-            remedy="Ask for permission on the file and its folder. Nothing was spent.",
+            finding="The ledger file may not be read by this user.",
+            remedy="Ask for permission to read and write the file and its folder. Nothing was spent.",
         ) from None
     try:
         yield opened
@@ -355,8 +355,8 @@ def _check_magic(path: Path) -> None:
 def _missing() -> LedgerError:
     return LedgerError(
         "HG301",
-        rule="A ledger must exist before it is used: a mistyped path must not begin a new budget.",
-        finding="There is no such file.",
+        rule="A ledger must exist before it is used, because a mistyped path must not start a new budget.",
+        finding="There is no file at this path.",
         remedy="Check the path, or make a ledger with `hedgerow ledger create`.",
     )
 
@@ -364,7 +364,7 @@ def _missing() -> LedgerError:
 def _damaged(finding: str) -> LedgerError:
     return LedgerError(
         "HG303",
-        rule="A ledger is a whole, undamaged file that hedgerow made.",
+        rule="A ledger must be a complete, undamaged file that hedgerow made.",
         finding=finding,
         remedy="Check the path, or restore the file from a backup and verify it against the last printed head.",
     )
@@ -376,8 +376,8 @@ def _refusal(cause: sqlite3.Error) -> LedgerError:
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return LedgerError(
             "HG308",
-            rule="One writer at a time holds the ledger.",
-            finding="Another one held it for longer than the time allowed.",
+            rule="Only one process at a time may write to a ledger.",
+            finding="Another process used the ledger for longer than the waiting time.",
             remedy="Try again, or raise `timeout`. Nothing was spent.",
         )
     if name.startswith(("SQLITE_READONLY", "SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_PERM")):
@@ -386,7 +386,7 @@ def _refusal(cause: sqlite3.Error) -> LedgerError:
             "HG307",
             rule="A reservation must be on disk before data are read.",
             finding="The disk is full." if full else "The file or its folder cannot be written.",
-            remedy="Make room, or get permission to write the file and its folder. No data were read.",
+            remedy="Make room on the disk, or get permission to write the file and its folder. No data were read.",
         )
     return _damaged("SQLite cannot make sense of it.")
 
@@ -422,7 +422,8 @@ def _make(path: Path, header: str, timeout: float) -> None:
 def _refused(finding: str) -> LedgerError:
     return LedgerError(
         "HG302",
-        rule="A new ledger is made where nothing is, in a folder that can be written.",
+        rule="A new ledger needs a path without a file, in a folder that can be written.",
         finding=finding,
-        remedy="Choose another path. A ledger is never overwritten: its budget would come back.",
+        remedy="Choose another path. hedgerow never overwrites a ledger, because its budget would become available "
+        "again.",
     )

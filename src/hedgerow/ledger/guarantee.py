@@ -129,10 +129,10 @@ def with_one_more(total: Total, noise: Noise) -> Total:
 def _other_guarantee(finding: str) -> LedgerError:
     return LedgerError(
         "HG316",
-        rule="A ledger adds up one guarantee, differential privacy or bootstrap-dp, since their sum promises nothing.",
+        rule="A ledger holds prices of one guarantee, differential privacy or bootstrap-dp, since the sum of both has "
+        "no meaning.",
         finding=finding,
-        remedy="Use a ledger of the request's own guarantee: `hedgerow ledger create`, and for bootstrap-dp that one "
-        "alone. Nothing was spent.",
+        remedy="Use a ledger of the request's own guarantee, made with `hedgerow ledger create`. Nothing was spent.",
     )
 
 

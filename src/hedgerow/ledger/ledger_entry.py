@@ -83,7 +83,8 @@ def other_protection(relation: Relation, unit: str, asked: tuple[str, str]) -> L
         rule="All prices in a ledger are upper bounds under one relation, for one unit.",
         finding=f"This ledger holds {str(relation)!r} for {unit!r}; the request has "
         f"{str(other_relation)!r} for {other_unit!r}.",
-        remedy="Ask under the ledger's relation and unit: prices under different ones cannot be added.",
+        remedy="Send the request under the ledger's relation and unit. Prices under different relations or units "
+        "cannot be added.",
     )
 
 
@@ -100,9 +101,9 @@ def over_budget(before: int, after: int | None, allowed: int, delta: float) -> B
         "HG310",
         requested=requested,
         remaining=remaining,
-        rule="What all releases cost together must stay within the ledger's budget.",
+        rule="All releases together must stay within the ledger's budget.",
         finding=finding,
-        remedy="Ask for less, with more noise. Nothing was spent.",
+        remedy="Ask for less: a smaller ε, which means more noise. Nothing was spent.",
     )
 
 
@@ -111,8 +112,8 @@ def other_request() -> LedgerError:
     return LedgerError(
         "HG311",
         rule="A request id names one request and is never used for another.",
-        finding="This id was used for another request.",
-        remedy="Choose a new id. Nothing was spent.",
+        finding="This request id was used for another request.",
+        remedy="Choose a new request id. Nothing was spent.",
     )
 
 
@@ -120,9 +121,9 @@ def for_test_set() -> LedgerError:
     """Refuse what is no look in the ledger of a test set: its looks would then run out of budget."""
     return LedgerError(
         "HG318",
-        rule="The ledger of a test set pays for its looks alone: their prices are planned to fill its budget.",
-        finding="The request is not a look at that test set.",
-        remedy="Use another ledger, made by `hedgerow ledger create`. Nothing was spent.",
+        rule="The ledger of a test set pays for the looks at this test set only.",
+        finding="The request is not a look at this test set.",
+        remedy="Use another ledger, which `hedgerow ledger create` makes. Nothing was spent.",
     )
 
 
@@ -130,9 +131,10 @@ def never_recorded() -> LedgerError:
     """Refuse to answer what has no stored answer: the data may have been read under it."""
     return LedgerError(
         "HG312",
-        rule="A request that was reserved stays spent, whether or not its result was recorded.",
-        finding="This one was reserved and not recorded: it still runs elsewhere, or it failed.",
-        remedy="Wait if it runs; otherwise ask anew under a new id, at its full price. Nothing more was spent.",
+        rule="A reserved request stays spent, even if its result was not recorded.",
+        finding="This request was reserved but not recorded: it is still running elsewhere, or it failed.",
+        remedy="If the request is running, wait. Otherwise send it again under a new id, at its full price. "
+        "Nothing more was spent.",
     )
 
 
@@ -140,9 +142,9 @@ def nothing_reserved() -> LedgerError:
     """Refuse a result without a price."""
     return LedgerError(
         "HG313",
-        rule="A result is recorded once, under an id that was reserved.",
-        finding="Nothing was reserved under this id.",
-        remedy="Reserve first.",
+        rule="A result is recorded once, under an id that was reserved before.",
+        finding="No request was reserved under this id.",
+        remedy="Reserve the price first.",
     )
 
 
@@ -150,9 +152,9 @@ def other_result() -> LedgerError:
     """Refuse a second result: two answers would be two releases for one price."""
     return LedgerError(
         "HG313",
-        rule="A result is recorded once, under an id that was reserved.",
-        finding="Another text was recorded under this id.",
-        remedy="Use the recorded one.",
+        rule="A result is recorded once, under an id that was reserved before.",
+        finding="Another result was recorded under this id.",
+        remedy="Use the recorded result.",
     )
 
 
@@ -160,9 +162,9 @@ def not_kept(cause: LedgerError) -> SpentError:
     """Return the refusal after the reservation: the price is spent and the text is not in the ledger."""
     return SpentError(
         "HG606",
-        rule="A result is kept in the ledger, so that it can be shown again at no cost.",
+        rule="The ledger stores each result, so that the result can be shown again at no cost.",
         finding=f"It could not be written ({cause.code}).",
-        remedy="The price counts as spent. Keep the result by other means, and mend the ledger's disk.",
+        remedy="The price counts as spent. Store the result elsewhere, and repair the disk of the ledger.",
     )
 
 
@@ -172,7 +174,7 @@ def unverified(cause: LedgerError) -> VerificationError:
 
 
 def _malformed(rule: str) -> ParameterError:
-    return ParameterError("HG314", rule=rule, finding="This one is not.", remedy="Nothing was spent.")
+    return ParameterError("HG314", rule=rule, finding="The given value is not.", remedy="Nothing was spent.")
 
 
 _HEAD = re.compile(r"(\d{1,12}):([0-9a-f]{64})")
@@ -211,7 +213,7 @@ def fingerprint_of(request: object) -> str:
         raise ParameterError(
             "HG314",
             rule="A request is described by plain JSON data: texts, finite numbers, lists and objects.",
-            finding="This one holds something else.",
+            finding="The request contains other data.",
             remedy="Write paths, dates and types as text.",
         ) from None
 
@@ -260,8 +262,8 @@ class Head:
             raise ParameterError(
                 "HG314",
                 rule="A ledger's head is a number, a colon and 64 hexadecimal digits.",
-                finding="This text is not a head.",
-                remedy="Copy it whole from the report.",
+                finding="The given text is not a head.",
+                remedy="Copy the whole head from the report.",
             )
         return cls(int(match[1]), match[2])
 

@@ -228,7 +228,7 @@ def _micro(epsilon: float) -> int:
 def _not_gaussian() -> UncertifiedError:
     return UncertifiedError(
         "HG315",
-        rule='A ledger of the family "gaussian" takes Gaussian noise only.',
-        finding="This release draws another noise, or a Gaussian of less than two units.",
-        remedy='Use the methods "moments" or "gaussian", or a ledger of the family "any".',
+        rule='A ledger of the family "gaussian" accepts Gaussian noise only.',
+        finding="This release uses other noise, or Gaussian noise with a standard deviation of less than two units.",
+        remedy='Use noise="gaussian", or a ledger of the family "any".',
     )

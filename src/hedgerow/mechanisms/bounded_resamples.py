@@ -95,7 +95,9 @@ class BoundedResampled(ResampledRows):
         """
         if relation is Relation.ADD_REMOVE and self.presence == "public":
             raise UncertifiedError(
-                "HG401", rule="Under add-remove it is private who is in the data.", finding="The mechanism says it is."
+                "HG401",
+                rule="Under add-remove the presence of a person in the data is private.",
+                finding="The mechanism says that presence is public.",
             )
         distances = [at.distance / priced_noise_sd(1.0, lattice_steps=at.noise.width) for at in self.coordinates]
         return math.sqrt(self.n_resamples) * self.most * self._farthest(distances, relation) * ROUND_UP

@@ -129,9 +129,9 @@ class Certificate:
         if wrong or unfounded or self.bound != "upper":
             raise VerificationError(
                 "HG501",
-                rule="Every (ε, δ) on a certificate must hold for the mechanism that it records.",
+                rule="Every (ε, δ) on a certificate must be valid for the mechanism of the certificate.",
                 finding=f"{len(wrong)} of {len(stated)} do not." if wrong else " ".join(unfounded),
-                remedy="Do not rely on this record: it was altered, or made by a faulty version.",
+                remedy="Do not rely on this record. The record was altered, or a faulty version of hedgerow made it.",
             )
 
     def unfounded(self, curve: Profile) -> tuple[str, ...]:
@@ -421,7 +421,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         raise VerificationError(
             "HG505",
             rule="A record names each of its fields once.",
-            finding="One is there twice: one reader would take the first, another the last.",
+            finding="One field occurs twice: some readers would use the first, others the last.",
             remedy="Do not rely on this record; use the file that the release wrote.",
         )
     return fields

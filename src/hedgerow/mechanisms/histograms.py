@@ -129,7 +129,7 @@ class TreeCounts(Additive):
                 "HG406",
                 rule=f"A tree of counts has 2 to {MOST_LEAVES:,} leaves, branchings of at least 2 whose product just "
                 "holds them, and a width for each level, with or without the root.",
-                finding="This one has not.",
+                finding="The given mechanism does not.",
             )
         require_positive(**{f"widths[{level}]": width for level, width in enumerate(self.widths)})
         require_drawable(*self.widths)
@@ -348,7 +348,8 @@ class HistogramRounds(Additive):
         if self.most_groups > self.groups or self.buckets > self.steps:
             raise ParameterError(
                 "HG406",
-                rule="A record is in no more groups than there are, and a bucket holds a step of the grid.",
+                rule="A record may be in at most as many groups as there are, and a bucket holds at least one grid "
+                "step.",
                 finding=f"Found {self.most_groups} of {self.groups} groups; {self.buckets} of {self.steps}.",
             )
 

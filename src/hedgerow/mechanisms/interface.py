@@ -96,7 +96,9 @@ class Mechanism:
             HG401: the mechanism has no certified pair under this relation.
         """
         raise UncertifiedError(
-            "HG401", rule="Only mechanisms with a known dominating pair are priced.", finding="Found another kind."
+            "HG401",
+            rule="Only mechanisms with a known dominating pair are priced.",
+            finding="Found another kind of mechanism.",
         )
 
     def worst_pairs(self, relation: Relation) -> tuple[Neighbours, ...]:
@@ -112,7 +114,7 @@ class Mechanism:
         """
         raise UncertifiedError(
             "HG520",
-            rule="An audit attacks single mechanisms whose worst neighbours are known as records.",
+            rule="An audit attacks single mechanisms whose worst neighbouring data sets are known.",
             finding=f"Found {self.type!r} of another shape.",
             remedy="Audit the parts of a composition one by one.",
         )

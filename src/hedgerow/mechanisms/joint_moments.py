@@ -178,8 +178,8 @@ class JointMoments(Additive):
         if relation is Relation.ADD_REMOVE and self.layout.presence == "public":
             raise ParameterError(
                 "HG406",
-                rule="Under add-remove it is private who is in the data.",
-                finding="The description says it is.",
+                rule="Under add-remove the presence of a person in the data is private.",
+                finding="The description says that presence is public.",
             )
         cost = cost_of(self.layout, self.weights(), relation, power)
         # Rounding moves a sum by at most one of its steps more, in each of the cells that a record touches.

@@ -298,7 +298,7 @@ class JointNumbers:
         if missing := [of for of in wanted if of not in known or not determined[known.index(of)]]:
             raise ParameterError(
                 "HG406",
-                rule="A moment is read from numbers that determine it.",
+                rule="A moment must be computed from numbers that determine it.",
                 finding=f"{len(missing)} of {len(wanted)} are not determined by what is released.",
             )
         rows = [known.index(monomial) for monomial in wanted]
@@ -479,7 +479,7 @@ def value_of(monomial: Monomial, values: Sequence[int | None]) -> int:
 def check(fits: bool, rule: str) -> None:
     """Refuse a description that does not fit its rule (HG406)."""
     if not fits:
-        raise ParameterError("HG406", rule=rule, finding="These do not fit.")
+        raise ParameterError("HG406", rule=rule, finding="The given numbers do not fit.")
 
 
 def check_coordinates(

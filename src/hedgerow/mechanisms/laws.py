@@ -525,7 +525,7 @@ def require_accuracy(**numbers: float) -> None:
         if not fits or (name == "cells" and number != int(number)):
             raise ParameterError(
                 "HG157",
-                rule="An accuracy has positive finite numbers, whole cells and a gamma below 1.",
+                rule="An accuracy needs positive finite numbers, a whole number of cells, and gamma between 0 and 1.",
                 finding=f"Found {name}={format_argument(number)}.",
                 remedy="Try gamma=0.05.",
             )

@@ -446,7 +446,7 @@ class NewtonSteps(Additive):
         if str(relation) != self.relation:
             raise UncertifiedError(
                 "HG401",
-                rule="The noise of Newton steps is certified for the relation it was chosen for.",
+                rule="The noise of Newton steps has a price only for the relation for which the noise was chosen.",
                 finding=f"It was chosen for {self.relation}.",
             )
         return math.sqrt(sum(mu**2 for mu in self.precisions))

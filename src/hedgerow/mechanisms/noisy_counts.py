@@ -437,7 +437,7 @@ class StableCategories(AtomicMechanism):
         if isinstance(self.threshold, bool) or not isinstance(self.threshold, int) or not 2 <= self.threshold <= _MOST:
             raise ParameterError(
                 "HG406",
-                rule="The threshold of categories is a whole number of records, 2 or more.",
+                rule="The threshold of a search for categories is a whole number of records, at least 2.",
                 finding=f"Found {format_argument(self.threshold)}.",
             )
 

@@ -121,18 +121,23 @@ class MomentsLayout:
     def __post_init__(self) -> None:
         if self.stride < 1 or self.steps < 1 or self.cells < 1 or self.presence not in ("public", "private"):
             raise ParameterError(
-                "HG406", rule="A moments layout has a positive stride, steps and cells.", finding="Found another."
+                "HG406",
+                rule="A layout of moments needs a positive stride, positive steps and positive cells.",
+                finding="Found another value.",
             )
         if self.steps > 2**24:
             raise ParameterError(
-                "HG107", rule="A grid has at most 2²⁴ steps.", finding=f"Found {self.steps:,}.", remedy="Coarsen it."
+                "HG107",
+                rule="A grid has at most 2²⁴ steps.",
+                finding=f"Found {self.steps:,}.",
+                remedy="Use a coarser grid.",
             )
         if self.reach >= 2**31:
             raise ParameterError(
                 "HG107",
-                rule="Grid values must fit 31 bits as whole multiples of one unit.",
-                finding="These bounds and this step share none that is coarse enough.",
-                remedy="Choose a step of which the lower bound is a multiple, or a coarser one.",
+                rule="Grid values must be whole multiples of one unit and fit 31 bits.",
+                finding="These bounds and this step have no common unit that is coarse enough.",
+                remedy="Choose a step such that the lower bound is a multiple of the step, or choose a coarser step.",
             )
 
     @property
@@ -155,8 +160,8 @@ class MomentsLayout:
             if self.presence == "public":
                 raise ParameterError(
                     "HG406",
-                    rule="Under add-remove it is private who is in the data.",
-                    finding="The layout says it is.",
+                    rule="Under add-remove the presence of a person in the data is private.",
+                    finding="The layout says that presence is public.",
                 )
             return alone
         if self.presence == "public":

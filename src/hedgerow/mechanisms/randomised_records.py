@@ -100,7 +100,8 @@ class RandomisedRecords(AtomicMechanism):
         if not whole or not fits:
             raise ParameterError(
                 "HG406",
-                rule="Randomised records flip with a chance up to ½, and the shares of their views add up to one.",
+                rule="Randomised records flip with a probability of at most ½, and the shares of their views add up to "
+                "one.",
                 finding=f"Found {len(self.views)} views and {len(self.shares)} shares.",
             )
 
@@ -234,9 +235,9 @@ def randomised_records(epsilon: float, views: tuple[int, ...], shares: tuple[flo
     if not shares or not all(math.isfinite(share) and share > 0.0 for share in shares):
         raise ParameterError(
             "HG182",
-            rule="Every view of randomised records is shown by a positive share of them.",
+            rule="Every view of randomised records needs a positive share of the records.",
             finding=f"Found {shares!r}.",
-            remedy="Leave a view out rather than give it nothing.",
+            remedy="Leave out a view without records.",
         )
     # Rounded up, and one more for the rounding of the exponential: a larger q costs less.
     flip = min(FINE // 2, math.ceil(FINE / (1.0 + math.exp(epsilon))) + 1)
@@ -441,7 +442,7 @@ def smoothed_curve(mechanism: SmoothedResample, relation: Relation, *, looks: in
         raise UncertifiedError(
             "HG401",
             rule="A resample is priced under replace-one, where the number of records is public.",
-            finding="Found add-remove.",
+            finding="The relation is add-remove.",
             remedy="Use the Gaussian or the Laplace mechanism.",
         )
     n, fake, draws = mechanism.n, mechanism.fake, mechanism.draws * looks

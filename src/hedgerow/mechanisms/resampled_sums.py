@@ -313,7 +313,7 @@ class ResampledRows(ResampledSums):
             )
         if self.presence == "public" and (self.cells != 1 or self.shape in ("count", "value-and-count", "one-of")):
             raise ParameterError(
-                "HG406", rule="Presence is public in a single cell only.", finding=f"Found {self.shape!r}."
+                "HG406", rule="Presence can be public only if there is a single cell.", finding=f"Found {self.shape!r}."
             )
 
     @property
@@ -514,7 +514,9 @@ def resampled_pairs(mechanism: ResampledGaussian, relation: Relation) -> tuple[M
     if relation is Relation.ADD_REMOVE:
         if mechanism.presence == "public":
             raise UncertifiedError(
-                "HG401", rule="Under add-remove it is private who is in the data.", finding="The mechanism says it is."
+                "HG401",
+                rule="Under add-remove the presence of a person in the data is private.",
+                finding="The mechanism says that presence is public.",
             )
         return (one_sided,)
     across = MixturePair(PairKind.ACROSS, 1.0, norm, rate)

@@ -115,7 +115,7 @@ class SparseVector(AtomicMechanism):
         if not fits or bool(self.answer_moves) != bool(self.answer_scales):
             raise ParameterError(
                 "HG406",
-                rule="Each movement of an answer has one whole number, 0 or more, for each scale of its noise.",
+                rule="Each scale of the noise needs one whole number, 0 or more, for every movement of an answer.",
                 finding=f"Found {len(self.answer_moves)} movements for {len(self.answer_scales)} scales.",
             )
 
@@ -231,7 +231,7 @@ def sparse_vector(
             "HG182",
             rule="The share of ε that pays for answers lies strictly between 0 and 1.",
             finding=f"Found {answers.share!r}.",
-            remedy="Leave it at 0.5.",
+            remedy="Leave the share at 0.5.",
         )
     moves, widths, share = (answers.moves, answers.widths, answers.share) if answers else ((), (), 0.0)
     third = epsilon * share
@@ -368,9 +368,9 @@ class SparseVectorRun:
         if self.remaining <= 0:
             raise UncertifiedError(
                 "HG426",
-                rule="A sparse-vector run answers no question after its last yes.",
+                rule="A run of the sparse vector technique answers no question after its last yes.",
                 finding=f"All {self.description.positives} are used up.",
-                remedy="Start another run; it has its own price.",
+                remedy="Start another run, which has its own price.",
             )
         for start in range(0, len(statistics), _AHEAD):
             part = np.asarray(statistics[start : start + _AHEAD], dtype=np.int64)
@@ -393,9 +393,10 @@ class SparseVectorRun:
         if not self._state.owed or len(values) != len(scales) or not values:
             raise ParameterError(
                 "HG183",
-                rule="Each yes of a sparse-vector run is followed by at most one answer, of the described length.",
+                rule="After each yes, a run of the sparse vector technique gives at most one answer, of the described "
+                "length.",
                 finding=f"Found {len(values)} values for {len(scales)}, or no yes that is still to be answered.",
-                remedy="Call answer right after ask has returned True, once.",
+                remedy="Call answer once, directly after ask has returned True.",
             )
         self._state = RunState(self._state.threshold_noise, self._state.positives, False)
         return tuple(

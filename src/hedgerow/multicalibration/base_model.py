@@ -69,9 +69,9 @@ def origin_of(
     if not hasattr(estimator, "predict_proba"):
         raise ParameterError(
             "HG166",
-            rule="A base model needs `predict_proba`: probabilities are calibrated.",
+            rule="A base model needs the method `predict_proba`, because probabilities are calibrated.",
             finding=f"{type(estimator).__name__} has none.",
-            remedy="Wrap it in sklearn.calibration.CalibratedClassifierCV, or give precomputed scores.",
+            remedy="Wrap the model in sklearn.calibration.CalibratedClassifierCV, or give precomputed scores.",
         )
     if base_rows is not None:
         if prefit is True:
@@ -84,7 +84,8 @@ def origin_of(
     if private and base_fit is None:
         raise UncertifiedError(
             "HG428",
-            rule="A base model is fitted on other rows than those to protect: the price does not cover what it learns.",
+            rule="A base model is fitted on rows other than the protected rows, because the price does not cover what "
+            "the model learns.",
             finding=f"{type(estimator).__name__} is not fitted, and would be on these. Nothing was read or spent.",
             remedy="Fit it on other rows first (and wrap it in sklearn.frozen.FrozenEstimator where it is cloned), or "
             f'write fit(X, y, base_rows=(X_other, y_other)). Without protection: base_fit="{CONSENT}".',
@@ -123,10 +124,10 @@ def check_reads(base: Any, X: Any) -> None:
     if finding:
         raise ParameterError(
             "HG166",
-            rule="A base model is given the columns that it was fitted on.",
+            rule="A base model needs the columns on which it was fitted.",
             finding=finding,
-            remedy="Where X has columns of groups beside the features, choose the features inside the base model, by a "
-            "ColumnTransformer in a pipeline; or give precomputed scores, in a column of X.",
+            remedy="If X contains columns of groups beside the features, select the features inside the base "
+            "model with a ColumnTransformer in a pipeline; or give precomputed scores in a column of X.",
         )
 
 
@@ -174,15 +175,15 @@ def _rows_are_apart(base_rows: Any, rows: Sequence[Any]) -> None:
         raise UncertifiedError(
             "HG429",
             rule="The rows for the base model and the protected rows must differ.",
-            finding="`base_rows` holds the very X or y of the fit. Nothing was read or spent.",
-            remedy="Split the records first, and give each part once; or take rows that are public.",
+            finding="`base_rows` holds the same X or y as the fit. Nothing was read or spent.",
+            remedy="Split the records into two parts first; or use public rows for the base model.",
         )
 
 
 def _contradiction(finding: str, remedy: str) -> ParameterError:
     return ParameterError(
         "HG189",
-        rule="A private fit states whom it protects, at which price, and where its base model comes from.",
+        rule="A private fit must state the relation, the price, and the origin of the base model.",
         finding=finding,
         remedy=remedy,
     )
@@ -224,7 +225,7 @@ def check_labels_can_be(y: Any, classes: NDArray[Any]) -> None:
     if texts and classes.dtype.kind in "biuf":
         raise ParameterError(
             "HG166",
-            rule="Labels are compared with the classes, which are declared and never read off y.",
-            finding="y holds texts, and the classes are numbers.",
-            remedy='For precomputed scores name both, the second as the one that is scored: classes=["no", "yes"].',
+            rule="Labels are compared with the classes. The classes are declared and never read from y.",
+            finding="y holds texts, but the classes are numbers.",
+            remedy='For precomputed scores name both classes, with the scored class second: classes=["no", "yes"].',
         )

@@ -498,7 +498,7 @@ class CalibratedModel:
         if given.shape != (len(columns), len(self.calibrations)):
             raise DataError(
                 "HG166",
-                rule="Each record has one score, or with more than two classes one score for each class.",
+                rule="Each record needs one score or, if there are more than two classes, one score for each class.",
                 finding=f"Found {given.shape[-1]} columns of scores for {len(self.calibrations)}.",
             )
         classes = self.family.classes(columns)

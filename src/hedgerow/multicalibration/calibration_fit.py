@@ -202,7 +202,7 @@ def fit_model(
                 "HG167",
                 rule="Every entry of a ledger has a price.",
                 finding=f"mechanism={mechanism.name!r} has none: it reads the records as they are.",
-                remedy='Choose a private mechanism, for example "table", or fit without a ledger.',
+                remedy='Choose a private mechanism, such as "table", or fit without a ledger.',
             )
         with reading as source:
             return FitResult(run_unpriced(account, lambda: _fitted(fit, described, None, read(source), SecureNoise())))
@@ -303,7 +303,7 @@ def next_fit(ledger: Any, n_fits: int, request_id: str | None = None) -> str:
     if most is None or most < 1:
         raise ParameterError(
             "HG165",
-            rule="`n_fits` is the number of fits to pay for, from 1.",
+            rule="`n_fits` is the number of fits that are paid for, at least 1.",
             finding=f"Found {format_argument(n_fits)}.",
         )
     with Ledger.open(ledger) as opened:
@@ -314,9 +314,11 @@ def next_fit(ledger: Any, n_fits: int, request_id: str | None = None) -> str:
     if done >= most:
         raise UncertifiedError(
             "HG423",
-            rule="In a ledger a model is fitted as often as was declared: each fit on the same records is paid for.",
+            rule="In a ledger, a model can be fitted as often as declared, because each fit on the same records is "
+            "paid for.",
             finding=f"{done} of {n_fits} declared fits are in it. Cross-validation and grid searches refit clones.",
-            remedy="Choose parameters from public facts or on public data; or declare n_fits, each at its full price.",
+            remedy="Choose parameters from public facts or on public data; or declare a larger n_fits, where each fit "
+            "has its full price.",
         )
     return f"{PREFIX}{done + 1 if request_id is None else request_id}"
 
@@ -341,7 +343,7 @@ class ScoredColumns:
             if not isinstance(attribute, CategoryGroups) or not isinstance(attribute.column, str):
                 raise ParameterError(
                     "HG165",
-                    rule="Groups of a file are columns with declared values.",
+                    rule="The groups of a file are columns with declared values.",
                     finding="Found cut points, masks or a predicate.",
                     remedy="Write the group into a column of the file first.",
                 )
@@ -451,9 +453,9 @@ def fit_rules(
     if protection.unit != "row":
         raise UncertifiedError(
             "HG402",
-            rule="A fit protects one row: units of several rows have no certified price here.",
+            rule="A fit protects single rows. Units of several rows have no certified price here.",
             finding="The facts declare that a person may have several rows.",
-            remedy="Bring the scores to one row per person first, with facts of their own.",
+            remedy="Prepare the scores with one row for each person first, with their own facts.",
         )
     if facts is None:
         return protection, Account(None, ledger, request_id)

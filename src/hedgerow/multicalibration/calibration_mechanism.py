@@ -223,9 +223,9 @@ def mechanism_named(mechanism: object) -> CalibrationMechanism[Any]:
     if mechanism == _WITHOUT:
         raise ParameterError(
             "HG167",
-            rule="A calibration without privacy is for studies only and has no name.",
+            rule="A calibration without privacy is for studies only and has no name on the command line.",
             finding=f'Found "{_WITHOUT}".',
-            remedy="A study in Python gives Multicalibrator a NoPrivacy() of hedgerow.testing.published in its place.",
+            remedy="For a study in Python, pass NoPrivacy() of hedgerow.testing.published to Multicalibrator.",
         )
     raise ParameterError(
         "HG167",
@@ -233,7 +233,7 @@ def mechanism_named(mechanism: object) -> CalibrationMechanism[Any]:
         finding=f"Found {format_argument(mechanism)}."
         if isinstance(mechanism, str)
         else f"Found {kind_of(mechanism)}.",
-        remedy='The default is "table"; with parameters of its own it is an object, Table(bins=20).',
+        remedy='The default mechanism is "table". To set its parameters, use an object such as Table(bins=20).',
         shell="The default is table.",
     )
 

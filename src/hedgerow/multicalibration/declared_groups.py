@@ -272,7 +272,7 @@ def _listed(number: int, item: object) -> Attribute:
 def _unreadable(finding: str) -> ParameterError:
     return ParameterError(
         "HG165",
-        rule="Groups are declared: columns with their values, cut points, masks or predicates.",
+        rule="Groups are declared as columns with their values, cut points, masks or predicates.",
         finding=finding,
         remedy='For example groups={"race": ["White", "Black"], "age": cuts(30, 50)}.',
         shell="For example --group race=White,Black.",
@@ -282,9 +282,9 @@ def _unreadable(finding: str) -> ParameterError:
 def _read_off_the_data(finding: str) -> UncertifiedError:
     return UncertifiedError(
         "HG420",
-        rule="A family of groups is public: values, cut points or a least size of a group are never read off the data.",
+        rule="A family of groups is public. Values, cut points or a smallest group size are never read from the data.",
         finding=finding,
-        remedy='Declare them: {"race": ["White", "Black"]}, {"age": cuts(30, 50)}, masks("veteran"). A group that is '
-        "small does no harm: what is within its noise does not move.",
+        remedy='Declare the groups: {"race": ["White", "Black"]}, {"age": cuts(30, 50)}, masks("veteran"). A '
+        "small group does no harm, because errors that are smaller than the noise are not corrected.",
         shell="Declare them, e.g. --group race=White,Black.",
     )

@@ -373,7 +373,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         if missing and mechanism.name != "none":
             raise ParameterError(
                 "HG189",
-                rule="A private fit needs the neighbouring relation and the price: there is no default.",
+                rule="A private fit needs the neighbouring relation and the price. Neither has a default.",
                 finding=f"{' and '.join(missing)} {'was' if len(missing) == 1 else 'were'} not given.",
                 remedy='For example Multicalibrator(…, relation="add-remove", epsilon=1.0), or "replace-one".',
             )
@@ -404,9 +404,9 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         if classes.ndim != 1 or len(classes) < 2 or len(np.unique(classes)) < len(classes):
             raise ParameterError(
                 "HG166",
-                rule="There are two classes or more, each once.",
+                rule="At least two classes are needed, and each class only once.",
                 finding=f"Found {classes.size} class{'' if classes.size == 1 else 'es'}.",
-                remedy="They come from the base model, or from `classes` for precomputed scores.",
+                remedy="The classes come from the base model or, for precomputed scores, from `classes`.",
             )
         return classes
 
@@ -440,7 +440,8 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         if len(named) != models and not len(named) == len(self.classes_) == 2:
             raise ParameterError(
                 "HG166",
-                rule="Two classes have one column of scores, that of the second; more have one each.",
+                rule="Two classes need one column of scores, that of the second class. More classes need one column "
+                "each.",
                 finding=f"{len(self.classes_)} classes were given {len(named)}.",
                 remedy='For example classes=["a", "b", "c"], score_column=["p_a", "p_b", "p_c"].',
             )
@@ -460,7 +461,7 @@ def _weights_are_certified(mechanism: CalibrationMechanism[Any], sample_weight: 
     if sample_weight is not None and mechanism.name != "none":
         raise UncertifiedError(
             "HG424",
-            rule="Only a calibration without privacy takes sample weights.",
+            rule="Sample weights are possible only for a calibration without privacy.",
             finding=f"They were given to {mechanism.name!r}, whose price holds where a record counts once.",
-            remedy="Leave them out; weights that are public by group are better applied to the released table.",
+            remedy="Leave the weights out. If the weights of groups are public, apply them to the released table.",
         )

@@ -82,7 +82,8 @@ class RecordColumns:
                 "HG166",
                 rule="Use a column's name for a data frame, and its integer position for an array.",
                 finding=f"Column {name!r} was not found.",
-                remedy="Compare the spelling; the columns of an array have numbers 0, 1, … instead of names.",
+                remedy="Compare the spelling of the columns. The columns of an array have the numbers 0, 1, … "
+                "instead of names.",
             )
         return cells
 
@@ -157,9 +158,10 @@ def as_flags(values: object) -> NDArray[np.bool_]:
     if flags.dtype.kind not in "biufO":
         raise DataError(
             "HG166",
-            rule="A mask holds yes or no for each record.",
-            finding="It holds something else.",
-            remedy="Give booleans. In a metric, groups declared by the values of columns need the records too: X=….",
+            rule="A mask must hold yes or no for each record.",
+            finding="The given mask holds other values.",
+            remedy="Give a mask of booleans. If groups are declared by the values of columns, a metric needs the "
+            "records too: X=….",
         )
     return np.asarray(places_of(flags.ravel(), (1,)).reshape(flags.shape) == 0)
 
@@ -245,7 +247,7 @@ class Family:
         if depth is None or depth < 1:
             raise ParameterError(
                 "HG165",
-                rule="`depth` says how many classes a group joins at most: a whole number from 1.",
+                rule="`depth` is the largest number of classes that a group joins, a whole number of at least 1.",
                 finding=f"Found {format_argument(self.depth)}.",
             )
         object.__setattr__(self, "depth", depth)
@@ -259,7 +261,7 @@ class Family:
                 "HG421",
                 rule=f"A family has at most {MOST_GROUPS:,} groups.",
                 finding=f"These attributes make {sum(sizes):,} at depth {self.depth}.",
-                remedy="Take a smaller depth, or fewer or coarser columns.",
+                remedy="Use a smaller depth, or fewer or coarser columns.",
             )
 
     @cached_property

@@ -93,9 +93,10 @@ class InputPerturbation(CalibrationMechanism[RandomisedRecords]):
         if setting.relation is not Relation.REPLACE_ONE:
             raise UncertifiedError(
                 "HG425",
-                rule="Randomised records protect the values of a record (replace-one), not its presence (add-remove).",
+                rule="Randomised records protect the values of a record (replace-one), but not its presence "
+                "(add-remove).",
                 finding="The relation is add-remove.",
-                remedy='Take relation="replace-one", or another mechanism.',
+                remedy='Use relation="replace-one", or another mechanism.',
             )
         epsilon, k = budget.epsilon / setting.models, setting.n_buckets
         everybody, *columns = _columns(setting)

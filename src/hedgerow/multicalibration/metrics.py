@@ -250,9 +250,9 @@ def _labels_and_scores(y: object, p: object) -> tuple[Floats, Floats]:
     if not fits or not np.isin(labels, (0.0, 1.0)).all() or not ((scores >= 0.0) & (scores <= 1.0)).all():
         raise DataError(
             "HG166",
-            rule="Labels are 0 or 1 and scores lie in [0, 1], one of each a record.",
-            finding="These do not.",
-            remedy="Of more than two classes, look at one at a time: y == c and the probability of c.",
+            rule="Labels must be 0 or 1 and scores must lie in [0, 1], with one label and one score for each record.",
+            finding="The given values do not follow this rule.",
+            remedy="If there are more than two classes, use one class at a time: y == c and the probability of c.",
         )
     return labels, scores
 
@@ -266,9 +266,9 @@ def _membership(groups: object, X: object, n: int) -> tuple[tuple[str, ...], NDA
     if any(len(mask) != n for mask in named.values()):
         raise DataError(
             "HG166",
-            rule="A mask has one entry per record.",
-            finding="One has another number.",
-            remedy="Groups declared by columns need the records too: X=….",
+            rule="A mask needs one entry for each record.",
+            finding="The given mask has another number of entries.",
+            remedy="Groups that are declared by columns need the records too: X=….",
         )
     return ("all", *named), np.stack([np.ones(n, dtype=bool), *named.values()], axis=1)
 
@@ -282,6 +282,6 @@ def _masks(groups: Any) -> dict[str, NDArray[np.bool_]]:
         return {f"group {number}": as_flags(mask).ravel() for number, mask in enumerate(groups, start=1)}
     raise ParameterError(
         "HG165",
-        rule="Groups are masks, or are declared and come with the records `X`.",
+        rule="Groups are given as masks, or are declared and given together with the records `X`.",
         finding=f"Found an object of type {type(groups).__name__!r} without `X`.",
     )

@@ -101,8 +101,10 @@ def model_from_text(text: str) -> CalibratedModel:
         raise DataError(
             "HG168",
             rule=f"A model file is what hedgerow wrote, in version {VERSION}.",
-            finding="This is not: a field is missing, unknown or altered, or the version is another.",
-            remedy="Use the file that `hedgerow multicalibrate` or `write_model` wrote, with a version that knows it.",
+            finding="This file is not a valid model: a field is missing, unknown or altered, or the version is "
+            "unknown.",
+            remedy="Use the file that `hedgerow multicalibrate` or `write_model` wrote, with a version of "
+            "hedgerow that knows the format.",
         )
     return model
 
@@ -174,9 +176,9 @@ def _attribute(record: Mapping[str, Any]) -> Attribute:
 def _lost(_: object) -> None:
     raise ParameterError(
         "HG169",
-        rule="A model file holds no code, so a group that is a function is in it by name alone.",
-        finding="A model read from a file or a ledger was asked to score by one.",
-        remedy='Make the group a column, for example masks("young"), and fit by that.',
+        rule="A model file holds no code, so it stores only the name of a predicate.",
+        finding="A model that was read from a file or a ledger cannot compute a predicate.",
+        remedy='Write the group into a column, for example masks("young"), and fit again.',
     )
 
 
@@ -229,8 +231,8 @@ def write_model(model: CalibratedModel, path: str | Path) -> None:
         raise ParameterError(
             "HG169",
             rule="A model file holds no code, so a group that is a function cannot be written.",
-            finding="One of the groups is.",
-            remedy='Make the group a column, for example masks("young"), and fit by that.',
+            finding="One of the groups is a function.",
+            remedy='Write the group into a column, for example masks("young"), and fit again.',
         )
     target, failed = Path(path), False
     try:
@@ -262,7 +264,7 @@ def check_destination(
     if not can_be_written(target):
         raise DataError(
             "HG168",
-            rule="A file is written to a folder that is there.",
+            rule="A file can be written only to an existing folder.",
             finding=f"{target.name!r} cannot be written.",
             remedy="Create the folder first.",
         )
@@ -270,16 +272,16 @@ def check_destination(
     if why_kept(target) is not None:
         raise DataError(
             "HG168",
-            rule="Neither data nor facts, nor a ledger or a model that is read, is written over.",
+            rule="hedgerow never overwrites data, facts, a ledger, or a model that it has read.",
             finding=f"{target.name!r} is one of them.",
-            remedy="Name another file. Nothing was read or spent.",
+            remedy="Name another output file. Nothing was read or spent.",
         )
     if not force and target.exists() and not (earlier is not None and earlier(target)):
         raise DataError(
             "HG168",
-            rule="A file that this command did not write is replaced only by `force`.",
+            rule="A file that another command wrote is replaced only with `force`.",
             finding=f"{target.name!r} is there already.",
-            remedy="Name another file, or give `force`.",
+            remedy="Name another file, or use `force`.",
         )
 
 
@@ -369,16 +371,20 @@ def apply_to_file(
     if file.format not in ("csv", "parquet"):
         raise DataError(
             "HG166",
-            rule="`apply` scores the rows of a CSV or Parquet file.",
+            rule="The command `apply` scores the rows of a CSV or Parquet file.",
             finding=f"{file.name!r} is neither.",
-            remedy="Write the table to one, or score in Python: model.calibrated(columns, scores).",
+            remedy="Write the table to such a file, or score in Python: model.calibrated(columns, scores).",
         )
     if target.exists() and target.samefile(file.path):
-        raise ParameterError("HG166", rule="Scores are written to another file.", finding="It is the one read.")
+        raise ParameterError(
+            "HG166",
+            rule="Scores are written to a file other than the input.",
+            finding="The output file is the input file.",
+        )
     if target.suffix.lower() in (".csv", ".parquet") and target.suffix.lower() != f".{file.format}":
         raise ParameterError(
             "HG166",
-            rule="Scored rows are written as a file of the kind that was read.",
+            rule="Scored rows are written in the format of the input file.",
             finding=f"{file.name!r} is {file.format}, and {target.name!r} is not.",
             remedy=f"Name it {target.stem}.{file.format}.",
         )
@@ -386,9 +392,9 @@ def apply_to_file(
     if is_model(target):
         raise DataError(
             "HG168",
-            rule="Scored rows do not replace a model.",
+            rule="Scored rows cannot replace a model.",
             finding=f"{target.name!r} holds one.",
-            remedy="Name another file.",
+            remedy="Name another output file.",
         )
     kinds = open_source(source).columns
     named = model.score if score is None else score
@@ -405,9 +411,9 @@ def apply_to_file(
         pass
     raise DataError(
         "HG168",
-        rule="Scored rows are written beside those that were read.",
+        rule="Scored rows are written beside the rows that were read.",
         finding=f"{file.name!r} could not be read to its end, or {target.name!r} not written.",
-        remedy="Check that the folder can be written and has room.",
+        remedy="Check that the folder can be written and has room on its disk.",
     )
 
 
@@ -458,7 +464,7 @@ def _parquet(file: SourceFile, target: Path, scoring: _Scoring) -> int:
         from pyarrow import parquet
     except ImportError:
         raise ParameterError(
-            "HG166", rule="Rows of a Parquet file are read and written by pyarrow.", finding="It is not installed."
+            "HG166", rule="Parquet files are read and written by pyarrow.", finding="The package is not installed."
         ) from None
     written = 0
     with parquet.ParquetFile(file.path) as read:
@@ -494,7 +500,8 @@ def _check(model: CalibratedModel, kinds: Mapping[str, str], score: object, colu
         named = " or ".join(repr(name) for name in missing)
         raise DataError(
             "HG166",
-            rule="A model of two classes whose groups are columns scores a file that has them and the score.",
+            rule="A file can be scored only by a model of two classes whose groups are columns, if the file has these "
+            "columns and the score.",
             finding=f"The file has no column {named}." if missing else "This model or the new column does not fit.",
-            remedy="Name the column of scores by `score`, and the new one by `column`.",
+            remedy="Name the column of scores with `score`, and the new column with `column`.",
         )

@@ -407,10 +407,11 @@ def by_columns(name: str, predicate: Function, type_of: TypeOf) -> bool:
     if finding:
         raise UncertifiedError(
             "HG440",
-            rule="A predicate of a group answers yes or no for one record, by the values of that record alone.",
+            rule="A predicate of a group must return yes or no for one record, from the values of that record alone.",
             finding=f"{name!r} does not. {finding} Nothing was read or spent.",
-            remedy='Write the predicate for ONE record, whose columns are values: x["race"].startswith("B"), not '
-            '.str.startswith. Declare a number that comes from all records, as a mean: x["age"] > 40.',
+            remedy='Write the predicate for ONE record with plain Python values: x["race"].startswith("B"), not '
+            ".str.startswith. If the predicate needs a number from all records, such as a mean, declare this "
+            'number: x["age"] > 40.',
             shell="A command takes no predicate: it declares groups by columns and their categories.",
         )
     return whole

@@ -235,7 +235,9 @@ class Report:
         cells = [cell for cell in self.cells(when=when, label=label, level=level) if cell.group == group]
         if not cells:
             raise ParameterError(
-                "HG165", rule="A group is named as in the report.", finding=f"Found {format_argument(group)}."
+                "HG165",
+                rule="A group must have the name that the report shows.",
+                finding=f"Found {format_argument(group)}.",
             )
         return cells
 
@@ -268,8 +270,8 @@ class Report:
         if label is not None and label not in self.labels:
             raise ParameterError(
                 "HG165",
-                rule="The label must be one of those for which the model was fitted.",
-                finding="No model has this label.",
+                rule="The label must be one of the labels for which the model was fitted.",
+                finding="No model was fitted for this label.",
             )
         model = 0 if label is None else self.labels.index(label)
         return {"before": self.before, "after": self.after}[when][model] if when in ("before", "after") else None
@@ -279,7 +281,7 @@ class Report:
         if residuals is None:
             raise ParameterError(
                 "HG165",
-                rule='A report is read "before" or "after", where these can be read from the release.',
+                rule='A report is "before" or "after" the calibration, if the release contains both.',
                 finding=f"For mechanism {self.mechanism!r} the report has no {when!r}.",
                 remedy=f"{self.note[0].upper()}{self.note[1:]}." if when in ("before", "after") else "",
             )

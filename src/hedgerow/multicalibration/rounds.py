@@ -230,9 +230,9 @@ class Rounds(CalibrationMechanism[HistogramRounds]):
         if budget.delta <= 0.0:
             raise UncertifiedError(
                 "HG427",
-                rule="Gaussian rounds have a price at δ > 0 only.",
+                rule="Gaussian rounds have a price only for δ > 0.",
                 finding="δ is 0.",
-                remedy='Take δ = 1e-6, or mechanism="table" or "numeric_sparse", which are pure.',
+                remedy='Use δ = 1e-6, or mechanism="table" or "numeric_sparse", which are pure.',
             )
         family = setting.family
 

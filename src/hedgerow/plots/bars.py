@@ -263,7 +263,7 @@ def draw_grouped_bars(
             "HG164",
             rule=f"A bar chart shows at most {_MOST} bars.",
             finding=f"This table has {len(bars):,} cells.",
-            remedy="Draw a margin of it, or a heat map.",
+            remedy="Draw a margin of the table, or a heat map.",
         )
     with matplotlib.rc_context(_STYLE):
         groups = by_name(bars, lambda bar: bar.panel)

@@ -84,7 +84,7 @@ def draw_heat_map(heat: HeatMap, *, ax: Axes | None = None) -> Axes:
             "HG164",
             rule=f"A heat map shows at most {_MOST:,} cells.",
             finding=f"This table has {heat.values.size:,}.",
-            remedy="Draw a margin of it, or fewer categories.",
+            remedy="Draw a margin of the table, or use fewer categories.",
         )
     with matplotlib.rc_context(_STYLE):
         return _draw(heat, ax if ax is not None else _new_axes(heat), own=ax is None)

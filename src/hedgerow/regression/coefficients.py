@@ -557,9 +557,9 @@ def reading_back() -> Iterator[None]:
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
         raise VerificationError(
             "HG502",
-            rule="A regression is read back from the record that it left.",
-            finding="This is another kind of record.",
-            remedy="Use the record as it was written, or the ledger's stored result.",
+            rule="A regression is read from the record that it wrote.",
+            finding="The given text is another kind of record.",
+            remedy="Use the unchanged record, or the result in the ledger.",
         ) from None
 
 

@@ -235,7 +235,7 @@ def unfit(finding: str) -> ParameterError:
     """Return the refusal of a contrast or a prediction (HG194)."""
     return ParameterError(
         "HG194",
-        rule="A contrast weighs coefficients by their names; a prediction names every column of the model.",
+        rule="A contrast names coefficients and their weights. A prediction names every column of the model.",
         finding=f"Of these, {finding}.",
         remedy='For example .contrast({"age": 10.0}), .t_test("10 * age = 5") or .predict({"age": 40, "sex": 1}).',
         shell="A contrast is asked for in Python.",

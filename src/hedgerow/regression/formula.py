@@ -43,7 +43,7 @@ def parts_of_formula(text: str) -> tuple[str, list[list[str]], bool]:
         raise ParameterError(
             "HG191",
             rule="Formulas are read by the package formulaic.",
-            finding="It is not installed.",
+            finding="The package is not installed.",
             remedy='Install "hedgerow[formulas]", or name the columns in a list: '
             'survey.ols("income", ["age", "C(sex)"]).',
             shell='Install "hedgerow[formulas]".',
@@ -66,7 +66,8 @@ def unfit_formula(text: object, finding: str) -> ParameterError:
     """Return the refusal of a formula (HG190)."""
     return ParameterError(
         "HG190",
-        rule="A formula is a numeric column, ~ and terms: columns, categories, powers, and products of these.",
+        rule="A formula has a numeric column, the sign ~ and terms: columns, categories, powers, and products of "
+        "these.",
         finding=f"In {format_argument(text)}, {finding}.",
         remedy='For example "income ~ age + educ + C(sex)" or "y ~ a * b + I(a ** 2) - 1".',
         shell="See: hedgerow ols --help.",
@@ -216,7 +217,7 @@ class FormulaTerms:
                 "HG192",
                 rule=f"A regression has at most {MOST_REGRESSORS} regressors.",
                 finding=f"This one has {len(regressors)}.",
-                remedy="Take fewer terms, or categories with fewer values.",
+                remedy="Use fewer terms, or categories with fewer values.",
             )
         return tuple(regressors)
 

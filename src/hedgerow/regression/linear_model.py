@@ -235,9 +235,9 @@ def require_rows(protection: Protection) -> None:
     if isinstance(protection.unit, UnitLimit):
         raise UncertifiedError(
             "HG402",
-            rule="A regression protects rows.",
+            rule="A regression protects single rows.",
             finding=f"Found the unit {protection.unit}.",
-            remedy="Bring the data to one row per unit first.",
+            remedy="Prepare the data with one row for each unit first.",
         )
 
 
@@ -250,10 +250,10 @@ def _ball(given: object, terms: FormulaTerms) -> float | None:
     if number is None or not 0.01 <= number <= math.sqrt(len(terms.numeric)) or not alone:
         raise ParameterError(
             "HG195",
-            rule="A ball has a length from 0.01 to the root of the number of columns, in half-ranges of their bounds, "
-            "and is for a regression of numeric columns alone.",
+            rule="clip_norm is a length from 0.01 to the root of the number of columns, in half-ranges of their "
+            "bounds, for a regression of numeric columns only.",
             finding=f"Found {format_argument(given)}." if alone else "A term is a category, a power or a product.",
-            remedy="A length of 1 is usual; or give none.",
+            remedy="The usual value is 1. As an alternative leave clip_norm out.",
         )
     return number
 
@@ -333,7 +333,7 @@ def named_columns(given: object, name: str) -> Mapping[str, Any]:
     raise ParameterError(
         "HG190",
         rule=f"`{name}` of a regression names columns.",
-        finding="Found something else.",
+        finding="Found another value.",
         remedy='For example bounds={"age": (0, 100)}, categories={"sex": [0, 1]}.',
         shell="For example --bounds age:0:100 --categories sex=0,1.",
     )

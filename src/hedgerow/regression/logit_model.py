@@ -147,9 +147,9 @@ class LogitModel:
         if left and bits < _FEWEST:
             raise ParameterError(
                 "HG107",
-                rule="The columns of a logistic regression are counted together, at places of 62 bits in all.",
+                rule="The columns of a logistic regression are counted together and need at most 62 bits.",
                 finding=f"There are {len(left)} columns without a step, and {max(bits, 0)} bits left for each.",
-                remedy='Give coarse steps, as in bounds={"age": (0, 100, 1)}, or take fewer columns.',
+                remedy='Give coarse steps, such as bounds={"age": (0, 100, 1)}, or use fewer columns.',
                 shell="Give coarse steps, as in --bounds age:0:100:1, or take fewer columns.",
             )
         return {column: replace(grid, steps=2**bits) if column in left else grid for column, grid in self.grids.items()}

@@ -509,9 +509,9 @@ class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
         """
         raise ParameterError(
             "HG193",
-            rule="A logistic regression is released with the steps of its own model.",
+            rule="A logistic regression contains only the steps of its own model.",
             finding=f"The release is of {self.about.formula}; asked was {format_argument(formula)}.",
-            remedy="Release that model by itself.",
+            remedy="Release the other model by itself.",
         )
 
     def predict(self, records: object, level: float = 0.95) -> list[Contrast]:

@@ -230,9 +230,9 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
                 return replace(self, about=about, regressors=regressors_left, second=None)
         raise ParameterError(
             "HG193",
-            rule="A submodel has the response of the release, and terms that the release is about.",
+            rule="A submodel needs the response of the release, and terms that the release contains.",
             finding=f"The release is of {self.about.formula}; asked was {format_argument(formula)}.",
-            remedy="Ask for these terms in a release of their own, or in the formula of the next one.",
+            remedy="Release these terms separately, or add them to the formula of the next release.",
         )
 
     def head(self) -> tuple[str, ...]:

@@ -116,7 +116,8 @@ def _coefficients(
         given = ", ".join(map(format_argument, effects)) or "of none"
         raise ParameterError(
             "HG707",
-            rule="A guess names coefficients but the intercept, and a share of records with the outcome in (0, 1).",
+            rule="A guess gives coefficients (without the intercept) and the share of records with the outcome, which "
+            "lies in (0, 1).",
             finding=f"Found the share {format_argument(share)}, and coefficients {given}.",
             remedy='For example share=0.3, effects={"age": 0.02}.',
             shell="Such guesses are made in Python.",
@@ -356,7 +357,7 @@ def _model(terms: FormulaTerms, resolver: Resolver, options: Mapping[str, Any]) 
             "HG192",
             rule=f"A logistic regression has at most {MOST_FEATURES} regressors.",
             finding=f"This one has {len(named)}.",
-            remedy="Take fewer terms, or categories with fewer values.",
+            remedy="Use fewer terms, or categories with fewer values.",
         )
     computed = {column: resolver.facts.computed(column) for column in (*grids, *values, terms.response)}
     return LogitModel(terms.response, value, named, grids, values, computed)
@@ -378,7 +379,7 @@ def _check_usual_value(model: LogitModel, opened: OpenedSource) -> None:
     if kind == "text" or (kind == "text-cell" and declared == "text"):
         raise ParameterError(
             "HG111",
-            rule="A logistic regression of a column of texts names the text that counts as 1.",
+            rule="If the response of a logistic regression is text, name the text that counts as 1.",
             finding=f"Column {format_argument(model.response)} holds texts by its declared type, and no `value` was "
             "given; the default is the number 1.",
             remedy='For example value="yes".',

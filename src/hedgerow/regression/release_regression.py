@@ -258,8 +258,8 @@ def plan_regression(
     if statistic.model.ball is not None and request.noise == "laplace":
         raise ParameterError(
             "HG188",
-            rule="The noise of a regression in a ball is Gaussian.",
-            finding="Laplace noise was asked for.",
+            rule="The noise of a regression with clip_norm is Gaussian.",
+            finding="Laplace noise was requested.",
             remedy="Leave `noise` out.",
         )
     request = replace(request, notes=(*protection.notes, *request.notes))
@@ -296,7 +296,7 @@ def _chosen(design: RegressionDesign, robust: str | None, budget: Budget, laws: 
 def _unserved(noise: str) -> ParameterError:
     return ParameterError(
         "HG188",
-        rule="A regression has Laplace or Gaussian noise.",
+        rule="The noise of a regression must be Laplace or Gaussian.",
         finding=f"Found {noise}.",
         remedy="Leave `noise` out.",
     )

@@ -184,7 +184,7 @@ def parse_robust(given: object, terms: FormulaTerms) -> str | None:
         return kind
     raise ParameterError(
         "HG197",
-        rule="`robust` is True, False, 'HC0' or 'HC1', of a regression with a regressor beside the intercept.",
+        rule="`robust` is True, False, 'HC0' or 'HC1', and the regression needs a regressor other than the intercept.",
         finding=f"Found {format_argument(given)}." if terms.terms else "There is none.",
         remedy="robust=True is HC1." if terms.terms else "Leave `robust` out: of a mean both errors are the same.",
         shell="Leave --robust out." if not terms.terms else "--robust is HC1.",

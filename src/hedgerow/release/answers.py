@@ -36,9 +36,9 @@ def check_expressions(expressions: Sequence[str], plan: Plan) -> tuple[str, ...]
         finding = kind_of(expressions) if isinstance(expressions, str) else "what is no text"
         raise ParameterError(
             "HG136",
-            rule="Expressions are asked as a list of texts.",
+            rule="Expressions are given as a list of texts.",
             finding=f"Found {finding}.",
-            remedy="Write one text in a list too.",
+            remedy="Put a single text in a list too.",
         )
     if expressions:
         stand_ins = [list(_stand_ins(plan))]

@@ -141,9 +141,9 @@ def correlated_numbers(estimates: Sequence[Estimate]) -> list[Any]:
         pair = " and ".join(dict.fromkeys((known.labels[row], known.labels[column])))
         raise ParameterError(
             "HG130",
-            rule="Numbers with correlations need every covariance.",
+            rule="Correlated numbers need all covariances of the estimates.",
             finding=f"That of {pair} is not known.",
-            remedy="Name some of the estimates whose covariances are known, or release all of them in one call with "
+            remedy="Name some estimates whose covariances are known, or release all estimates in one call with "
             'estimator="moments".',
         )
     return list(correlated_values([estimate.estimate for estimate in estimates], known.total))
@@ -213,7 +213,7 @@ def of_cell(estimates: Sequence[Estimate], categories: Sequence[object]) -> Esti
         return fitting[0]
     raise ParameterError(
         "HG137",
-        rule="release[…] takes a place, or a value or a label for each column of `by`, and names one estimate.",
+        rule="release[…] takes a position, or a value or label for each column of `by`, and returns one estimate.",
         finding=f"{'Several have' if fitting else 'No estimate has'} the cell {', '.join(texts)[:80]}.",
         remedy=f"There {_listed(fitting or estimates)}. release.estimate names a statistic too.",
     )
@@ -376,9 +376,9 @@ class _ExpressionReader(Computation[Value]):
         if [*map(id, drawn)] != [*map(id, estimate.joint.releases)]:
             raise ParameterError(
                 "HG130",
-                rule="Estimates of the same people are combined where they were drawn together.",
+                rule="Estimates of the same people can be combined only if they were drawn together.",
                 finding=f"Release r{number} holds two of these apart.",
-                remedy='Release both in one call with estimator="moments".',
+                remedy='Release both statistics in one call with estimator="moments".',
             )
         return estimate.of_others()
 
@@ -460,7 +460,8 @@ class _ExpressionReader(Computation[Value]):
 def _unreadable(text: str, place: int, fault: str) -> ParameterError:
     return ParameterError(
         "HG136",
-        rule="An expression has estimates such as `mean(age | sex=0)`, numbers, + - * /, brackets, log, exp and sqrt.",
+        rule="An expression contains estimates such as `mean(age | sex=0)`, numbers, + - * /, brackets, log, exp and "
+        "sqrt.",
         finding=f"At character {place + 1} of {text!r}: {fault}." if text else fault,
-        remedy="For example `mean(age | sex=0) - mean(age | sex=1)`. Names with spaces or signs are quoted.",
+        remedy="For example `mean(age | sex=0) - mean(age | sex=1)`. Names with spaces or signs need quotation marks.",
     )

@@ -153,9 +153,9 @@ class ColumnDistribution:
         if kind not in ("histogram", "lorenz"):
             raise ParameterError(
                 "HG112",
-                rule="A distribution is drawn as cdf, histogram or lorenz.",
+                rule="A distribution can be drawn as cdf, histogram or lorenz.",
                 finding=f"Found {format_argument(kind)}.",
-                remedy='Take "histogram", for example.',
+                remedy='Use "histogram", for example.',
             )
         places = _LORENZ if kind == "lorenz" else tuple(bins) if bins is not None else self._bins()
         read = [self.lorenz(share) for share in places] if kind == "lorenz" else self.histogram(places)

@@ -120,8 +120,8 @@ def changed() -> SpentError:
     return SpentError(
         "HG603",
         rule="Under replace-one the number of records is public and fixed.",
-        finding="It changed between planning and reading.",
-        remedy="Count the price of this call as spent, and release from a copy that does not change.",
+        finding="The number of records changed between planning and reading.",
+        remedy="Count the price of this call as spent, and release from a copy of the data that does not change.",
     )
 
 

@@ -166,9 +166,9 @@ def forecast(
     if n is not None and (guessed is None or guessed < 1):
         raise ParameterError(
             "HG707",
-            rule="`n` is a number of records: a whole number, 1 or more.",
+            rule="`n` is the number of records, a whole number of at least 1.",
             finding=f"Found {format_argument(n)}.",
-            remedy="Under replace-one the plan knows it; under add-remove it is guessed.",
+            remedy="Under replace-one the plan knows the number of records. Under add-remove give a guess.",
         )
     # A public n is a fact, and a guess does not override it.
     size: float | None = facts.n if facts.n is not None else guessed
@@ -253,17 +253,18 @@ class ErrorTarget:
         if expected.records is None:
             raise ParameterError(
                 "HG707",
-                rule="An error that is wanted is planned for a number of records.",
+                rule="A plan for a requested error needs a number of records.",
                 finding=f"Of {self.column!r}: {expected.guess}.",
-                remedy="Guess how many there are, n=10_000; with `where` also the share that is selected, "
-                "{'where': {'share': 0.3}}. Where errors are not forecast, give epsilon.",
+                remedy="Guess the number of records, n=10_000. With `where`, also guess the share of records that is "
+                "selected, {'where': {'share': 0.3}}. If no error can be forecast, give epsilon.",
                 shell="Add --n 10000, a guess of how many there are; with --where also --guess where:share=0.3. Where "
                 "errors are not forecast, give --epsilon.",
             )
         if not expected.settled:
             raise ParameterError(
                 "HG707",
-                rule="An error of a quantile or a share is planned for a guess that settles it to a quarter.",
+                rule="To plan for the error of a quantile or share, the guess must determine this error to within a "
+                "quarter.",
                 finding=f"For {expected.label} the guess leaves the law of the values open about the places asked: "
                 f"{expected.guess} is one of them.",
                 remedy="Guess quantiles about those asked, "
@@ -280,9 +281,9 @@ class ErrorTarget:
         if not expected.value:
             raise ParameterError(
                 "HG707",
-                rule="A relative error is a part of a guessed value, which must not be 0.",
+                rule="A relative error is a fraction of a guessed value, which must not be 0.",
                 finding=f"That of {self.column!r} is not guessed, or is 0.",
-                remedy="Guess its mean (or its share), or give an absolute error.",
+                remedy="Guess the mean (or the share) of the column, or give an absolute error.",
             )
         return expected.standard_error / abs(self.standard_error * expected.value)
 
@@ -356,9 +357,10 @@ def _bracket(worst: Callable[[float], float]) -> tuple[float, float]:
         at = higher
     raise ParameterError(
         "HG708",
-        rule="Some ε up to 100 must reach the error that is wanted.",
-        finding="None does: the sampling error alone, which no budget buys off, is larger.",
-        remedy="Give a guess of mean and sd: without one the worst is planned for. Or ask for a larger error.",
+        rule="The requested error must be reachable with some ε up to 100.",
+        finding="No ε reaches the requested error: the sampling error alone is larger.",
+        remedy="Give a guess of mean and sd. Without a guess the plan uses the worst case. As an alternative, ask "
+        "for a larger error.",
         shell="Add --guess COL:mean=M,sd=S: without it the worst sd is planned for. Or ask for a larger error.",
     )
 
@@ -366,7 +368,7 @@ def _bracket(worst: Callable[[float], float]) -> tuple[float, float]:
 def _not_released(target: ErrorTarget) -> ParameterError:
     return ParameterError(
         "HG707",
-        rule="A target is of a column that is released.",
+        rule="A target must name a column that is released.",
         finding=f"Nothing of {target.column!r} is.",
-        remedy='Counts are called "count".',
+        remedy='The target of a count is called "count".',
     )

@@ -200,7 +200,7 @@ class Resolver:
         ]
         raise ParameterError(
             _MISSING[named[0][0]],
-            rule="Bounds and categories are declared, never read off the data.",
+            rule="Bounds and categories are declared and never read from the data.",
             finding=f"Found {missing}, neither in the call nor in a facts file.",
             remedy=remedies[0],
             shell=remedies[1],
@@ -257,9 +257,9 @@ class Resolver:
         if len(policies) > 1:
             raise FactsError(
                 "HG705",
-                rule="The columns of one statistic have one missing policy.",
+                rule="All columns of one statistic must have the same missing policy.",
                 finding=f"The facts give different ones to {' and '.join(repr(column) for column in columns)}.",
-                remedy='Say which in the call, e.g. missing="drop".',
+                remedy='Name one policy in the call, e.g. missing="drop".',
             )
         for column, fact in declared.items():
             if fact is not None:
@@ -290,10 +290,10 @@ class Resolver:
         if fact.bounds is None:
             raise ParameterError(
                 "HG104",
-                rule="A numeric statistic needs declared bounds, or one person could move it without limit.",
+                rule="A numeric statistic needs declared bounds: otherwise one person could change it without limit.",
                 finding=f"Column {column!r} has none, neither in the call nor in a facts file.",
-                remedy=f"Give them from the codebook: {in_python}.",
-                shell=f"Give them from the codebook: {in_shell}.",
+                remedy=f"Give the bounds from the codebook: {in_python}.",
+                shell=f"Give the bounds from the codebook: {in_shell}.",
                 facts_help=True,
             )
         self.sourced("bounds", column)
@@ -318,7 +318,7 @@ class Resolver:
             if fact.groups is None:
                 raise ParameterError(
                     "HG111",
-                    rule="Categories of a group are declared, never read off the data.",
+                    rule="The categories of a group are declared and never read from the data.",
                     finding=f"Column {column!r} has none, neither in the call nor in a facts file.",
                     remedy=f'List them, e.g. by={{"{column}": [0, 1]}}.',
                     facts_help=True,
@@ -361,7 +361,7 @@ def declared_groups(by: object) -> list[tuple[str, Values | None]] | None:
             raise ParameterError(
                 "HG111",
                 rule="Each column is named once in `by`.",
-                finding="One is named twice.",
+                finding="A column is named twice.",
                 remedy='For example by=["sex", "region"].',
             )
         return [(name, None) for name in names]

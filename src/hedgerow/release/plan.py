@@ -247,8 +247,9 @@ class Plan:
         if self.source is None:
             raise ParameterError(
                 "HG213",
-                rule="A query is shown for a source: its columns and its engine decide the text.",
-                finding="This plan was made without one.",
+                rule="A query can be shown only for a plan with a source, because the columns and the engine determine "
+                "its text.",
+                finding="This plan was made without a source.",
                 remedy="Open the source: hg.open(…).plan(…).query().",
                 shell="Name the source, and leave out --n.",
             )
@@ -475,9 +476,10 @@ def _priced(request: Request, facts: PublicFacts, law: NoiseLaw, joint: Mapping[
     if request.budget.mu is not None and not all(part.has_mu for part in build_parts(1.0).values()):
         raise ParameterError(
             "HG141",
-            rule="A budget in ρ or μ is for noise that has a μ.",
-            finding="A statistic of this release is bootstrapped: a record may be drawn many times, which no μ bounds.",
-            remedy="Give epsilon in place of rho or mu, or take the bounded bootstrap.",
+            rule="A budget in ρ or μ needs noise whose price is a μ.",
+            finding="A statistic of this release is bootstrapped. A record may be drawn many times, so no μ bounds its "
+            "effect.",
+            remedy="Give epsilon instead of rho or mu, or use the bounded bootstrap.",
         )
     calibrated = (
         least_noise(build, facts.relation, request.budget) if any(design is not None for design in designs) else None

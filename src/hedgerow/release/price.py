@@ -150,7 +150,7 @@ def price_of(mechanism: str, *, relation: object, **options: Unpack[PriceOptions
         raise ParameterError(
             "HG117",
             rule=f'`mechanism="{mechanism}"` needs `delta` above 0.',
-            finding="delta=0 was given: no ε holds, however much noise is added.",
+            finding="delta=0 was given. No ε holds at δ = 0, for any amount of noise.",
             remedy='Use mechanism="laplace" or "geometric" for a pure guarantee, or give delta=1e-6.',
         )
     if epsilon is not None:
@@ -177,7 +177,7 @@ def _given_sd(options: PriceOptions, n_resamples: int) -> float:
             "HG109",
             rule=f"Noise is priced from {low:g} to {high:g} times the range.",
             finding=f"Found a standard deviation of {given:.6g}.",
-            remedy="Is it in units where U − L is 1?",
+            remedy="Is the noise given in units in which U − L is 1?",
         )
     return given
 
@@ -189,7 +189,7 @@ def _checked(mechanism: str, options: PriceOptions) -> type[AtomicMechanism]:
             "HG124",
             rule="`mechanism` must be one of " + ", ".join(priced()) + ".",
             finding=f"Found {format_argument(mechanism)}.",
-            remedy="For one number with Gaussian noise, gaussian.",
+            remedy="For one number with Gaussian noise use gaussian.",
         )
     kind = priced()[mechanism]
     if mechanism not in REPLICATED and (options.get("n_resamples"), options.get("rate")) != (None, None):
@@ -197,7 +197,7 @@ def _checked(mechanism: str, options: PriceOptions) -> type[AtomicMechanism]:
             "HG124",
             rule="The number of replicates and their rate belong to the bootstrap.",
             finding=f"They were given with {mechanism!r}.",
-            remedy="Leave them out.",
+            remedy="Leave these options out.",
         )
     if mechanism != AVERAGED_LAPLACE and options.get("n_draws") is not None:
         raise ParameterError(
@@ -210,16 +210,16 @@ def _checked(mechanism: str, options: PriceOptions) -> type[AtomicMechanism]:
     if len(given) != 1:
         raise ParameterError(
             "HG109",
-            rule="Exactly one of rho, mu, noise_sd, epsilon says how much noise there is.",
+            rule="The amount of noise is given by exactly one of rho, mu, noise_sd and epsilon.",
             finding="Found none." if not given else "Found " + " and ".join(given) + ".",
-            remedy="With epsilon the least noise is found; with one of the others, the price.",
+            remedy="With epsilon, the smallest noise is computed. With the others, the price is computed.",
         )
     if given[0] in ("rho", "mu") and not kind.sized_by_mu:
         raise ParameterError(
             "HG124",
             rule="ρ and μ are sizes of Gaussian noise.",
             finding=f"{given[0]} was given with {mechanism!r}.",
-            remedy="Give noise_sd, which is √2 × scale for Laplace noise, or epsilon.",
+            remedy="Give epsilon or noise_sd, which is √2 × scale for Laplace noise.",
         )
     return kind
 
@@ -235,7 +235,7 @@ def _quote(relation: Relation, mechanism: str, options: PriceOptions) -> Quote:
             "HG120",
             rule=f"A bootstrap is priced for 1 to {LADDER[-1]:,} replicates.",
             finding=f"Found {format_argument(n_resamples)}.",
-            remedy="50 is the default.",
+            remedy="The default is 50.",
         )
     return Quote(relation, k, _RATE if rate is None else positive_number("rate", rate, code="HG124"))
 

@@ -246,7 +246,7 @@ def parse_budget(options: Mapping[str, Any], facts: Facts | None) -> Budget:
             "HG101",
             rule=f"μ must lie between {least:g} and {most:g}: outside, noise or protection is meaningless.",
             finding=f"Found μ = {mu:.6g}.",
-            remedy="Values between 0.05 and 1 are usual; ρ is μ²/2.",
+            remedy="Values between 0.05 and 1 are usual for μ and ρ, where ρ is μ²/2.",
         )
     return Budget(max(GaussianProfile(mu).epsilon_upper(stated), 1e-3), stated, mu)
 
@@ -282,7 +282,7 @@ def parse_estimator(estimator: object) -> str:
             "HG108",
             rule="`estimator` must be one of " + ", ".join(f'"{name}"' for name in ESTIMATORS) + ".",
             finding=f"Found {format_argument(estimator)}.",
-            remedy='Leave it at "auto", which chooses from public facts and says why.',
+            remedy='Leave this option at "auto", which chooses from public facts.',
         )
     return estimator
 
@@ -301,7 +301,7 @@ def parse_noise(noise: object, *, known: Sequence[str] = ("auto", *LAWS), code: 
             code,
             rule="`noise` must be one of " + ", ".join(f'"{law}"' for law in known) + ".",
             finding=f"Found {format_argument(noise)}.",
-            remedy='Leave it at "auto", which chooses from public facts and says why.',
+            remedy='Leave this option at "auto", which chooses from public facts.',
         )
     return name
 
@@ -314,7 +314,7 @@ def _draws(n_draws: object, noise: str, resampled: bool, *, units: bool) -> int 
         raise ParameterError(
             "HG186",
             rule="`n_draws` belongs to averaged Laplace noise.",
-            finding="It was given without it.",
+            finding="The option was given without averaged Laplace noise.",
             remedy=f'Give noise="{AVERAGED_LAPLACE}" with it, or leave it out.',
         )
     if resampled:
@@ -337,7 +337,7 @@ def parse_n_resamples(n_resamples: object, resampled: bool = True) -> int | None
             "HG120",
             rule=f"`n_resamples` must be a whole number from 2 to {MOST_RESAMPLES:,}: one replicate has no spread.",
             finding=f"Found {format_argument(n_resamples)}.",
-            remedy="Leave it out: it is then chosen from public facts.",
+            remedy="Leave the option out. hedgerow then chooses the number from public facts.",
         )
     if not resampled:
         raise _bootstrap_only("n_resamples")
@@ -354,7 +354,7 @@ def _interval(interval: object, resampled: bool) -> str | None:
             "HG108",
             rule="`interval` must be one of " + ", ".join(f'"{name}"' for name in INTERVALS) + ".",
             finding=f"Found {format_argument(interval)}.",
-            remedy='"calibrated", the default, holds its level; the others are for comparison.',
+            remedy='The default, "calibrated", holds its level. The other intervals are for comparison.',
         )
     return interval
 
@@ -364,7 +364,7 @@ def _bootstrap_only(name: str) -> ParameterError:
         "HG108",
         rule=f"`{name}` belongs to the bootstrap.",
         finding="No statistic of this release is bootstrapped.",
-        remedy='Add estimator="bootstrap", or leave it out.',
+        remedy='Add estimator="bootstrap", or leave this option out.',
     )
 
 
@@ -378,7 +378,7 @@ def _statistics(statistics: object) -> tuple[tuple[StatisticRequest, ...], tuple
     if not listed or not all(isinstance(statistic, kinds) for statistic in listed):
         raise ParameterError(
             "HG112",
-            rule="A release needs one or more statistics.",
+            rule="A release needs at least one statistic.",
             finding=_found(statistics, listed),
             remedy='For example [hg.mean("age", bounds=(0, 100)), hg.count()].',
             shell="For example --mean age:0:100 --count.",
@@ -400,9 +400,9 @@ def _selected(where: object, about: Context, resolver: Resolver) -> tuple[Select
     if about.membership:
         raise UncertifiedError(
             "HG410",
-            rule="Public membership leaves nothing private of a record but its value within its cell.",
-            finding="Records are selected by `where`, and which of them are is private.",
-            remedy="Leave `where` out, or take another sensitivity.",
+            rule="With public membership, only the value of a record within its cell is private.",
+            finding="The condition `where` selects records, and the list of selected records is private.",
+            remedy="Leave `where` out, or use another sensitivity.",
         )
     return (resolver.selection(where),)
 
@@ -425,7 +425,7 @@ def _weights(
     finding = f"A {unserved[0].name} was asked for." if unserved else f'estimator="{estimator}" was given.'
     raise ParameterError(
         "HG135",
-        rule="Weights are for means, sums, counts, shares, ratios and functions of means, by joint moments.",
+        rule="Weights can be used with means, sums, counts, shares, ratios and functions of means, by joint moments.",
         finding=finding,
         remedy="Release it in a call of its own, without weights." if unserved else "Leave `estimator` out.",
     )
@@ -446,7 +446,8 @@ def _groups(by: object, other: bool | None, resolver: Resolver, most: int) -> tu
         return groups
     raise ParameterError(
         "HG111",
-        rule="`by` names each column with its declared categories, or columns whose categories a facts file declares.",
+        rule="`by` names each column with its declared categories, or names columns whose categories a facts file "
+        "declares.",
         finding="Found no categories." if by else "Found an empty group.",
         remedy='For example by={"sex": [0, 1]}.',
     )
@@ -522,5 +523,5 @@ def _unfit(where: str, finding: str) -> FactsError:
         "HG702",
         rule="Every field of the facts file has a known name and a valid value.",
         finding=f"{where}: {finding}.",
-        remedy="hedgerow schema prints what each field may hold.",
+        remedy="The command `hedgerow schema` prints the allowed values of each field.",
     )

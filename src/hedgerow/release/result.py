@@ -540,9 +540,9 @@ def release_from_record(text: str, *, backend: str | None = None) -> Release:
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         raise VerificationError(
             "HG502",
-            rule="A release is read back from the JSON that it wrote.",
-            finding="This is another kind of record.",
-            remedy="Use release.json as it was written, or the ledger's stored result.",
+            rule="A release is read from the JSON that it wrote.",
+            finding="The given text is another kind of record.",
+            remedy="Use an unchanged release.json, or the result in the ledger.",
         ) from None
 
 

@@ -53,9 +53,10 @@ def not_on_record() -> SpentError:
     """
     return SpentError(
         "HG606",
-        rule="What was released is kept in the ledger, beside its price.",
-        finding="The price is there, but the result could not be written: it is here only, and cannot be shown again.",
-        remedy="Keep this result, mend the disk or the permissions, and see `hedgerow ledger verify`.",
+        rule="The ledger stores each released result beside its price.",
+        finding="The ledger holds the price, but the result could not be written there. So this copy of the "
+        "result is the only one.",
+        remedy="Keep this result, repair the disk or the permissions, and run `hedgerow ledger verify`.",
     )
 
 
@@ -372,9 +373,9 @@ def _over_total(epsilon: float, total: Budget) -> BudgetExceeded:
         "HG706",
         requested=epsilon,
         remaining=total.epsilon,
-        rule="A release costs no more than the whole budget of the facts.",
+        rule="A release must not cost more than the whole budget of the facts.",
         finding=f"It would cost {said} at δ = {total.delta:.3g}, of ε = {total.epsilon:.6g} in all.",
-        remedy="Ask for less: a smaller epsilon, or a δ no larger than that of the budget.",
+        remedy="Ask for less: a smaller epsilon, or a δ that is not larger than the δ of the budget.",
     )
 
 
@@ -412,9 +413,9 @@ def whatever_fails_is_spent(run: Callable[[], T]) -> T:
     except Exception:
         failure = SpentError(
             "HG601",
-            rule="A release that fails after its price was reserved stays spent.",
+            rule="If a release fails after its price was reserved, the price stays spent.",
             finding="The source could not be read to the end, or a later step failed.",
-            remedy="Count the price of this call as spent, mend the source, and try again.",
+            remedy="Count the price of this call as spent, repair the source, and try again.",
         )
     # Raised outside the handlers: inside them __context__ would carry the cause, which may quote a cell.
     raise failure
@@ -432,9 +433,10 @@ def _holds(path: Path, name: str) -> bool:
 def _spent_after_all() -> SpentError:
     return SpentError(
         "HG607",
-        rule="A reservation that is on the disk is spent.",
-        finding="The disk failed meanwhile, and it is there or cannot be looked for. No data were read.",
-        remedy="Count the price of this call as spent, and mend the disk before the next.",
+        rule="A reservation that has reached the disk is spent.",
+        finding="The disk failed during the reservation. The entry is in the ledger, or the ledger can no longer "
+        "be read. No data were read.",
+        remedy="Count the price of this call as spent, and repair the disk before the next release.",
     )
 
 

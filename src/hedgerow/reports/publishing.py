@@ -74,16 +74,16 @@ class PublishedRecord:
         except (KeyError, TypeError, ValueError, AttributeError):
             raise VerificationError(
                 "HG502",
-                rule="Only the record of a release with its certificate is published.",
+                rule="Only the record of a release with its certificate can be published.",
                 finding=f"{str(place)!r} is none.",
-                remedy="Name the folder that a release was written into, or its release.json.",
+                remedy="Name the folder of a release, or its release.json.",
             ) from None
         if not verify_record(record).holds:
             raise VerificationError(
                 "HG501",
-                rule="The stated price must be that of the mechanism.",
-                finding="The price of this record, computed anew, is another.",
-                remedy="Publish the record as the release wrote it; `hedgerow verify` says what does not hold.",
+                rule="The stated price must be the price of the mechanism.",
+                finding="The recomputed price of this record differs from the stated price.",
+                remedy="Publish the unchanged record of the release. `hedgerow verify` says which part is wrong.",
             )
         return cls(record, certificate, about)
 
@@ -109,9 +109,9 @@ class PublishedRecord:
         if missing:
             raise FactsError(
                 "HG709",
-                rule="A registry and a citation ask who publishes what for which use.",
+                rule="A registry or a citation must say who publishes the data and for which use.",
                 finding=f"The facts do not say it: {', '.join(missing)}.",
-                remedy="Write them under [about] in the facts, and name that file.",
+                remedy="Write these fields under [about] in the facts, and name the facts file.",
                 shell="Write them under [about] in the facts, and name that file by --facts.",
             )
         return [self.about[name] for name in names]
@@ -184,7 +184,7 @@ def unknown_format(path: Path, known: tuple[str, ...]) -> ParameterError:
         "HG118",
         rule="The format is that of the suffix: " + ", ".join(known) + ".",
         finding=f"Found {path.suffix or 'none'!r}.",
-        remedy="Name the file accordingly.",
+        remedy="Give the file a name with the right ending.",
     )
 
 

@@ -296,7 +296,7 @@ def choose_n_resamples(
             "at most half the range.",
             finding=f"Found n={format_argument(n)}, value_range={format_argument(value_range)}, "
             f"privacy_variance={format_argument(privacy_variance)}, spread={format_argument(spread)}.",
-            remedy="Leave `spread` out to take the largest possible one.",
+            remedy="Leave `spread` out to use the largest possible spread.",
         )
     if n is None:
         return UNKNOWN_N

@@ -258,7 +258,7 @@ def function(
     if not callable(statistic) or not isinstance(columns, Mapping) or not columns:
         raise ParameterError(
             "HG112",
-            rule="A smooth function needs a function of means and the columns that it reads.",
+            rule="A smooth function needs a function of means and its columns.",
             finding="Found no columns." if columns == {} else f"Found {kind_of(statistic)} and {kind_of(columns)}.",
             remedy='For example hg.function(lambda t: t["tax"] / t["income"], columns={"tax": (0, 50), …}).',
             shell="A function of means is asked for in Python.",

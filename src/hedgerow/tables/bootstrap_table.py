@@ -125,9 +125,9 @@ class CellExtremes:
         if not fits or size < 1 or cells.min() < -1 or cells.max() >= size:
             raise ParameterError(
                 "HG156",
-                rule="A table over D has, a row, one finite value or NaN and one cell: −1 or below their number.",
-                finding="This one has not, or D has no rows.",
-                remedy="Give arrays of one length. Nothing was read, spent or written.",
+                rule="Each row of a table over D has one finite value or NaN, and the number of its cell, or −1.",
+                finding="The given table does not follow this rule, or D has no rows.",
+                remedy="Give arrays of the same length. Nothing was read, spent or written.",
             )
         void = np.zeros(size, dtype=bool)
         void[cells[(cells >= 0) & np.isnan(values)]] = True
@@ -539,8 +539,8 @@ def bootstrap_cells(
         raise UncertifiedError(
             "HG414",
             rule="Bootstrap differential privacy must be requested by name.",
-            finding="It was not.",
-            remedy='guarantee="bootstrap-dp" asks for it; it is not differential privacy, and says whom it leaves out.',
+            finding="The guarantee was not named.",
+            remedy='Write guarantee="bootstrap-dp", which is not differential privacy and protects less.',
         )
     law = check_names(sensitivity, noise, options.get("by"))
     check_reach(opened, law, delta, where=options.get("where"))
@@ -562,8 +562,8 @@ def _check_part(part: object) -> None:
     if part is not None and not texts:
         raise ParameterError(
             "HG111",
-            rule="`part` of a larger table is a public column and its category, both texts.",
-            finding="This one is not.",
+            rule="`part` of a larger table is a pair of texts: a public column and one of its categories.",
+            finding="The given value is not.",
             remedy='For example part=("region", "north").',
         )
 
@@ -578,9 +578,9 @@ def _check_whole_numbers(grid: Grid) -> None:
     if max(abs(start), abs(start + stride * grid.steps)) >= 2**31:
         raise ParameterError(
             "HG107",
-            rule="Grid values must fit 31 bits as whole multiples of one unit.",
-            finding="These bounds and this step share none that is coarse enough.",
-            remedy="Choose a step of which the lower bound is a multiple, or a coarser one.",
+            rule="Grid values must be whole multiples of one unit and fit 31 bits.",
+            finding="These bounds and this step have no common unit that is coarse enough.",
+            remedy="Choose a step such that the lower bound is a multiple of the step, or choose a coarser step.",
         )
 
 
@@ -588,9 +588,9 @@ def _option(sensitivity: object, statistic: Statistic, cells: int) -> tuple[Opti
     if statistic.is_count and sensitivity == "public-membership":
         raise UncertifiedError(
             "HG413",
-            rule="Where everybody's cell is public, the counts of the cells are public too.",
-            finding="A table of counts was asked for with public membership.",
-            remedy="Count the rows, or keep membership confidential with another option.",
+            rule="If the cell of every person is public, the counts of the cells are public too.",
+            finding="A table of counts was requested with public membership.",
+            remedy="Count the rows without hedgerow, or keep the membership private with another option.",
         )
     match sensitivity:
         case "whole-table" | "per-cell" | "public-membership":

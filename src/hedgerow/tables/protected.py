@@ -288,10 +288,10 @@ class ProtectedTable(Result):
         else:
             raise ParameterError(
                 "HG153",
-                rule="The accuracy of a table follows from its certificate, where each cell has one number of plain "
+                rule="The accuracy of a table follows from its certificate if each cell has one number with plain "
                 "noise.",
-                finding="This table has no such half-width, or its noise is confidential.",
-                remedy='Ask for the intervals of its cells, or release it with guarantee="dp" and unit "row".',
+                finding="For this table no such half-width is known, or its noise is confidential.",
+                remedy='Ask for the intervals of the cells, or release the table with guarantee="dp" and unit "row".',
             )
         if self.drawn is None or self.known_total is None:
             return reach

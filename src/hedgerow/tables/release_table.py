@@ -180,9 +180,9 @@ def _from_text(choice: TableChoice, text: str) -> tuple[AdditiveTable, str | Non
     except (KeyError, TypeError, ValueError, AttributeError, HedgerowError):
         raise VerificationError(
             "HG502",
-            rule="A table is read back from the record that it left in the ledger.",
-            finding="This is another kind of record.",
-            remedy="Give the request another id, at its price.",
+            rule="A table is read from the record that it left in the ledger.",
+            finding="The given text is another kind of record.",
+            remedy="Give the request another id, and pay its price.",
         ) from None
 
 
@@ -202,15 +202,15 @@ def release_table(
         if options.pop("part", None) is not None:
             raise ParameterError(
                 "HG127",
-                rule="`part` of a larger table is for bootstrap-dp, where parts share one price.",
-                finding="Found it under dp.",
-                remedy="Leave `part` out: under dp the prices of parts add up in the ledger.",
+                rule="`part` of a larger table is only for bootstrap-dp, where the parts share one price.",
+                finding="The option was given under dp.",
+                remedy="Leave `part` out. Under dp the ledger adds up the prices of parts.",
             )
         return protected_table(asked, opened, **options)
     if options.get("cell_bounds") is not None and guarantee == "bootstrap-dp":
         raise ParameterError(
             "HG155",
-            rule="Bounds by cell are for totals under dp: bootstrap-dp scales its noise to the data themselves.",
+            rule="Bounds by cell are for totals under dp. Under bootstrap-dp the data themselves determine the noise.",
             finding=f"Found guarantee={format_argument(guarantee)}.",
             remedy="Leave `cell_bounds` out.",
         )

@@ -117,9 +117,10 @@ def choose(
     if sensitivity == "per-cell":
         raise UncertifiedError(
             "HG411",
-            rule="Per-cell sensitivities under dp need bounds that differ from cell to cell.",
-            finding="Bounds are declared for the table as a whole, so every cell has the same.",
-            remedy='Declare them with cell_bounds={…}; or take sensitivity="whole-table": no split has less noise.',
+            rule="Per-cell sensitivities under dp need different bounds for different cells.",
+            finding="Only bounds of the whole table are declared, so every cell has the same bounds.",
+            remedy='Declare different bounds with cell_bounds={…}; or use sensitivity="whole-table", which then '
+            "has the smallest noise.",
         )
     units = not isinstance(protection.unit, str)
     membership = sensitivity == "public-membership"
@@ -165,9 +166,9 @@ def check_names(sensitivity: object, noise: object, by: object) -> str:
     if not by:
         raise ParameterError(
             "HG150",
-            rule="A table has one `by` column or more.",
-            finding="None was given.",
-            remedy='For example by={"sex": [0, 1]}; one number for everybody is survey.sum or survey.count.',
+            rule="A table needs at least one column in `by`.",
+            finding="No column was given.",
+            remedy='For example by={"sex": [0, 1]}. For one number about all records, use survey.sum or survey.count.',
             shell="For example --by sex=0,1; one number for everybody is hedgerow release with --sum or --count.",
         )
     if not isinstance(sensitivity, str) or sensitivity not in OPTIONS:
@@ -175,7 +176,7 @@ def check_names(sensitivity: object, noise: object, by: object) -> str:
             "HG151",
             rule="`sensitivity` of a table must be one of " + ", ".join(f'"{option}"' for option in OPTIONS) + ".",
             finding=f"Found {format_argument(sensitivity)}.",
-            remedy='Leave it at "auto", which chooses from public facts and says why.',
+            remedy='Leave this option at "auto", which chooses from public facts.',
         )
     return parse_noise(noise, code="HG151")
 
@@ -354,8 +355,8 @@ def _check_served(protection: Protection, sensitivity: object, noise: str) -> No
 def _unserved(finding: str) -> ParameterError:
     return ParameterError(
         "HG155",
-        rule="Bounds by cell are for totals of rows under dp, with Laplace or Gaussian noise, missing values dropped "
-        "or declared absent.",
+        rule="Bounds by cell are for totals of rows under dp, with Laplace or Gaussian noise, and with missing values "
+        "dropped or declared absent.",
         finding=f"The request has {finding}.",
-        remedy="Leave `cell_bounds` out: every cell then has the bounds of the table.",
+        remedy="Leave `cell_bounds` out. Every cell then has the bounds of the table.",
     )

@@ -195,7 +195,7 @@ class MultinomialBootstrap(Mechanism):
                 "HG101",
                 rule="`n` and `n_resamples` must be at least 1, and `low` below `high`.",
                 finding=f"Found n={self.n!r}, n_resamples={self.n_resamples!r}, [{self.low!r}, {self.high!r}].",
-                remedy="Section 8 of the paper has n=500, n_resamples=50 and [0, 100].",
+                remedy="Section 8 of the paper uses n=500, n_resamples=50 and the bounds [0, 100].",
             )
 
     @classmethod
@@ -255,7 +255,7 @@ def multinomial_replicates(
     if np.any(data.sum(axis=1) != mechanism.n):
         raise ParameterError(
             "HG101", rule="Each data set must have n records.", finding=f"Not all have {mechanism.n}.",
-            remedy="Draw them with rng.multinomial(n, shares, size=…).",
+            remedy="Draw the data sets with rng.multinomial(n, shares, size=…).",
         )  # fmt: skip
     means = np.empty((len(data), mechanism.n_resamples))
     for row, count in enumerate(data):

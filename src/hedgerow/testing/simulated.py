@@ -180,8 +180,8 @@ class SimulatedTestSet(TestSet):
         if ledger is not None:
             raise ParameterError(
                 "HG172",
-                rule="A simulated test set has no ledger: seeded noise is not private.",
-                finding="One was given.",
+                rule="A simulated test set has no ledger, because seeded noise is not private.",
+                finding="A ledger was given.",
                 remedy="Leave it out.",
             )
         super().__init__(X_test, y_test, **options)

@@ -180,9 +180,9 @@ class FileColumns:
         if opened.columns[self.key] == OTHER:
             raise ParameterError(
                 "HG437",
-                rule="A key is a whole number or a text: it is compared as text.",
+                rule="A key must be a whole number or a text, because keys are compared as text.",
                 finding=f"Column {self.key!r} is of another type.",
-                remedy="Write it as text in both files. No look was taken.",
+                remedy="Write the keys as text in both files. No look was taken.",
             )
 
     def _codes(self, cells: Entries, column: str, kind: str) -> Entries:
@@ -215,7 +215,7 @@ def as_key(cell: Any) -> str:
 
 
 def _missing_declaration(rule: str, example: str) -> ParameterError:
-    return ParameterError("HG177", rule=rule, finding="It was not given.", remedy=f"For example {example}.")
+    return ParameterError("HG177", rule=rule, finding="The value was not given.", remedy=f"For example {example}.")
 
 
 def require_key(relation: Relation, key: str | None) -> None:
@@ -223,10 +223,11 @@ def require_key(relation: Relation, key: str | None) -> None:
     if relation is Relation.ADD_REMOVE and key is None:
         raise ParameterError(
             "HG436",
-            rule="Under add-remove predictions are joined to labels by a key: by position, a record that comes or goes "
-            "would move the predictions of all others.",
-            finding="No key is named.",
-            remedy='Name the column that identifies a record, in both files: key="id". Or use relation="replace-one".',
+            rule="Under add-remove, predictions must be joined to labels by a key. If they were joined by position, "
+            "one record more or less would shift all other predictions.",
+            finding="No key column is named.",
+            remedy='Name the column that identifies a record in both files: key="id". As an alternative, use '
+            'relation="replace-one".',
         )
 
 
@@ -235,11 +236,11 @@ def refuse_further_columns(columns: Iterable[str], named: Collection[str | None]
     if not set(columns) <= set(named):
         raise ParameterError(
             "HG437",
-            rule="Where the test set has no key, predictions are joined to records by position, and a file of "
-            "predictions has no further column: rows in another order would be scored against other records.",
-            finding="It has a further column.",
-            remedy='Make the test set with the column that identifies a record as its key: key="id". Or bring the rows '
-            "into the order of the test set and drop the column. No look was taken.",
+            rule="Without a key, predictions are joined to records by position. A file of predictions then may have no "
+            "further column, because a further column may show that the rows are in another order.",
+            finding="The file of predictions has a further column.",
+            remedy='Make the test set again, with the column that identifies a record as its key: key="id". As an '
+            "alternative, sort the rows in the order of the test set and drop the column. No look was taken.",
             shell="Make the test set with `--key id`, the column that tells records apart. Or bring the rows into the "
             "order of the test set and drop the column. No look was taken.",
         )
@@ -250,7 +251,7 @@ def check_distinct(keys: Sequence[str], *, whose: str) -> None:
     if len(set(keys)) < len(keys) or "" in keys:
         raise ParameterError(
             "HG437",
-            rule="A key identifies one record.",
+            rule="A key must identify one record.",
             finding=f"In the file of {whose} one is missing, or is there twice.",
             remedy="Give every row a different key. No look was taken.",
         )
@@ -262,9 +263,10 @@ def check_covered(wanted: Sequence[str], given: Sequence[str]) -> None:
     if left_out:
         raise ParameterError(
             "HG437",
-            rule="A file of predictions has one row for each record of the test set.",
+            rule="A file of predictions needs one row for each record of the test set.",
             finding=f"It leaves out the keys of {len(left_out):,} of {len(wanted):,} records.",
-            remedy="Predict for the whole test set. Keys are compared as texts: 7 and 007 are two. No look was taken.",
+            remedy="Predict every record of the test set. Keys are compared as texts, so 7 and 007 are two keys. "
+            "No look was taken.",
         )
 
 

@@ -239,9 +239,9 @@ class FileSource(LabelSource):
         if ledger.exists():
             raise LedgerError(
                 "HG302",
-                rule="A new ledger is made where nothing is, in a folder that can be written.",
-                finding="Something is at this path already.",
-                remedy="Choose another path, or score against that one.",
+                rule="A new ledger needs a path without a file, in a folder that can be written.",
+                finding="A file exists at this path already.",
+                remedy="Choose another path, or score against the existing test set.",
             )
         opened, relation = open_in_order(labels), parse_relation(terms.get("relation"))
         columns.check_labels(opened)
@@ -273,9 +273,9 @@ class FileSource(LabelSource):
             looks.close()
             raise LedgerError(
                 "HG433",
-                rule="A test set kept as a file has a ledger that `hedgerow testset create` made.",
-                finding="This one was made for arrays.",
-                remedy="Open it in Python, with hedgerow.testset.TestSet.",
+                rule="A test set of files needs a ledger that `hedgerow testset create` made.",
+                finding="This ledger was made for arrays.",
+                remedy="Open the test set in Python, with hedgerow.testset.TestSet.",
             )
         try:
             columns = FileColumns.from_record(record["file"], record["metric"])
@@ -290,9 +290,10 @@ class FileSource(LabelSource):
         looks.close()
         raise LedgerError(
             "HG438",
-            rule="The ledger of a test set begins with its settings, as this version or an earlier one wrote them.",
-            finding="These cannot be read.",
-            remedy="Use the version that made it, or a newer one. Nothing was spent.",
+            rule="The ledger of a test set begins with its settings, in the format of this version or an earlier "
+            "version.",
+            finding="The settings cannot be read.",
+            remedy="Use the version of hedgerow that made the test set, or a newer one. Nothing was spent.",
         )
 
     @property
@@ -306,9 +307,9 @@ class FileSource(LabelSource):
             return self.columns.code_of(about)
         raise ParameterError(
             "HG171",
-            rule="Labels of files are declared values, and a squared error needs numbers.",
-            finding="An error of predicted numbers was asked for.",
-            remedy="In Python, take TestSet with arrays and score(…, metric='r2', bounds=…). No look was taken.",
+            rule="A test set of files has declared labels, but a squared error needs labels that are numbers.",
+            finding="An error of predicted numbers was requested.",
+            remedy="In Python, use TestSet with arrays and score(…, metric='r2', bounds=…). No look was taken.",
         )
 
     def sent(self, given: Any, kind: Kind | None = None, groups: Any = None) -> SentEntries:
@@ -324,9 +325,9 @@ class FileSource(LabelSource):
         elif len(predictions) != n:
             raise ParameterError(
                 "HG170",
-                rule="A file of predictions has one row for each record of the test set, in its order.",
+                rule="A file of predictions needs one row for each record of the test set, in the same order.",
                 finding=f"It has another number than {n:,}.",
-                remedy="No look was taken. Predict for the whole test set.",
+                remedy="No look was taken. Predict every record of the test set.",
             )
         return SentEntries(predictions, None if groups is None else self.columns.read_groups(opened, groups), keys)
 
@@ -378,9 +379,10 @@ class FileSource(LabelSource):
         if labels is not None and self.settings.mechanism.once:
             raise ParameterError(
                 "HG435",
-                rule="Where the first look pays for all, looks read the labels with which the ledger was made.",
+                rule="If the first look pays for all looks, every look must read the labels with which the ledger was "
+                "made.",
                 finding="Other labels were named.",
-                remedy="Put them back where `create` found them. No look was taken.",
+                remedy="Move the file of labels back to where `create` found it. No look was taken.",
             )
         known = record.get("labels_file")
         place = Path(labels) if labels is not None else None if known is None else self.ledger.parent / known
@@ -391,7 +393,7 @@ class FileSource(LabelSource):
                 finding="The ledger was made by an earlier version and does not say where."
                 if place is None
                 else "They are not there.",
-                remedy='Say where they are now: labels="FILE". No look was taken.',
+                remedy='Name the present file of labels: labels="FILE". No look was taken.',
             )
         opened = open_in_order(place)
         self.columns.check_labels(opened)
@@ -400,7 +402,7 @@ class FileSource(LabelSource):
         if labels is not None and n is not None and opened.count_rows() != n:
             raise ParameterError(
                 "HG170",
-                rule="The file of labels has as many records as when the ledger was made.",
+                rule="The file of labels must have as many records as when the ledger was made.",
                 finding=f"It has another number than {n:,}.",
                 remedy="No look was taken.",
             )
@@ -412,8 +414,8 @@ def changed_labels(further: str = "") -> DataError:
     other = "Put back the file as it was; other labels are another test set, with a ledger of their own."
     return DataError(
         "HG434",
-        rule="A ledger counts looks at the labels with which it was made.",
-        finding="The custodian's file has changed since.",
+        rule="A ledger counts the looks at the labels with which it was made.",
+        finding="The custodian's file of labels has changed since then.",
         remedy=" ".join(part for part in (other, further, "No look was taken.") if part),
     )
 

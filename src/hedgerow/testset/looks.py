@@ -111,7 +111,7 @@ class Secret:
 def _unusable(finding: str, remedy: str) -> LedgerError:
     return LedgerError(
         "HG433",
-        rule="Beside the ledger of a test set lies its secret, a file of the same name that ends in .secret.",
+        rule="Beside the ledger of a test set there must be its secret, a file of the same name that ends in .secret.",
         finding=finding,
         remedy=remedy,
     )
@@ -289,9 +289,9 @@ class LedgerLooks:
         if not path.exists():
             raise LedgerError(
                 "HG301",
-                rule="A ledger must exist before it is used: a mistyped path must not begin a new budget.",
-                finding="There is no such file.",
-                remedy="Check the path, or make it with `hedgerow testset create`.",
+                rule="A ledger must exist before it is used, because a mistyped path must not start a new budget.",
+                finding="There is no file at this path.",
+                remedy="Check the path, or make the test set with `hedgerow testset create`.",
             )
         ledger = Ledger.open(path)
         first = next((entry.fingerprint for entry in ledger.entries()), "")
@@ -300,7 +300,7 @@ class LedgerLooks:
             raise LedgerError(
                 "HG433",
                 rule="The ledger of a test set begins with its settings.",
-                finding="This one begins otherwise: it belongs to something else, or was made and never used.",
+                finding="This ledger begins with other data: it belongs to something else, or was made and never used.",
                 remedy="Give another path. Every test set needs its own ledger.",
             )
         settings = json.loads(first)
@@ -354,9 +354,11 @@ def refuse_copy(finding: str) -> ParameterError:
     """Return the refusal of a second counter for one test set (HG179)."""
     return ParameterError(
         "HG179",
-        rule="A test set without a ledger is counted by one object of one process: each copy would count for itself.",
+        rule="Without a ledger, one object in one process counts the looks at a test set. Each copy would count "
+        "separately.",
         finding=finding,
-        remedy="Give it a ledger, ledger='ts.ledger': then it may be copied, pickled and forked. No look was taken.",
+        remedy="Give the test set a ledger, ledger='ts.ledger'. Then the test set may be copied, pickled and "
+        "forked. No look was taken.",
     )
 
 
@@ -523,9 +525,9 @@ def opened_looks(path: Path, terms: TestSetTerms, mechanism: str) -> tuple[Setti
         looks.close()
         raise LedgerError(
             "HG433",
-            rule="A test set is opened again with the settings under which its ledger was made.",
+            rule="A test set can be opened only with the settings under which its ledger was made.",
             finding="Other than there: " + ", ".join(sorted(differing)) + ".",
-            remedy="Give the same settings; other looks at other terms need another test set.",
+            remedy="Give the same settings. For other settings, make another test set.",
         )
     return settings_from_record(looks.settings, terms), looks
 

@@ -171,8 +171,8 @@ def forecast_of(conditions: Conditions, width: float | None, by_noise: ByNoise, 
         raise ParameterError(
             "HG707",
             rule="A half-width is a number between 0 and 1.",
-            finding="This one is not.",
-            remedy="A share is given as 0.05, not as 5.",
+            finding="The given value is not.",
+            remedy="Write a share as 0.05, not as 5.",
         )
 
     def choices(looks: int) -> tuple[Planned, ...]:
@@ -230,8 +230,8 @@ def narrowest(conditions: Conditions, options: Options) -> LookMechanism:
     if conditions.n is None:
         raise UncertifiedError(
             "HG431",
-            rule="Which mechanism has the narrowest interval follows from the number of records, where that is public.",
-            finding="Under add-remove their number is private.",
+            rule="The mechanism with the narrowest interval can be computed only if the number of records is public.",
+            finding="Under add-remove the number of records is private.",
             remedy="Use mechanism='auto' or 'gaussian'.",
         )
     choices = _choices(conditions, conditions.n_looks, _gaussian, _split)

@@ -224,8 +224,9 @@ def from_function(
     if not isinstance(name, str) or not name or not callable(function) or needs not in ("labels", "chances"):
         raise ParameterError(
             "HG171",
-            rule="Your metric needs a name, a function of (labels, predictions), and labels or chances.",
-            finding="One of them is missing.",
+            rule="Your metric needs a name, a function of (labels, predictions), and predictions that are labels or "
+            "probabilities.",
+            finding="One of these arguments is missing.",
             remedy='For example from_function("absolute error", f, bounds=(0, 10)).',
         )
     grid = Grid.from_bounds(name, bounds, step)
@@ -257,16 +258,16 @@ def parse_metric(metric: object, *, positive: Any = None) -> Metric:
     if isinstance(metric, str) and metric.lower().replace("_", "").replace("-", "") in _NO_MEANS:
         raise ParameterError(
             "HG171",
-            rule="A test set's own metric is a mean of one bounded number per record.",
+            rule="The metric of a test set is a mean of one bounded number for each record.",
             finding=f"{format_argument(metric)} is no such mean.",
-            remedy="Make the test set with accuracy, and ask a look for precision, recall, f1, balanced_accuracy, "
+            remedy="Make the test set with accuracy, and take a look with precision, recall, f1, balanced_accuracy, "
             "roc_auc, calibration_error or r2: score(predictions, metric=…).",
         )
     raise ParameterError(
         "HG171",
         rule="`metric` is one of " + ", ".join(_BY_NAME) + ", or a Metric.",
         finding=f"Found {format_argument(metric)}." if isinstance(metric, str) else f"Found a {type(metric).__name__}.",
-        remedy="from_function(name, f, bounds=…) makes one of a function with declared bounds.",
+        remedy="from_function(name, f, bounds=…) makes a metric from a function with declared bounds.",
         shell="A metric of one's own can be had in Python alone.",
     )
 
@@ -313,10 +314,10 @@ def check_function(function: Function, needs: str, labels: Sequence[Any]) -> Non
     if not any(_takes(function, values, whole=whole, predictions=chances) for values, whole in tried):
         raise ParameterError(
             "HG178",
-            rule="The function of your metric returns one number per record.",
-            finding="This function failed on made-up records, or returned another number of results.",
-            remedy="Call it on two records yourself: f(numpy.array([0, 1]), numpy.array([1, 1])). Where it knows some "
-            "labels only, declare them: labels=[…]. No look was taken.",
+            rule="The function of your metric must return one number for each record.",
+            finding="The function failed on made-up records, or returned another number of results.",
+            remedy="Call the function on two records yourself: f(numpy.array([0, 1]), numpy.array([1, 1])). If the "
+            "function accepts some labels only, declare these labels: labels=[…]. No look was taken.",
         )
 
 

@@ -118,15 +118,16 @@ def checked_labels(metric: Metric, labels: Sequence[Any] | None) -> tuple[Any, .
     if len(given) < 2 or "" in distinct or len(distinct) < len(given):
         raise ParameterError(
             "HG177",
-            rule="Declared labels are a list of two or more different numbers or texts.",
-            finding="These are not.",
+            rule="Declared labels are a list of at least two different numbers or texts.",
+            finding="The given values are not.",
             remedy="For example labels=[0, 1].",
         )
     if metric.needs == "chances" and not entries_of([metric.positive]).among(given)[0]:
         raise ParameterError(
             "HG171",
-            rule="A metric of chances names the label whose chance is predicted, as it stands among the labels.",
-            finding="It is not one of the declared labels.",
+            rule="A metric of probabilities names the label whose probability is predicted, written exactly as in the "
+            "labels.",
+            finding="The positive label is not one of the declared labels.",
             remedy='For example metric=brier(positive="yes").',
         )
     return tuple(given)
@@ -323,7 +324,8 @@ def _made_up(x: Any) -> object:
 def _cannot_predict(finding: str, remedy: str) -> ParameterError:
     return ParameterError(
         "HG174",
-        rule="A model predicts labels by `predict`, chances by `predict_proba`, one for each row.",
+        rule="A model needs the method `predict` for labels, or `predict_proba` for probabilities, with one result for "
+        "each row.",
         finding=finding,
         remedy=remedy,
     )

@@ -98,9 +98,9 @@ def require_paired(settings: Settings) -> None:
         return
     raise UncertifiedError(
         "HG431",
-        rule="Two models are compared by losses of 0 and 1, with Gaussian noise.",
+        rule="Two models can be compared only by losses of 0 and 1, with Gaussian noise.",
         finding="This test set has another metric or mechanism.",
-        remedy="One is made in Python, with metric='accuracy' and mechanism='gaussian'. No look was taken.",
+        remedy="In Python, make a test set with metric='accuracy' and mechanism='gaussian'. No look was taken.",
     )
 
 
@@ -109,9 +109,9 @@ def refuse_models(*given: object) -> None:
     if any(is_model(sent) for sent in given):
         raise ParameterError(
             "HG170",
-            rule="Comparisons and looks by parts take predictions, and print for how many records these differ.",
-            finding="A model was given.",
-            remedy="Give predictions, where the features are yours to see. No look was taken.",
+            rule="Comparisons and looks by parts take predictions only, not models.",
+            finding="A model was given instead of predictions.",
+            remedy="Give predictions, if you may see the features. No look was taken.",
         )
 
 

@@ -307,9 +307,9 @@ def score_from_record(text: str) -> Score:
     except (KeyError, TypeError, ValueError):
         raise VerificationError(
             "HG502",
-            rule="A score is read back from the JSON that it wrote.",
-            finding="This is another kind of record.",
-            remedy="Use the ledger's stored result.",
+            rule="A score is read from the JSON that it wrote.",
+            finding="The given text is another kind of record.",
+            remedy="Use the result in the ledger.",
         ) from None
 
 

@@ -593,8 +593,8 @@ def _out(finding: str) -> BudgetExceeded:
         "HG430",
         requested=1.0,
         remaining=0.0,
-        rule="A test set is looked at as often as was declared, and not once more.",
+        rule="A test set allows only the declared number of looks.",
         finding=finding,
-        remedy="Earlier scores are still in `history` (`hedgerow testset show`). For new models take new test records, "
-        "with a ledger of their own; compare candidates on a validation set first.",
+        remedy="The scores of earlier looks are still in `history` (`hedgerow testset show`). For new models use new "
+        "test records with their own ledger. Compare candidates on a validation set first.",
     )

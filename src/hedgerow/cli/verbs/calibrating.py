@@ -66,7 +66,7 @@ def multicalibrate(
         raise ParameterError(
             "HG116",
             rule="`multicalibrate` needs --label, --score, --epsilon and --out.",
-            finding="One of them was not given.",
+            finding="One of these options is missing.",
             remedy="For example --label y --score p --epsilon 1 --out model.json.",
         )
     data, table = call.data, call.table
@@ -120,7 +120,7 @@ def _declared(
         tables = ", ".join(f'[columns.{column}] categories = ["VALUE", "VALUE"]' for column in unknown)
         raise UncertifiedError(
             "HG420",
-            rule="Which groups there are is public: the values of a column are declared, never read off the data.",
+            rule="The list of groups is public: the values of a column are declared and never read from the data.",
             finding=f"Of {' and '.join(repr(column) for column in unknown)} no values are declared"
             + (": no facts were named." if facts is None else " by the facts."),
             remedy=f"Add {options}; or --facts hedgerow.toml, a file that says {tables}.",

@@ -75,7 +75,7 @@ def _find(
     if not (len(names) == 2 or (len(names) == 1 and call.facts is not None)):
         raise ParameterError(
             "HG116",
-            rule="A search names its source, or facts that name one, and then one column.",
+            rule="A search needs a source, or facts that name a source, and one column.",
             finding=f"Found {len(names)} name{'s' * (len(names) != 1)}.",
             remedy="See: hedgerow find bounds --help.",
         )
@@ -134,8 +134,8 @@ def _added(path: Path, column: str, facts: dict[str, Any]) -> str:
     if text is None:
         raise ParameterError(
             "HG119",
-            rule="Facts are added to a facts file that is there.",
+            rule="Facts can only be added to an existing facts file.",
             finding=f"{str(path)!r} cannot be read.",
-            remedy="hedgerow init FILE writes one.",
+            remedy="The command `hedgerow init FILE` writes a facts file.",
         )
     return with_column(text, column, facts)

@@ -193,8 +193,8 @@ def _planned(survey: Survey, formula: str, chosen: dict[str, Any], target: str |
     if chosen.keys() & {"epsilon", "rho", "mu"}:
         raise ParameterError(
             "HG116",
-            rule="A target asks for the ε of a release.",
-            finding="A budget was given too.",
+            rule="A target asks hedgerow to find the ε of a release.",
+            finding="A budget was given as well.",
             remedy="Leave out --epsilon.",
         )
 

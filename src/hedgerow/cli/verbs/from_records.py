@@ -212,7 +212,7 @@ def ask(
         raise ParameterError(
             "HG116",
             rule="An expression needs one or several records.",
-            finding="Found one argument: a record, or an expression, is missing.",
+            finding="Found only one argument: the record or the expression is missing.",
             remedy="For example: hedgerow ask release.json 'ratio(tax, income) * 100'.",
         )
     records: list[Any] = [read_record(path) for path in paths]

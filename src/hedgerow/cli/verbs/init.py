@@ -319,7 +319,7 @@ def _kept(finding: str) -> ParameterError:
         "HG119",
         rule="A facts file is written to a new file in a folder that exists.",
         finding=finding,
-        remedy="Name another one by --out; answers that were given are never overwritten.",
+        remedy="Name another file with --out. hedgerow never overwrites existing answers.",
     )
 
 

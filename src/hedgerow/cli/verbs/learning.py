@@ -103,7 +103,7 @@ def page(code: str, registry: dict[str, dict[str, str]]) -> str:
             "HG116",
             rule="A code is HG and three digits, as printed at the start of a message.",
             finding=f"There is no page for {code!r}.",
-            remedy="hedgerow explain, without a code, lists them all.",
+            remedy="The command `hedgerow explain` without a code lists all codes.",
         )
     entry = registry[known]
     said = [f"{known}: {entry['title']}"]

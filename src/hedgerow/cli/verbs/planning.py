@@ -318,8 +318,8 @@ def _planner(survey: Survey | None, facts: Facts | None, protection: Protection,
         raise FactsError(
             "HG703",
             rule="Under replace-one the number of records is public, and a plan needs it.",
-            finding="The number is not given, and there is no source whose records could be counted.",
-            remedy="Give --n, or the source.",
+            finding="The number of records is not given, and no source was named whose records could be counted.",
+            remedy="Give --n, or name the source.",
         )
     if n is not None and n < 1:
         raise ParameterError(
@@ -337,7 +337,7 @@ def _targets(absolute: list[str], relative: list[str], requests: int, epsilon: f
     if made and (requests != 1 or epsilon is not None):
         raise ParameterError(
             "HG116",
-            rule="A target asks for the ε of one release.",
+            rule="A target asks hedgerow to find the ε of one release.",
             finding="--epsilon was given too." if epsilon is not None else f"There are {requests} releases.",
             remedy="Leave out --epsilon." if epsilon is not None else "Choose one by --request NAME.",
         )
@@ -554,7 +554,7 @@ def _record(request: Requested, plan: Plan, expected: Forecast, aimed: bool) -> 
 def _nothing() -> tuple[Requested, ...]:
     raise ParameterError(
         "HG112",
-        rule="A plan is of one or more statistics, or of the [[release]] list of the facts.",
-        finding="Found none.",
+        rule="A plan needs one or more statistics, or the [[release]] list of the facts.",
+        finding="Neither was given.",
         remedy="For example --mean age:0:100:1, or --facts hedgerow.toml.",
     )

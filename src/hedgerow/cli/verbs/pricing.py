@@ -49,7 +49,7 @@ def price(
         raise ParameterError(
             "HG124",
             rule="`--mechanism` must be one of " + ", ".join(priced()) + ".",
-            finding="It was not given.",
+            finding="The value was not given.",
             remedy="For example --mechanism gaussian.",
         )
     price = price_of(mechanism, **size)
@@ -75,7 +75,7 @@ def _table(price: Price, rho: float | None, mu: float | None, rate: float | None
         raise ParameterError(
             "HG124",
             rule="`--table` compares a bootstrap with one plain release of the same ρ or μ.",
-            finding="There is no replicate count to compare.",
+            finding="The number of replicates is missing.",
             remedy="For example --mechanism bootstrap --rho 0.5 --table.",
         )
     total = mu if mu is not None else math.sqrt(2.0 * (rho or 0.0))
@@ -158,7 +158,7 @@ def _everything(size: dict[str, Any], runs: int | None, *, as_json: bool, report
             "HG124",
             rule="The size of the noise and the relation belong to one mechanism.",
             finding="Found --" + given[0].replace("_", "-") + " without --mechanism.",
-            remedy="For example --mechanism gaussian. Without any option everything is audited.",
+            remedy="For example --mechanism gaussian. Without any option, all mechanisms are audited.",
         )
     with working("audit") as work:
         campaign = run_campaign(runs=_CAMPAIGN_RUNS if runs is None else runs, progress=work.show)
@@ -210,8 +210,9 @@ def _settle(passes: bool) -> None:
     if not passes:
         raise VerificationError(
             "HG522",
-            rule="No attack may certify more than a certificate claims, and every mutant must be rejected.",
-            finding="This audit failed.",
+            rule="No attack may prove a larger ε than a certificate states, and every faulty mechanism must be "
+            "detected.",
+            finding="This audit did not satisfy the rule.",
             remedy="Do not rely on this mechanism; please report the output with the version.",
         )
 
@@ -235,6 +236,6 @@ def _write(path: str, page: str) -> None:
         raise ParameterError(
             "HG523",
             rule="A report is written to a new .html file in a folder that exists.",
-            finding="It could not be written.",
+            finding="The report could not be written.",
             remedy="Is the folder writable, and the disk not full?",
         ) from None

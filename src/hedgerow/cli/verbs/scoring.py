@@ -105,7 +105,8 @@ def attack(
     if looks < 2:
         raise ParameterError(
             "HG173",
-            rule="An attack takes two looks or more: the last one shows what was fitted to the others.",
+            rule="An attack needs at least two looks: the last look shows how far the model was fitted to the other "
+            "scores.",
             finding=f"Found {looks}.",
             remedy="For example --looks 200.",
         )
@@ -235,7 +236,7 @@ def create(
     if epsilon is None or looks is None:
         raise ParameterError(
             "HG173",
-            rule="A test set has a budget and a number of looks among which it is divided.",
+            rule="A test set needs a budget and a number of looks, among which the budget is divided.",
             finding="`--epsilon` or `--looks` was not given.",
             remedy="For example --epsilon 1 --looks 200.",
         )
@@ -396,8 +397,8 @@ def _opened(ledger: str | None, server: str | None, labels: str | None) -> TestS
     if (ledger is None) is (server is None) or (server is not None and labels is not None):
         raise ParameterError(
             "HG116",
-            rule="A score is taken from a ledger or asked of a server, which keeps the labels.",
-            finding="Found both, or none.",
+            rule="A score comes either from a ledger, or from a server that keeps the labels.",
+            finding="Found both --ledger and --server, or neither.",
             remedy="Give --ledger FILE or --server ADDRESS.",
         )
     return TestSet.open(ledger) if ledger is not None else TestSetClient(str(server))
@@ -452,7 +453,7 @@ def _check_gate(
         better, option = ("more", "--min") if greater_is_better else ("less", "--max")
         raise ParameterError(
             "HG175",
-            rule="A gate is set on the side that is worse: --min for accuracy, --max for losses.",
+            rule="A limit is set on the bad side: --min for accuracy, --max for losses.",
             finding=f"Of {name}, {better} is better.",
             remedy=f"Use {option}. No look was taken.",
         )
@@ -465,8 +466,8 @@ def _check_bars(opened: TestSet | TestSetClient, name: str, ends: tuple[float, f
         raise ParameterError(
             "HG175",
             rule=f"A gate lies among the scores that there can be: of {name}, {ends[0]:g} to {ends[1]:.4g}.",
-            finding="This one does not.",
-            remedy="A share is given as 0.8, not as 80. No look was taken.",
+            finding="The given value does not follow this rule.",
+            remedy="Write a share as 0.8, not as 80. No look was taken.",
         )
 
 
@@ -497,7 +498,7 @@ def _missed(verdict: str) -> VerificationError:
     }
     return VerificationError(
         "HG432",
-        rule="A gate is met where the whole 95 % interval lies on the wanted side.",
+        rule="A model passes a gate if the whole 95 % interval lies on the required side of the limit.",
         finding=f"{record[verdict]} The score is recorded.",
         remedy=remedy[verdict],
     )

@@ -68,7 +68,7 @@ def engine_of(table: Any) -> str:
             "HG202",
             rule=f"An Ibis table is one of {', '.join(KNOWN)}.",
             finding=f"Its engine is {name}, whose arithmetic and comparisons were not examined.",
-            remedy="Export the columns that are needed to a Parquet file, and open that.",
+            remedy="Export the needed columns to a Parquet file, and open the Parquet file.",
         )
     return name
 
@@ -81,7 +81,7 @@ def check_listed(table: Any, categories: int) -> None:
             "HG107",
             rule=f"In {others} a column has at most {_LISTED:,} categories.",
             finding=f"Found {categories:,} in {engine}: its query may be too long to be sent.",
-            remedy="Declare fewer, or export the columns that are needed to a Parquet file, and open that.",
+            remedy="Declare fewer categories, or export the needed columns to a Parquet file and open that file.",
         )
 
 

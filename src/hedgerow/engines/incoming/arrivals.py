@@ -103,7 +103,7 @@ def standard_input() -> tuple[Copy, str, str]:
         raise DataError(
             "HG202",
             rule="`-` reads records from standard input.",
-            finding="Nothing is sent there.",
+            finding="No records were sent to standard input.",
             remedy="Send records there, for example: zcat people.csv.gz | hedgerow release - …",
         )
     copy, start = Copy(), b""
@@ -113,7 +113,10 @@ def standard_input() -> tuple[Copy, str, str]:
             file.write(chunk)
     if not start:
         raise DataError(
-            "HG206", rule="Records have a header.", finding="Standard input is empty.", remedy="Did the command fail?"
+            "HG206",
+            rule="The records on standard input must begin with a header.",
+            finding="Standard input is empty.",
+            remedy="Did the command fail?",
         )
     format_name = "parquet" if start[:4] == b"PAR1" else "csv"
     return copy, format_name, next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), "")
@@ -134,14 +137,14 @@ def parts_of_folder(name: str) -> list[str]:
     if not parts:
         raise DataError(
             "HG202" if is_folder else "HG201",
-            rule="A folder, or a pattern of names, holds Parquet files.",
+            rule="A folder, or a pattern of names, must contain Parquet files only.",
             finding=f"There is none in {name!r}.",
             remedy="Check the path.",
         )
     if is_folder and any("=" in step for path in parts for step in path.relative_to(folder).parent.parts):
         raise DataError(
             "HG202",
-            rule="The columns of a folder of Parquet files are those in the files.",
+            rule="hedgerow reads only the columns inside the Parquet files of a folder, not columns in folder names.",
             finding=f"Folders in {name!r} have names that are values.",
             remedy="In Python, open a frame: polars.scan_parquet(…, hive_partitioning=True).",
             shell="Read it by a program that knows such folders, and write one Parquet file.",
@@ -242,7 +245,7 @@ def _sheet(path: str, name: str, table: str | None) -> Iterator[Sequence[Any]]:
             if table not in book.sheetnames if table is not None else len(book.sheetnames) != 1:
                 raise DataError(
                     "HG209",
-                    rule="One sheet of a workbook is read.",
+                    rule="hedgerow reads one sheet of a workbook.",
                     finding=f"{name!r} has {len(book.sheetnames)}." if table is None else f"{table!r} is not there.",
                     remedy=f"Name one by `table=`: {', '.join(book.sheetnames)}.",
                 )
@@ -257,7 +260,7 @@ def _needs(library: str, name: str, instead: str) -> DataError:
     return DataError(
         "HG202",
         rule=f"{Path(name).suffix} files are read by {library}.",
-        finding="It is not installed.",
+        finding="The package is not installed.",
         remedy=f'pip install "hedgerow[files]"; or write CSV first: {instead}',
     )
 

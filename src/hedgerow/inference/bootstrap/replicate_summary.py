@@ -156,7 +156,7 @@ def _refusal(rule: str, finding: str = "") -> ParameterError:
         "HG121",
         rule=f"{rule}.",
         finding=f"{finding[0].upper()}{finding[1:]}." if finding else "",
-        remedy="See the attributes of hedgerow.inference.bootstrap.replicate_summary.Replicates.",
+        remedy="The fields are described in hedgerow.inference.bootstrap.replicate_summary.Replicates.",
     )
 
 

@@ -469,10 +469,11 @@ def _check_cells(releases: Sequence[JointTotals], terms: Sequence[EstimateTerm])
         if not release.knows_cells and len({term.place[1] for term in terms if term.place[0] == number}) > 1:
             raise ParameterError(
                 "HG130",
-                rule="Estimates are combined where their joint sampling law is known.",
+                rule="Estimates can be combined only if their joint sampling distribution is known.",
                 finding="These are of several cells, a unit may have rows in more than one, and "
                 f"no products between {beyond} were released.",
-                remedy="Ask for fewer cells or columns in a call, or bring the data to one row per unit first.",
+                remedy="Ask for fewer cells or columns in one call, or prepare the data with one row for each unit "
+                "first.",
             )
 
 
@@ -484,10 +485,11 @@ def _merged(first: JointValue, second: JointValue) -> tuple[tuple[JointTotals, .
         if not known and not (first.others or second.others):
             raise ParameterError(
                 "HG130",
-                rule="Estimates are combined where their joint sampling law is known.",
-                finding="These were not drawn together, and may be of the same people.",
-                remedy='Release both in one call with estimator="moments", which takes means, sums, counts, shares, '
-                "ratios and functions of means; or say that the people are different: a.of_others() - b.",
+                rule="Estimates can be combined only if their joint sampling distribution is known.",
+                finding="These estimates were not drawn together, and may be estimates of the same people.",
+                remedy='Release both statistics in one call with estimator="moments", which serves means, sums, '
+                "counts, shares, ratios and functions of means. If the people are different, write "
+                "a.of_others() - b.",
                 shell="Release both in one call with --estimator moments, which takes means, sums, counts, shares, "
                 "ratios and functions of means; or say with --independent that two records are of different people.",
             )

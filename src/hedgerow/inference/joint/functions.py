@@ -484,8 +484,8 @@ def smooth_function(
     if not len(usable):
         raise ParameterError(
             "HG112",
-            rule="A function of means is a function of {name: mean} that returns a number.",
-            finding="It returned none at means within the bounds.",
+            rule="A function of means takes {name: mean} and returns a number.",
+            finding="The function returned no number for means within the bounds.",
             remedy="Its means are: " + ", ".join(list(columns)[:20]) + ".",
         )
     tangents = [_slopes(plain, point) for point in usable]
@@ -501,9 +501,9 @@ def smooth_function(
 def _not_smooth(finding: str) -> ParameterError:
     return ParameterError(
         "HG129",
-        rule="A function of means must be smooth: its error is read from its slope.",
+        rule="A function of means must be smooth, because its error is computed from its slope.",
         finding=finding,
-        remedy="Leave out abs, min, max, round and comparisons; or ask for it with hg.bootstrap.",
+        remedy="Leave out abs, min, max, round and comparisons; or use hg.bootstrap.",
     )
 
 

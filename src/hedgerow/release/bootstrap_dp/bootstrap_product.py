@@ -151,9 +151,10 @@ class CustodianFigures:
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise ParameterError(
             "HG159",
-            rule="What only the custodian may know of a bootstrap-dp release stays in the memory that drew it.",
-            finding="It was to be pickled or copied.",
-            remedy="Use the numbers where they are; publish nothing of them, nor anything computed from them.",
+            rule="Confidential numbers of a bootstrap-dp release stay in the memory of the process that drew them.",
+            finding="The release was pickled or copied.",
+            remedy="Use these numbers in the same process. Publish neither these numbers nor anything computed from "
+            "them.",
         )
 
 
@@ -170,9 +171,9 @@ def figures_of(token: Token | None) -> CustodianFigures:
     if figures is None:
         raise ParameterError(
             "HG159",
-            rule="What only the custodian may know of a bootstrap-dp release stays in the memory that drew it.",
-            finding="This one was read back, sent or written, so it has none beside it.",
-            remedy="Ask in the process that released it, before it ends.",
+            rule="Confidential numbers of a bootstrap-dp release stay in the memory of the process that drew them.",
+            finding="This release was read back, sent or written, so it has no confidential numbers.",
+            remedy="Ask in the process that made the release, before the process ends.",
         )
     return figures
 
@@ -346,9 +347,9 @@ class BootstrapProduct(Generic[R]):
         except (KeyError, TypeError, ValueError, AttributeError):
             raise VerificationError(
                 "HG502",
-                rule="A release is read back from the record that it left in the ledger.",
-                finding="This is another kind of record.",
-                remedy="Give the request another id, at its price.",
+                rule="A release is read from the record that it left in the ledger.",
+                finding="The given text is another kind of record.",
+                remedy="Give the request another id, and pay its price.",
             ) from None
         return self._read(values, date, None)
 
@@ -385,10 +386,10 @@ def check_reach(opened: OpenedSource, noise: str, delta: object, where: object) 
     if present:
         raise UncertifiedError(
             "HG413",
-            rule="bootstrap-dp is defined for replaced rows, unit row, pure epsilon and geometric noise, and is no "
-            "part of a budget of differential privacy.",
+            rule="bootstrap-dp is defined for replaced rows, unit row, pure epsilon and geometric noise, and cannot be "
+            "paid from a budget of differential privacy.",
             finding=f"The request has {present[0]}.",
-            remedy='Leave it out, or release with guarantee="dp". Nothing was read or spent.',
+            remedy='Leave this part out, or release with guarantee="dp". Nothing was read or spent.',
         )
 
 
@@ -410,5 +411,6 @@ def check_guarantee(guarantee: object) -> str:
         "HG154",
         rule="`guarantee` must be one of " + ", ".join(f'"{name}"' for name in GUARANTEES) + ".",
         finding=f"Found {format_argument(guarantee)}.",
-        remedy='"dp" is differential privacy; the other protects less, and says whom it does not.',
+        remedy='"dp" is differential privacy. "bootstrap-dp" protects less; its statement says whom it does not '
+        "protect.",
     )

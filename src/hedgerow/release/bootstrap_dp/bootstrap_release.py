@@ -202,8 +202,8 @@ def exact_and_width(number: BootstrapNumber, source: ColumnSource, read: dict[st
     if without and number.missing is Missing.DECLARED_COMPLETE:
         raise SpentError(
             "HG602",
-            rule="A column that was declared complete holds no missing value.",
-            finding="This one does.",
+            rule="A column that was declared complete must have no missing value.",
+            finding="This column has a missing value.",
             remedy="Count the price of this call as spent, and correct the declaration.",
         )
     if without and number.missing is Missing.MIDPOINT:
@@ -378,10 +378,9 @@ def _number(asked: Any, epsilon: float, opened: OpenedSource, resolver: Resolver
     if own is not None and own.sensitivity is None and searching(min(n, 20)) > SEARCHED:
         raise UncertifiedError(
             "HG412",
-            rule="Noise is calibrated to a sensitivity that is proven, declared, or found by trying every pair of "
-            "neighbours.",
+            rule="The noise needs a sensitivity that is proven, declared, or found by trying every pair of neighbours.",
             finding=f"{n:,} rows may have more than {SEARCHED:,} pairs.",
-            remedy="Declare `sensitivity`, a function of D's values. Nothing was read or spent.",
+            remedy="Declare the `sensitivity`, a function of the values of D. Nothing was read or spent.",
         )
     return number
 
@@ -414,10 +413,10 @@ def _step(asked: Any, column: str, grid: Grid | None) -> Fraction:
     if stride is None or stride <= 0 or as_float(stride) is None:
         raise ParameterError(
             "HG106",
-            rule="Without bounds, `step` says on what public grid values lie: noise on no grid would show in its "
-            "last digits.",
+            rule="Without bounds, `step` declares the public grid of the values. Noise without a grid would be visible "
+            "in its last digits.",
             finding=f"Found {format_argument(asked.step)} for column {format_argument(column)}.",
-            remedy="For example step=1, or step=0.01 for cents; any fineness costs nothing.",
+            remedy="For example step=1, or step=0.01 for cents. A finer step costs nothing.",
             shell="For example --step 1.",
         )
     return stride
@@ -436,8 +435,8 @@ def _check_missing(kind: str, grid: Grid | None, policy: Missing) -> None:
 def _without(finding: str, remedy: str) -> UncertifiedError:
     return UncertifiedError(
         "HG413",
-        rule="bootstrap-dp releases totals, means, shares, variances, quantiles, extremes and functions of one's own, "
-        "of all n rows.",
+        rule="bootstrap-dp can release totals, means, shares, variances, quantiles, extremes and your own functions, "
+        "each of all n rows.",
         finding=finding,
         remedy=f"{remedy} Nothing was read or spent.",
     )

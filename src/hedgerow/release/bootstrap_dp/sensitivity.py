@@ -281,9 +281,11 @@ class SensitivityBound:
             return self.value
         raise UncertifiedError(
             "HG412",
-            rule="Noise is calibrated to a sensitivity that is proven, or found by trying every pair of neighbours.",
-            finding="The neighbours were too many, so an optimiser looked for a bad pair: that is a lower bound.",
-            remedy="Use a closed form, raise `limit`, declare the function symmetric, or cut the data to fewer rows.",
+            rule="The noise needs a sensitivity that is proven, or found by trying every pair of neighbours.",
+            finding="There were too many neighbours to try, so an optimiser searched for a bad pair. The result "
+            "is only a lower bound.",
+            remedy="Give a formula for the sensitivity, raise `limit`, declare the function symmetric, or use fewer "
+            "rows.",
         )
 
 
@@ -486,7 +488,9 @@ def _unfit(finding: str) -> ParameterError:
     # Fixed text: what the function returned is a number of the data.
     return ParameterError(
         "HG158",
-        rule="A function whose sensitivity is searched has finite outputs of one shape on all of Dⁿ.",
+        rule="If the sensitivity of a function is searched, the function needs finite results of one shape on all of "
+        "Dⁿ.",
         finding=finding,
-        remedy="Define it there too, for instance as 0 for a variance of equal values; or take symmetric=False.",
+        remedy="Define the function for all such data sets, for instance as 0 for a variance of equal values; or use "
+        "symmetric=False.",
     )

@@ -342,7 +342,7 @@ class ConsistentTable:
         if wanted not in tables:
             raise ParameterError(
                 "HG160",
-                rule="A total is named by the columns or groups that it keeps, at most one of each axis.",
+                rule="A total is named by the columns or groups that it keeps, at most one for each dimension.",
                 finding=f"There is none by {', '.join(sorted(wanted)) or 'nothing: the grand total'}.",
                 remedy="The columns are: " + ", ".join(self.interior.shape.columns) + "."
                 if self.margins
@@ -543,7 +543,8 @@ def _placed(axes: Sequence[DimensionLevels], margin: ReleasedMargin) -> LevelRel
     if sorted(margin.columns) != sorted(level for level in levels if level is not None):
         raise ParameterError(
             "HG160",
-            rule="A released total keeps columns of the table or groups of its hierarchies, at most one of each axis.",
+            rule="A released total keeps columns of the table or groups of its hierarchies, at most one for each "
+            "dimension.",
             finding=f"Found {', '.join(margin.columns)}.",
             remedy="The columns are: " + ", ".join(axis.axis.column for axis in axes) + ".",
         )
@@ -568,7 +569,7 @@ def _check_names(shape: TableShape, hierarchies: Sequence[Hierarchy]) -> None:
     if len(set(names)) < len(names):
         raise ParameterError(
             "HG160",
-            rule="The columns and hierarchies of a table have different names.",
+            rule="The columns and the hierarchies of a table must have different names.",
             finding="One name is used twice.",
             remedy="Give the hierarchy another name.",
         )

@@ -136,7 +136,7 @@ def whole_numbers(table: ConsistentTable, *, base: float = 1.0) -> ConsistentTab
             "HG164",
             rule="Cells are rounded to multiples of a positive number.",
             finding=f"Found {format_argument(base)}.",
-            remedy="Take base=1 for whole numbers.",
+            remedy="Use base=1 for whole numbers.",
         )
     before = table.interior.published
     rounded = rounded_in_turn(before / unit) * unit
@@ -189,9 +189,10 @@ class ReliabilityBands:
         if not self.bands or not rising or len(letters) <= len(self.bands):
             raise ParameterError(
                 "HG164",
-                rule="Reliability bands have one letter each and limits that rise from above 0.",
-                finding="These do not.",
-                remedy="Give (letter, limit, meaning) in rising order of the limit, and a last letter for the rest.",
+                rule="Each quality flag needs one letter, and their limits must rise, starting above 0.",
+                finding="The given values do not follow this rule.",
+                remedy="Give (letter, limit, meaning) in rising order of the limit, and a last letter for all larger "
+                "values.",
             )
 
     def legend(self) -> str:

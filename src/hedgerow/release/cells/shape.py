@@ -82,8 +82,8 @@ class TableShape(Sequence[Mapping[str, Scalar]]):
         if len(set(self.columns)) < len(self.axes) or any(axis.levels == 0 for axis in self.axes):
             raise ParameterError(
                 "HG160",
-                rule="The axes of a table are different columns, each with one category or more.",
-                finding="A column is named twice, or has none.",
+                rule="The dimensions of a table are different columns, each with at least one category.",
+                finding="A column is named twice, or has no category.",
                 remedy="Name each column once, with its categories.",
             )
 
@@ -138,7 +138,7 @@ class TableShape(Sequence[Mapping[str, Scalar]]):
             if isinstance(place, bool) or not isinstance(place, int) or not 0 <= place < len(self.axes):
                 raise ParameterError(
                     "HG160",
-                    rule="An axis of a table is named by its column or its place.",
+                    rule="A dimension of a table is named by its column or its position.",
                     finding=f"Found {format_argument(axis)}.",
                     remedy="Its columns are: " + ", ".join(self.columns) + ".",
                 )
@@ -195,8 +195,8 @@ class TableShape(Sequence[Mapping[str, Scalar]]):
             if set(cell) != set(self.columns) or cell[axis.column] not in axis.labels:
                 raise ParameterError(
                     "HG160",
-                    rule="A cell names one declared category of every column of the table, and nothing else.",
-                    finding="This one does not.",
+                    rule="A cell is named by one declared category for every column of the table, and nothing else.",
+                    finding="The given value does not follow this rule.",
                     remedy="The columns are: " + ", ".join(self.columns) + ".",
                 )
             flat = flat * axis.levels + axis.labels.index(cell[axis.column])
@@ -261,9 +261,10 @@ class Hierarchy:
         if len(codes) < len(listed) or set(codes) != set(axis.labels) or not all(members for _, members in self.groups):
             raise ParameterError(
                 "HG162",
-                rule="Every category of a column is in exactly one group of a hierarchy, and every group has one.",
+                rule="Every category of a column must be in exactly one group of a hierarchy, and every group needs a "
+                "category.",
                 finding=f"The groups {self.name!r} of column {self.column!r} are no such partition.",
-                remedy="List every category once; the rest is called 'other'.",
+                remedy="List every category once. The cell for all other values is called 'other'.",
             )
         return np.array([codes[label] for label in axis.labels], dtype=np.int64)
 

@@ -326,9 +326,9 @@ class TableCells(Cells):
         if self.withheld:
             raise ParameterError(
                 "HG161",
-                rule="The errors of this table are withheld: they would reveal the scale of its noise.",
-                finding="One was asked for.",
-                remedy='Publish the values alone, or release the table with guarantee="dp".',
+                rule="The errors of this table are withheld, because they would reveal the scale of its noise.",
+                finding="An error was requested.",
+                remedy='Publish only the values, or release the table with guarantee="dp".',
             )
 
     def _privacy_or(self, otherwise: float) -> Floats | float:
@@ -488,9 +488,10 @@ def _checked(values: object, size: int) -> Floats:
 def _unfit(finding: str) -> ParameterError:
     return ParameterError(
         "HG161",
-        rule="Arrays of a table hold one finite number a cell, in the order of its shape; variances are 0 or more.",
+        rule="The arrays of a table hold one finite number for each cell, in the order of its shape. Variances are not "
+        "negative.",
         finding=finding,
-        remedy="Flatten a grid in row-major order, the first axis slowest.",
+        remedy="Flatten a grid in row-major order (the first dimension changes slowest).",
     )
 
 

@@ -279,8 +279,8 @@ def _chosen(question: ReleaseQuestion, budget: Budget, relation: Relation, laws:
         raise UncertifiedError(
             "HG401",
             rule=f"{question.title} needs noise that fits its budget and 64-bit integers.",
-            finding="No law of noise does.",
-            remedy="Take coarser steps, fewer columns, or a larger epsilon.",
+            finding="No noise distribution meets the budget.",
+            remedy="Use coarser steps, fewer columns, or a larger epsilon.",
         )
     first, *others = sorted(choices, key=lambda choice: choice.score)
     return replace(first, runner_up=others[0] if others else None)

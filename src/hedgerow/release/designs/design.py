@@ -359,9 +359,9 @@ def complete(histogram: Histogram | GridSums | Tally, missing: Missing) -> None:
     if missing is Missing.DECLARED_COMPLETE and histogram.missing.any():
         raise SpentError(
             "HG602",
-            rule="A column declared complete holds no missing value.",
-            finding="This one does. The data were read, so the price of this call counts as spent.",
-            remedy='Release it with missing="drop".',
+            rule="A column that was declared complete must have no missing value.",
+            finding="This column has a missing value. The data were read, so the price of this call counts as spent.",
+            remedy='Release the column with missing="drop".',
         )
 
 
@@ -386,9 +386,9 @@ def check_midpoint(statistic: Statistic, missing: Missing) -> None:
     if missing is Missing.MIDPOINT and not statistic.takes_midpoint:
         raise ParameterError(
             "HG114",
-            rule='`missing="midpoint"` is for sums and means of one column between bounds.',
+            rule='The policy missing="midpoint" serves sums and means of one column between bounds.',
             finding=f"It was given with a {statistic.name} of {statistic.column!r}.",
-            remedy='Release it with missing="drop".',
+            remedy='Release the column with missing="drop".',
         )
 
 

@@ -85,9 +85,9 @@ def joint_designs(request: Request, facts: PublicFacts, *, counted: bool = False
     if facts.weights is not None and facts.limit is not None:
         raise UncertifiedError(
             "HG402",
-            rule="Weights are certified for units of one row.",
-            finding="Units have several.",
-            remedy='Use unit="row", or bring the data to one row per unit first.',
+            rule="Weights have a certified price only for units of one row.",
+            finding="Here a unit has several rows.",
+            remedy='Use unit="row", or prepare the data with one row for each unit first.',
         )
     groups: dict[_Group, list[int]] = {}
     joint = {
@@ -339,7 +339,7 @@ def _bootstrap(
 def _unserved(option: str, statistic: Statistic, instead: str) -> ParameterError:
     return ParameterError(
         "HG108",
-        rule="Estimator and noise must serve every statistic of the release.",
+        rule="The estimator and the noise must serve every statistic of the release.",
         finding=f"{option} does not serve a {statistic.name} here.",
         remedy=f"Use {instead}.",
     )

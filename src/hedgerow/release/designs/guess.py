@@ -87,9 +87,9 @@ class Guess:
         if off > half * (1 + 1e-9) or (self.sd is not None and self.sd > most * (1 + 1e-9)):
             raise ParameterError(
                 "HG707",
-                rule="A guess must be possible between the bounds of its column.",
+                rule="A guess must be possible for values between the bounds of the column.",
                 finding=f"Between [{centre - half:g}, {centre + half:g}], column {column!r} has no such mean and sd.",
-                remedy="The mean lies between the bounds, and sd² ≤ (high − mean)(mean − low).",
+                remedy="The mean must lie between the bounds, and sd² ≤ (high − mean)(mean − low) must hold.",
             )
         if self.mean is not None:
             return [(self.mean, most if self.sd is None else self.sd)]
@@ -409,7 +409,7 @@ def law_on_grid(grid: Grid, mean: float, sd: float, *, most: int) -> tuple[NDArr
 def _impossible(finding: str) -> ParameterError:
     return ParameterError(
         "HG707",
-        rule="A guess gives each column what is possible: mean, sd, law, quantiles, share, missing, correlations.",
+        rule="A guess may give these values for each column: mean, sd, law, quantiles, share, missing, correlations.",
         finding=finding,
         remedy=_EXAMPLE,
         shell="For example --guess age:mean=45,sd=18, --guess income:quantile.0.5=22000,quantile.0.9=60000, or --guess "

@@ -347,7 +347,7 @@ class ResampledSmooth(ResampledStatistic):
                 "HG112",
                 rule=f"Replicates of a histogram have at most {_MOST_REPLICATED:,} steps.",
                 finding=f"The step makes {self.statistic.grid.steps:,}.",
-                remedy='Take a coarser step, or leave estimator="bootstrap" out.',
+                remedy='Use a coarser step, or leave estimator="bootstrap" out.',
             )
         totals = np.full(len(self.names), 10.0)
         totals[-1] = 1000.0

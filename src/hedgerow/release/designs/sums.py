@@ -365,7 +365,7 @@ def check_membership(statistic: Statistic, facts: PublicFacts, missing: Missing)
     if finding:
         raise UncertifiedError(
             "HG410",
-            rule="Public membership leaves nothing private of a record but its value within its cell.",
+            rule="With public membership, only the value of a record within its cell is private.",
             finding=finding,
             remedy=mend,
         )

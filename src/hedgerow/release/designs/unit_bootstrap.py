@@ -297,33 +297,35 @@ def unit_design(
     if statistic.family == "distribution":
         raise UncertifiedError(
             "HG402",
-            rule="A distribution is released where a unit has one row: rows of a unit move counts together.",
+            rule="Quantiles, shares and other numbers of a distribution need units of one row.",
             finding=f"A {statistic.name} was asked for.",
-            remedy='Use unit="row", or bring the data to one row per unit.',
+            remedy='Use unit="row", or prepare the data with one row for each unit.',
             shell="Leave out --unit, or bring the data to one row per unit.",
         )
     if statistic.family == "function":
         raise UncertifiedError(
             "HG402",
-            rule="Replicates of units of several rows are certified for means, sums, proportions and counts.",
+            rule="For units of several rows, only replicates of means, sums, proportions and counts have a certified "
+            "price.",
             finding=f"A {statistic.name} was asked for.",
-            remedy='Leave out what asks for replicates, use unit="row", or bring the data to one row per unit.',
+            remedy='Leave the options of the bootstrap out, use unit="row", or prepare the data with one row for each '
+            "unit.",
         )
     if facts.census:
         raise ParameterError(
             "HG115",
-            rule="If rows beyond a limit are dropped, the file is not a complete census.",
+            rule="If rows beyond the limit are dropped, the remaining file is not a complete census.",
             finding='target="file" was given with units of several rows.',
-            remedy='Use target="population", whose intervals count that choice as sampling.',
+            remedy='Use target="population", whose intervals include the random choice of rows as sampling error.',
         )
     asked = request.estimator == "bootstrap"
     if not (asked or request.estimator == "auto") or request.noise == "laplace":
         option = f'noise="{request.noise}"' if request.noise == "laplace" else f'estimator="{request.estimator}"'
         raise ParameterError(
             "HG108",
-            rule="Estimator and noise must serve every statistic of the release.",
+            rule="The estimator and the noise must serve every statistic of the release.",
             finding=f"{option} does not serve replicates of units of several rows.",
-            remedy='Use estimator="moments", or leave out what asks for replicates.',
+            remedy='Use estimator="moments", or leave the options of the bootstrap out.',
         )
     if request.budget.delta == 0.0:
         raise ParameterError(

@@ -137,9 +137,9 @@ def value_laws(guess: Guess, column: str, grid: Grid) -> Iterator[ValueLaw]:
         if not low <= guess.quantiles[0][1] <= guess.quantiles[-1][1] <= high:
             raise ParameterError(
                 "HG707",
-                rule="A guess must be possible between the bounds of its column.",
+                rule="A guess must be possible for values between the bounds of the column.",
                 finding=f"Column {column!r} has no such quantiles between [{low:g}, {high:g}].",
-                remedy="Guess quantiles of the values after they were clamped to the bounds.",
+                remedy="Guess the quantiles of the values after clamping to the bounds.",
             )
         yield ValueLaw(column, "quantiles", (0.0, 0.0), guess.quantiles)
         return

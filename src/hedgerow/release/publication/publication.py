@@ -403,7 +403,7 @@ def arrange(publication: Publication) -> Layout:
     if len(set(wanted)) < len(wanted) or not set(wanted) <= set(columns):
         raise ParameterError(
             "HG160",
-            rule="The columns that go across are columns of the table, each once.",
+            rule="The columns that go across must be columns of the table, each named once.",
             finding=f"Found {', '.join(wanted)}.",
             remedy="The columns are: " + ", ".join(columns) + ".",
         )
@@ -430,7 +430,7 @@ def check_can_be_shown(layout: Layout) -> None:
             "HG164",
             rule=f"A page or a spreadsheet shows at most {MOST_SHOWN:,} numbers.",
             finding=f"This table has {numbers:,}, totals included.",
-            remedy="Write it as CSV, which has no such limit.",
+            remedy="Write the table as CSV, which has no such limit.",
         )
 
 

@@ -60,7 +60,8 @@ def pivoted(columns: Mapping[str, list[Any]], across: Sequence[str], values: Seq
         if not given or not set(given) <= set(known) or len(set(given)) < len(given):
             raise ParameterError(
                 "HG160",
-                rule="The columns that go across are columns of categories, each once, and values are columns too.",
+                rule="The columns that go across must be columns of categories, each named once. The values must be "
+                "columns too.",
                 finding=f"Found {', '.join(map(str, given)) or 'none'}.",
                 remedy=f"The columns are: {', '.join(known)}.",
             )
@@ -88,7 +89,7 @@ def _no_frame(finding: str) -> ParameterError:
         "HG208",
         rule="A data frame needs polars, pandas or pyarrow.",
         finding=finding,
-        remedy="Install one of them, or use .to_dict(), which needs none.",
+        remedy="Install one of these packages, or use .to_dict(), which needs no package.",
     )
 
 

@@ -26,9 +26,9 @@ def kept_apart(path: str | Path) -> None:
     if reason is not None:
         raise ParameterError(
             "HG317",
-            rule="No output replaces data that were opened, facts, a ledger or its secret.",
+            rule="No output may replace data that were opened, facts, a ledger or its secret.",
             finding=f"{str(path)!r} is {reason}.",
-            remedy="Name another file. Nothing was written, and nothing is lost.",
+            remedy="Name another output file. Nothing was written, and nothing is lost.",
         )
 
 
@@ -118,7 +118,7 @@ def _passing(wanted: Path) -> Path:
 def _unwritable(path: str | Path, code: str) -> ParameterError:
     return ParameterError(
         code,
-        rule="A result is written into a folder that exists and can be written.",
+        rule="A result can be written only into an existing folder that can be written.",
         finding=f"{str(path)!r} cannot be written.",
-        remedy="The result itself is still there: write it to another path.",
+        remedy="The result itself is not lost: write the result to another path.",
     )

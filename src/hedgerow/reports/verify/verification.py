@@ -227,10 +227,10 @@ def refuse_statement(record: object) -> None:
     statement = BootstrapStatement.from_dict(stated)
     raise UncertifiedError(
         "HG415",
-        rule="A price is verified by computing it anew from the record alone.",
+        rule="To verify a price, hedgerow computes the price again from the record alone.",
         finding=f"This record states epsilon = {statement.epsilon:.6g} of bootstrap-dp, {statement.relation}: that is "
         "NOT differential privacy, and the scale of its noise follows from the data, which the record must not tell.",
-        remedy="Only the custodian can check it, with the data; a reader of the record has only the custodian's word.",
+        remedy="Only the custodian can check this price, because the check needs the data.",
     )
 
 
@@ -307,11 +307,11 @@ class Verification:
         wrong = sum(not point.holds for point in (self.stated, *self.profile))
         raise VerificationError(
             "HG501",
-            rule="Every (ε, δ) on a certificate must hold for the mechanism that it records.",
+            rule="Every (ε, δ) on a certificate must be valid for the mechanism of the certificate.",
             finding=f"{wrong} of {1 + len(self.profile)} do not."
             if wrong
             else "They do, but the record contradicts itself. " + " ".join(self.contradictions),
-            remedy="Do not rely on this record: it was altered, or made by a faulty version.",
+            remedy="Do not rely on this record. The record was altered, or a faulty version of hedgerow made it.",
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -457,8 +457,8 @@ def _read(path: Path) -> str:
         finding = f"{str(path)!r} cannot be read as UTF-8 text."
     raise ParameterError(
         "HG503",
-        rule="A record is verified from a file that a release wrote.",
+        rule="hedgerow verifies the record in a file that a release wrote.",
         finding=finding,
-        remedy="Name certificate.json, release.json or report.html in the folder of the release, table.json or "
-        "table.html in that of a table; beside a large table lies its certificate.json.",
+        remedy="Name certificate.json, release.json or report.html in the folder of a release, or table.json or "
+        "table.html in the folder of a table. A large table has a certificate.json beside it.",
     )

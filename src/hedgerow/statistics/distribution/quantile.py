@@ -179,7 +179,7 @@ def _no_probability(column: str, given: object, number: float | None) -> Paramet
     meant = f"{number / 100:.12g}" if number is not None and 1.0 < number < 100.0 else "0.5"
     return ParameterError(
         "HG112",
-        rule="A quantile takes a probability strictly between 0 and 1.",
+        rule="A quantile needs a probability strictly between 0 and 1.",
         finding=f"Found {kind_of(given) if number is None else format_argument(given)}.",
         remedy=f'Write hg.quantile("{column}", {meant}).',
         shell=f"Write {column}:{meant}, or probability = {meant} in the facts file.",

@@ -90,7 +90,7 @@ def share_below(
     if given is None or (line is None) is (of_median is None) or (relative and not 0.0 < given <= 10.0):
         raise ParameterError(
             "HG112",
-            rule="A share below has a line in units of the column, or a positive part of its median.",
+            rule="A share below a line needs the line in units of the column, or a positive fraction of the median.",
             finding="Found both." if line is not None and relative else "Found none that fits.",
             remedy='For example hg.share_below("income", line=12_000) or hg.share_below("income", of_median=0.6).',
             shell="For example income:12000:0:200000 or income:60%:0:200000.",

@@ -96,14 +96,14 @@ class Conditions:
                 "HG173",
                 rule=f"`n_looks` is a whole number from 1 to {MOST_LOOKS:,}: the budget is divided among the looks.",
                 finding=f"Found {format_argument(self.n_looks)}.",
-                remedy="Declare as many as you will need; fewer looks have less noise each.",
+                remedy="Declare only as many looks as you will need; with fewer looks each look has less noise.",
             )
         object.__setattr__(self, "n_looks", looks)
         if (self.n is None) is (self.relation is Relation.REPLACE_ONE) or (self.n is not None and self.n < 2):
             raise ParameterError(
                 "HG173",
-                rule="A test set has at least 2 records; their number is public under replace-one, and only there.",
-                finding="Found another.",
+                rule="A test set needs at least 2 records. Their number is public under replace-one only.",
+                finding="Found another value.",
                 remedy="Give the test set as arrays or as a file.",
             )
 
@@ -125,7 +125,7 @@ def replace_one_only(name: str, conditions: Conditions) -> int:
     raise UncertifiedError(
         "HG431",
         rule=f"`{name}` is for replace-one: how much it draws shows how many records there are.",
-        finding="Under add-remove their number is private.",
+        finding="Under add-remove the number of records is private.",
         remedy="Use mechanism='gaussian' or 'laplace'.",
     )
 
@@ -162,9 +162,9 @@ def checked_options(thinning: float, threshold: float, n_answers: int) -> Option
         return Options(number, threshold if bar is None else bar, n_answers if answers is None else answers)
     raise ParameterError(
         "HG172",
-        rule="`thinning` is a positive number: a resample has n/thinning records.",
+        rule="`thinning` must be a positive number. A resample has n/thinning records.",
         finding=f"Found {format_argument(thinning)}.",
-        remedy="Mount & Zumel take 10.",
+        remedy="Mount & Zumel use 10.",
     )
 
 
@@ -429,9 +429,9 @@ def fit(build: Callable[[float], AtomicMechanism], conditions: Conditions, *, ch
         )
     raise UncertifiedError(
         "HG431",
-        rule="All looks together must fit the ledger's budget.",
+        rule="The price of all looks together must fit the ledger's budget.",
         finding=f"No amount of noise was found with which {conditions.n_looks:,} looks do.",
-        remedy="Take the Gaussian mechanism, fewer looks or a larger epsilon.",
+        remedy="Use the Gaussian mechanism, fewer looks or a larger epsilon.",
     )
 
 

@@ -77,10 +77,10 @@ class ResampleLook(LookMechanism):
         if checked and needed > conditions.budget.delta:
             raise UncertifiedError(
                 "HG431",
-                rule="A resample without other noise is (0, δ)-private, with no ε for a smaller δ.",
+                rule="A resample without other noise is (0, δ)-private, and has no ε for a smaller δ.",
                 finding=f"{conditions.n_looks:,} looks of {described.draws:,} draws from {n:,} cost "
                 f"delta={math.ceil(needed * 1e4) / 1e4:.4g}; {conditions.budget.delta:g} was declared.",
-                remedy="Use mechanism='gaussian', or declare that delta if you know what it means.",
+                remedy="Use mechanism='gaussian', or declare this delta if you know its meaning.",
             )
         return cls(conditions, described)
 
@@ -141,8 +141,8 @@ class SmoothedResampleLook(LookMechanism):
         if not conditions.binary:
             raise UncertifiedError(
                 "HG431",
-                rule="`smoothed_resample` is for losses of 0 and 1, of which made-up ones can be added.",
-                finding="This metric has others.",
+                rule="`smoothed_resample` serves losses of 0 and 1 only, because it adds made-up losses.",
+                finding="This metric has other losses.",
                 remedy="Use mechanism='gaussian' or 'laplace'.",
             )
 

@@ -81,7 +81,7 @@ class ThresholdoutLook(LookMechanism):
         ):
             raise ParameterError(
                 "HG172",
-                rule="`thresholdout` has a threshold between 0 and the range of the losses, and at least one answer.",
+                rule="`thresholdout` needs a threshold between 0 and the range of the losses, and at least one answer.",
                 finding=f"Found threshold={format_argument(options.threshold)}, "
                 f"n_answers={format_argument(options.n_answers)}.",
                 remedy="For example threshold=0.02, n_answers=20.",
@@ -136,8 +136,8 @@ class ThresholdoutLook(LookMechanism):
         if question.training is None or question.threshold_noise is None:
             raise SpentError(
                 "HG601",
-                rule="`thresholdout` compares with a training score, against one noisy threshold.",
-                finding="One of them is missing.",
+                rule="`thresholdout` needs a training score and a noisy threshold.",
+                finding="One of these arguments is missing.",
                 remedy="Give training_score=…",
             )
         state = RunState(question.threshold_noise, question.answered, False)
@@ -201,8 +201,8 @@ def checked_training(training: object) -> float:
     raise ParameterError(
         "HG176",
         rule="`thresholdout` compares the test score with the training score.",
-        finding="The score was not given, or is not a finite number.",
-        remedy="Give the same metric on the training set: training_score=0.93.",
+        finding="The training score was not given, or is not a finite number.",
+        remedy="Give the same metric, computed on the training set: training_score=0.93.",
     )
 
 

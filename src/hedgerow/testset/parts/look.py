@@ -243,9 +243,9 @@ def require_parts(settings: Settings, kind: Kind) -> None:
         return
     raise UncertifiedError(
         "HG431",
-        rule="Parts are looked at with Gaussian noise; ranks, bins and squares where the number of records is public.",
+        rule="Looks by parts need Gaussian noise. Ranks, bins and squares also need a public number of records.",
         finding="This test set has another " + ("relation." if gaussian else "mechanism."),
-        remedy="Make one with relation='replace-one' and mechanism='gaussian'. No look was taken.",
+        remedy="Make a test set with relation='replace-one' and mechanism='gaussian'. No look was taken.",
     )
 
 
@@ -283,7 +283,7 @@ def no_positive(given: Any) -> ParameterError:
     """Return the refusal of a positive label that is none (HG171)."""
     return ParameterError(
         "HG171",
-        rule="These metrics are about one label, the positive one, as it stands among the labels.",
+        rule="These metrics need one positive label, written exactly as in the labels.",
         finding="None was named, and 1 is no label." if given is None else "It is not one of the declared labels.",
         remedy='For example positive="yes". No look was taken.',
         shell="For example --positive yes. No look was taken.",
@@ -299,9 +299,9 @@ def checked_for(kind: Kind, labels: Sequence[Any], sent: Entries) -> Entries:
     if sent.is_text.any() or not np.isfinite(sent.numbers).all():
         raise ParameterError(
             "HG170",
-            rule="Ranks and bins are made of finite numbers, one for each record.",
-            finding="Some predictions are missing, or are none.",
-            remedy="For example chances of the positive label. No look was taken.",
+            rule="Ranks and bins need finite numbers, one for each record.",
+            finding="Some predictions are missing or are not numbers.",
+            remedy="For example, give probabilities of the positive label. No look was taken.",
         )
     return sent
 
@@ -458,8 +458,9 @@ def group_of(groups: Entries | None, n: int) -> tuple[tuple[str, ...], Integers]
         raise ParameterError(
             "HG170",
             rule=f"Groups are one label for each record, of at most {MOST_GROUPS} different ones; none is missing.",
-            finding="These are not.",
-            remedy="They may depend on predictions and features, not on labels of records. No look was taken.",
+            finding="The given values are not.",
+            remedy="Groups may depend on predictions and features, but not on the labels of records. No look was "
+            "taken.",
         )
     plain = [
         str(int(float(name[1:]))) if name[0] == "n" and float(name[1:]).is_integer() else name[1:] for name in names

@@ -583,14 +583,14 @@ def parse_measures(metric: str | Sequence[str]) -> tuple[Measure, ...]:
             "HG171",
             rule="A look by parts tells one or more of " + ", ".join(MEASURES) + ".",
             finding=f"Found {format_argument(unknown[0])}." if unknown else "Found none, or one twice.",
-            remedy="brier and log-loss are metrics of a test set of their own. No look was taken.",
+            remedy="For brier and log-loss, make a test set with this metric. No look was taken.",
         )
     measures = tuple(MEASURES[name] for name in names)
     if len({measure.kind for measure in measures}) > 1:
         raise ParameterError(
             "HG171",
-            rule="Metrics of one look are read from the same predictions and parts.",
-            finding="These need different ones.",
+            rule="All metrics of one look must be computed from the same predictions and parts.",
+            finding="These metrics need different predictions or parts.",
             remedy="Take a look for each kind: "
             + "; ".join(
                 ", ".join(measure.name for measure in MEASURES.values() if measure.kind == kind) for kind in SUBPARTS

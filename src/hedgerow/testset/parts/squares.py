@@ -175,9 +175,11 @@ class Squares(SquaredParts):
         if len(given) != 2 or len(ends) != 2 or not ends[0] < ends[1]:
             raise ParameterError(
                 "HG171",
-                rule="Squared errors need bounds of the labels: the noise is proportional to their square.",
-                finding="None were given, or no two numbers, the lower one first.",
-                remedy="For example bounds=(0, 100), declared, not read off the labels. No look was taken.",
+                rule="Squared errors need bounds of the labels, because the noise is proportional to the square of "
+                "these bounds.",
+                finding="No bounds were given, or the bounds are not two numbers with the lower number first.",
+                remedy="Give declared bounds, for example bounds=(0, 100), which are not read from the labels. No look "
+                "was taken.",
             )
         names, group = groups
         sizes = np.bincount(group, minlength=len(names))

@@ -62,9 +62,10 @@ class Address:
             return cls(port=int(match[2]))
         raise ParameterError(
             "HG450",
-            rule="A test set is served at a Unix socket or on this machine alone: unix:///PATH or http://localhost:PORT.",
-            finding="This address is another one.",
-            remedy="From another machine, reach it through ssh: ssh -L 8080:localhost:8080 HOST.",
+            rule="The address of a test set is a Unix socket or a port of this machine: unix:///PATH or "
+            "http://localhost:PORT.",
+            finding="The given address is another one.",
+            remedy="From another machine, connect through ssh: ssh -L 8080:localhost:8080 HOST.",
         )
 
     def __str__(self) -> str:
@@ -108,9 +109,9 @@ def bound(address: Address, access: Access) -> tuple[socket.socket, Address]:
     if access not in MODES:
         raise ParameterError(
             "HG450",
-            rule="A socket may be used by its user, by the user's group or by all: `access` is user, group or all.",
-            finding="Found something else.",
-            remedy="Leave it at user, or say group.",
+            rule="`access` is user, group or all: who may use the socket.",
+            finding="Found another value.",
+            remedy="Leave `access` at user, or write group.",
         )
     if address.path is not None:
         return _bound_to_path(address.path, access), address
@@ -292,8 +293,8 @@ class TestSetClient:
         if not (isinstance(key, str) and re.fullmatch(r"[\x21-\x7e]{1,200}", key)):
             raise ParameterError(
                 "HG314",
-                rule="`request_id` is a text of 1 to 200 visible characters of ASCII.",
-                finding="This one is not.",
+                rule="`request_id` must be a text of 1 to 200 visible ASCII characters.",
+                finding="The given value is not.",
                 remedy="Nothing was sent.",
             )
         if keys is not None:
@@ -304,7 +305,7 @@ class TestSetClient:
             raise ParameterError(
                 "HG437",
                 rule="Keys are whole numbers or texts, and a training score is a finite number.",
-                finding="Found something else.",
+                finding="Found another value.",
                 remedy="Nothing was sent.",
             ) from None
         headers = {"Content-Type": "application/json", "Idempotency-Key": key}
@@ -409,7 +410,7 @@ class TestSetClient:
             "HG456",
             rule=f"A test set is asked where `hedgerow testset serve` runs: {self._address}.",
             finding=finding,
-            remedy="Start the server. What was sent may have arrived: repeat it under the same id.",
+            remedy="Start the server. The request may have arrived, so repeat the request under the same id.",
         )
 
 
@@ -424,7 +425,8 @@ def _plain(predictions: Any) -> list[Any]:
             "HG170",
             rule="Predictions are one finite number or label for each record of the test set.",
             finding="Found another shape or type.",
-            remedy="For chances, give those of the positive label alone. Nothing was sent.",
+            remedy="If predictions are probabilities, give only the probabilities of the positive label. Nothing was "
+            "sent.",
         )
     numbers = [int(number) if number.is_integer() else number for number in entries.numbers.tolist()]
     texts, is_text, missing = entries.texts.tolist(), entries.is_text.tolist(), entries.missing.tolist()

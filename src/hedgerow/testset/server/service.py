@@ -173,9 +173,9 @@ def malformed(finding: str) -> ParameterError:
     """Return the refusal of a request that cannot be read."""
     return ParameterError(
         "HG453",
-        rule="A request has predictions as JSON or CSV, a content type, and its own Idempotency-Key.",
+        rule="A request needs predictions as JSON or CSV, a content type, and its own Idempotency-Key.",
         finding=finding,
-        remedy="No look was taken. Mend the request and send it again.",
+        remedy="No look was taken. Correct the request and send it again.",
     )
 
 
@@ -193,7 +193,7 @@ def check_private(path: Path, what: str) -> Path:
             "HG435",
             rule="Labels stay with the custodian, in the file from which the test set was made.",
             finding=f"The file of {what} is not there, or not for this user.",
-            remedy='Say where they are now: labels="FILE".',
+            remedy='Name the present file of labels: labels="FILE".',
         ) from None
     if not stat.S_ISREG(mode.st_mode) or mode.st_uid != os.geteuid() or mode.st_mode & 0o077:
         raise _open_to_others(
@@ -226,7 +226,7 @@ def lock(secret: Path) -> int:
 def _open_to_others(finding: str, remedy: str, path: Path) -> DataError:
     return DataError(
         "HG451",
-        rule="What a server keeps is readable by its user alone, and lies in a folder in which only that user writes.",
+        rule="The files of a server must be readable by its user only, in a folder in which only this user may write.",
         finding=finding,
         remedy=f"As its owner: {remedy} {path.name}. Nothing was read.",
     )
@@ -330,9 +330,10 @@ class Service:
             # Not sent: what is on no record could be drawn a second time.
             raise SpentError(
                 "HG606",
-                rule="What was released is kept in the ledger, beside its price.",
-                finding="This score could not be written there, and was not sent.",
-                remedy="The custodian makes room. Then the same request under the same key takes no second look.",
+                rule="The ledger stores each released result beside its price.",
+                finding="This score could not be written to the ledger, and was not sent.",
+                remedy="The custodian must make room on the disk. After that, the same request under the same key "
+                "takes no second look.",
             )
         again = {"replayed": score.replayed, "ledger": {"head": score.ledger_head}}
         self._tell(f"look {score.look} of {score.n_looks}" + (", from its record" if score.replayed else ""))
@@ -352,7 +353,9 @@ class Service:
             refused = error
         except BaseException:
             # Compiled libraries raise outside Exception too, and no words of theirs may be told: they may quote a cell.
-            refused = HedgerowError("HG901", rule="Every failure has a code and a page.", finding="This one has none.")
+            refused = HedgerowError(
+                "HG901", rule="Every failure has a code and a page.", finding="This failure has no code."
+            )
         status = status_of(refused)
         if status >= 500:
             self._tell(str(refused))
@@ -400,4 +403,4 @@ def refusal(refused: HedgerowError, status: int) -> ServerAnswer:
 
 def stopping() -> ServerAnswer:
     """Return the answer of a server that is about to end."""
-    return refusal(LedgerError("HG455", rule="A server that stops takes no new request."), 503)
+    return refusal(LedgerError("HG455", rule="A server that is stopping accepts no new request."), 503)

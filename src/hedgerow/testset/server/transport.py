@@ -62,8 +62,8 @@ class Limits:
         if not all(isinstance(number, (int, float)) and 1 <= number <= 2**40 for number in numbers):
             raise ParameterError(
                 "HG450",
-                rule="A limit of a server is a number from 1 on.",
-                finding="Found something else.",
+                rule="A limit of a server is a number of at least 1.",
+                finding="Found another value.",
                 remedy="For example requests_per_minute=120.",
                 shell="For example --rate 120.",
             )
@@ -391,7 +391,7 @@ class _RequestHandler(BaseHTTPRequestHandler):
             refused = ParameterError(
                 "HG454",
                 rule=f"The body of a request has at most {self.server.limits.most_bytes:,} bytes.",
-                finding="This one has more.",
+                finding="The request is larger than the limit.",
                 remedy="No look was taken. Send one prediction for each record, as CSV.",
             )
             return refusal(refused, 413)
@@ -468,8 +468,9 @@ def _busy(seconds: int, what: str) -> ServerAnswer:
     refused = LedgerError(
         "HG455",
         rule=f"A server takes so many {what} and no more.",
-        finding="There were more.",
-        remedy="No look was taken. Wait for as many seconds as Retry-After says, and send it again under the same key.",
+        finding="There were more requests.",
+        remedy="No look was taken. Wait for the number of seconds in the header Retry-After, and send the request "
+        "again under the same key.",
     )
     status = 429 if what.startswith("requests") else 503
     return ServerAnswer(status, refusal(refused, 429).record, seconds)

@@ -83,7 +83,7 @@ def draw_publication(publication: Publication, *, kind: PictureKind = "heat", ax
         "HG164",
         rule='A table is drawn as "heat" or "bar".',
         finding=f"Found {format_argument(kind)}.",
-        remedy='Take kind="heat".',
+        remedy='Use kind="heat".',
     )
 
 

@@ -85,9 +85,9 @@ def _workbook() -> Workbook:
     if Workbook is None:
         raise ParameterError(
             "HG163",
-            rule="A spreadsheet is written by openpyxl.",
-            finding="It is not installed.",
-            remedy='Install it with: pip install "hedgerow[xlsx]"; CSV and HTML need nothing more.',
+            rule="Spreadsheets are written by the package openpyxl.",
+            finding="The package is not installed.",
+            remedy='Install it with: pip install "hedgerow[xlsx]". CSV and HTML need no further package.',
         )
     return Workbook()
 
