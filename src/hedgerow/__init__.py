@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from hedgerow.facts.declared import ColumnFacts, Facts
     from hedgerow.inference.estimate import Estimate
     from hedgerow.inference.interval import Interval
+    from hedgerow.regression.model_table import models
     from hedgerow.release import bootstrap_dp
     from hedgerow.release.combine import combine
     from hedgerow.release.result import Release
@@ -108,6 +109,7 @@ __all__ = [
     "histogram",
     "lorenz",
     "mean",
+    "models",
     "open",
     "proportion",
     "quantile",
@@ -128,6 +130,7 @@ _HOMES = {
     "ColumnFacts Facts": "hedgerow.facts.declared",
     "Estimate": "hedgerow.inference.estimate",
     "Interval": "hedgerow.inference.interval",
+    "models": "hedgerow.regression.model_table",
     "Survey open": "hedgerow.survey",
     # Statistics that share a file, or stand in a folder.
     "bootstrap function": "hedgerow.statistics.own_functions",

@@ -81,6 +81,15 @@ def joined(words: Sequence[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
+def starred(pvalue: float) -> str:
+    """Return the stars of a p-value: one below 0.05, two below 0.01, three below 0.001.
+
+    >>> starred(0.2), starred(0.04), starred(0.0001)
+    ('', '*', '***')
+    """
+    return "*" * sum(pvalue < limit for limit in (0.05, 0.01, 0.001))
+
+
 class Lines(str):
     r"""A text of several lines, which a prompt shows as `print` does.
 

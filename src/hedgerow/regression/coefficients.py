@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
@@ -14,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import VerificationError
-from hedgerow.facts.printed import Lines, decimals
+from hedgerow.facts.printed import Lines, decimals, starred
 from hedgerow.inference.interval import Interval, parse_level
 from hedgerow.inference.region import LevelTest, ScoreRegion, pvalue_of
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import Mechanism
-from hedgerow.regression.contrasts import ContrastTest, ContrastTests, hypotheses, records_of, unfit
+from hedgerow.regression.contrasts import Contrast, ContrastTest, ContrastTests, hypotheses, records_of, unfit
 from hedgerow.regression.features import Declared, written
 from hedgerow.regression.formula import Regressor
 from hedgerow.release.publication.shared import REPLAYED, SIMULATED, build_frame
@@ -133,6 +134,10 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
     @property
     def size(self) -> str:
         """Of how much it is, in words."""
+        raise NotImplementedError
+
+    def facts_of_fit(self) -> dict[str, str]:
+        """Return what stands below the coefficients of a table of models, such as the number of records."""
         raise NotImplementedError
 
     @property
@@ -371,9 +376,38 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         """Return a sentence that says how records with missing values were treated; empty if a note says so."""
         return ()
 
-    def summary(self, level: float = 0.95) -> str:
-        """Return the table of coefficients as text, with facts about the fit, the price and the notes."""
-        return Lines("\n".join([*self.head(), "", self.table(level), "", *self.closing()]))
+    def summary(self, level: float = 0.95, *, p_values: bool = False, stars: bool = False) -> str:
+        """Return the table of coefficients as text, with facts about the fit, the price and the notes.
+
+        Parameters
+        ----------
+        level : float
+            Of the intervals.
+        p_values : bool
+            Print the columns t and P>|t| that statsmodels prints; these tests count the noise too.
+        stars : bool
+            Mark coefficients with p below 0.05, 0.01 and 0.001.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        ParameterError
+            HG110: the level is not between 0 and 1.
+
+        Examples
+        --------
+        >>> import hedgerow as hg, pyarrow
+        >>> data = pyarrow.table({"x": [0.0, 1.0, 2.0, 3.0] * 500, "y": [1.0, 2.0, 2.0, 4.0] * 500})
+        >>> survey = hg.open(data, relation="replace-one")
+        >>> fit = survey.ols("y", ["x"], bounds={"x": (0, 3), "y": (0, 5)}, epsilon=1.0)
+        >>> "P>|t|" in fit.summary(p_values=True)
+        True
+        """
+        table = self._table(level, p_values=p_values, stars=stars)
+        return Lines("\n".join([*self.head(), "", table, "", *self.closing()]))
 
     def closing(self) -> tuple[str, ...]:
         """Return the lines of text below the table of coefficients: the price and the notes."""
@@ -381,13 +415,18 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
 
     def table(self, level: float = 0.95) -> str:
         """Return the coefficients, their errors and their intervals as text, and nothing else."""
+        return self._table(level, p_values=False, stars=False)
+
+    def _table(self, level: float, *, p_values: bool, stars: bool) -> str:
         intervals, params, bse = self.conf_int(level), self.params, self.bse
+        tests = {test.name: test for test in self.t_test(np.eye(len(self)))} if p_values or stars else {}
         ends = f"[{(1 - level) / 2:.3g}", f"{(1 + level) / 2:.3g}]"
-        rows = [["", "coef", "std err", "sampling", "privacy", *ends]]
-        for name in self.names:
-            low, high = intervals[name]
-            parts = (params[name], bse[name], self.sampling_error[name], self.privacy_error[name], low, high)
-            rows.append([name, *map(_number, parts)])
+        rows = [["", "coef", "std err", "sampling", "privacy", *(("t", "P>|t|") if p_values else ()), *ends]]
+        for name, test in zip(self.names, tests.values() or repeat(None), strict=False):
+            errors = (bse[name], self.sampling_error[name], self.privacy_error[name])
+            coefficient = _number(params[name]) + (starred(test.pvalue) if stars and test else "")
+            tested = (f"{test.tvalue:.3f}", f"{test.pvalue:.3f}") if p_values and test else ()
+            rows.append([name, coefficient, *map(_number, errors), *tested, *map(_number, intervals[name])])
         return Lines("\n".join(aligned(rows, 1)))
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
@@ -491,24 +530,6 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
     def to_json(self, path: str | Path | None = None) -> str:
         """Return the JSON text. If `path` is given, also write the text there (HG118: the file cannot be written)."""
         return written(self.to_dict(), path)
-
-
-@dataclass(frozen=True, slots=True)
-class Contrast:
-    """A weighted sum of coefficients with its errors: ends are infinite where the noise hides them."""
-
-    estimate: float
-    sampling_error: float
-    privacy_error: float
-    low: float
-    high: float
-    level: float
-    reliable: bool
-
-    @property
-    def standard_error(self) -> float:
-        """The root of the sum of the two squares."""
-        return math.hypot(self.sampling_error, self.privacy_error)
 
 
 AnyFit = Coefficients[Any, Any]

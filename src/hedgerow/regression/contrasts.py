@@ -31,6 +31,24 @@ class Hypothesis:
 
 
 @dataclass(frozen=True, slots=True)
+class Contrast:
+    """A weighted sum of coefficients with its errors: ends are infinite where the noise hides them."""
+
+    estimate: float
+    sampling_error: float
+    privacy_error: float
+    low: float
+    high: float
+    level: float
+    reliable: bool
+
+    @property
+    def standard_error(self) -> float:
+        """The root of the sum of the two squares."""
+        return math.hypot(self.sampling_error, self.privacy_error)
+
+
+@dataclass(frozen=True, slots=True)
 class ContrastTest:
     """A two-sided test that a weighted sum of coefficients is a value; sampling and noise are counted.
 

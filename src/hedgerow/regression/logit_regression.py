@@ -47,7 +47,8 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.validation import format_argument
 from hedgerow.mechanisms.certificate import Certificate, record_of
 from hedgerow.mechanisms.newton_steps import NewtonSteps, ReleasedStep
-from hedgerow.regression.coefficients import Coefficients, Contrast, FitContext, reading_back
+from hedgerow.regression.coefficients import Coefficients, FitContext, reading_back
+from hedgerow.regression.contrasts import Contrast
 from hedgerow.regression.least_squares import score_interval
 from hedgerow.regression.logit_model import LogitModel
 from hedgerow.regression.normal_regressors import Beta, NormalRegressors
@@ -467,6 +468,10 @@ class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
     def size(self) -> str:
         """Which response is an outcome of 1, and how many steps were taken."""
         return f"{self.about.model.response} = {self.about.model.value}, {len(self.released)} Newton steps"
+
+    def facts_of_fit(self) -> dict[str, str]:
+        """Return the number of records, where it is public."""
+        return {"Records": "private" if self.about.n is None else f"{self.about.n:,}"}
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -183,6 +183,12 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
         size = f"sum of weights {number(round(self.weight))}" if weighed else f"{number(round(self.nobs))} records"
         return f"{size}, R² {determined}"
 
+    def facts_of_fit(self) -> dict[str, str]:
+        """Return the number of records, or the sum of weights, and R²."""
+        size = "Records" if self.about.facts.get("weights") is None else "Sum of weights"
+        determined = "hidden" if math.isnan(self.rsquared) else number(self.rsquared, 3)
+        return {size: number(round(self.weight)) + ("" if self.public else " (noisy)"), "R²": determined}
+
     def missing_in_words(self) -> tuple[str, ...]:
         """Return a sentence that says how records with missing values were treated."""
         dropped = self.about.facts.get("missing") == Missing.DROP
@@ -326,9 +332,38 @@ class RegressionByCell(Sequence[Regression]):
     def _repr_html_(self) -> str:
         return card_of_fits(self.fits, self.plot)
 
-    def summary(self, level: float = 0.95) -> str:
-        """Return the tables of coefficients as text, one table for each cell, then the price and each note once."""
-        tables = ["\n".join([*fit.head(), "", fit.table(level), ""]) for fit in self.fits]
+    def summary(self, level: float = 0.95, *, p_values: bool = False, stars: bool = False) -> str:
+        """Return the tables of coefficients as text, one a cell; below them the price and each note once.
+
+        Parameters
+        ----------
+        level : float
+            Of the intervals.
+        p_values : bool
+            Print the columns t and P>|t| that statsmodels prints; these tests count the noise too.
+        stars : bool
+            Mark coefficients with p below 0.05, 0.01 and 0.001.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        ParameterError
+            HG110: the level is not between 0 and 1.
+
+        Examples
+        --------
+        >>> import hedgerow as hg, pyarrow
+        >>> data = pyarrow.table({"x": [0.0, 1.0, 2.0, 3.0] * 500, "y": [1.0, 2.0, 2.0, 4.0] * 500, "z": [0, 1] * 1000})
+        >>> survey = hg.open(data, relation="replace-one")
+        >>> fits = survey.ols("y", ["x"], bounds={"x": (0, 3), "y": (0, 5)}, by={"z": [0, 1]}, epsilon=1.0)
+        >>> "P>|t|" in fits.summary(p_values=True)
+        True
+        """
+        shown = [fit._table(level, p_values=p_values, stars=stars) for fit in self.fits]
+        tables = ["\n".join([*fit.head(), "", table, ""]) for fit, table in zip(self.fits, shown, strict=True)]
         return Lines("\n".join([*tables, *dict.fromkeys(line for fit in self.fits for line in fit.closing())]))
 
     def table(self, level: float = 0.95) -> str:

@@ -26,9 +26,10 @@ from hedgerow.release.cells.table_cells import TableCells
 from hedgerow.release.designs.design import MIDPOINT
 from hedgerow.release.publication.formats.json import parts_of
 from hedgerow.release.publication.publication import Publication
-from hedgerow.release.publication.shared import REPLAYED, SIMULATED, Result
+from hedgerow.release.publication.shared import REPLAYED, SIMULATED
 from hedgerow.release.publication.write_file import write_lines
 from hedgerow.release.record import READING
+from hedgerow.tables.two_way import TwoWayReadings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -93,7 +94,7 @@ TableGuarantee = Literal["dp", "bootstrap-dp"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
-class ProtectedTable(Result):
+class ProtectedTable(TwoWayReadings):
     """A released table: a sequence of `Estimate`, one for each cell, in row-major order.
 
     The guarantee is named by ``guarantee``. Under ``dp`` everything in the table is (ε, δ)-differentially private, at
@@ -269,8 +270,7 @@ class ProtectedTable(Result):
         normal distribution if a standard deviation has 1,000 lattice steps or more; for counts, h is widened by half a
         step. If a number is the sum of several drawn numbers, h is the larger of two values: one for the normal
         distribution, and one for a single drawn number with the same standard deviation. The distribution of the sum
-        lies between the two. Cells that were adjusted to a known total get an h twice as large, since the mean of all
-        noise was subtracted from each cell.
+        lies between the two. Cells adjusted to a known total get twice this h: each lost the mean of all noise.
 
         Raises
         ------

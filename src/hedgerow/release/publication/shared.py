@@ -226,6 +226,10 @@ class Result(Receivable, Sequence[Estimate]):
         DataFrame or Table
             One row for each estimate, or for each combination of the other groups.
 
+        Returns
+        -------
+        frame
+
         Raises
         ------
         ParameterError

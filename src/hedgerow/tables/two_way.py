@@ -1,0 +1,547 @@
+"""Percentages and a test of independence, read from the noisy counts of a table: post-processing, at no price."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import ParameterError
+from hedgerow.facts.printed import Lines, group_headings, joined, number
+from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.estimates_of_cells import Subject, finite
+from hedgerow.inference.interval import draws_of
+from hedgerow.inference.region import ScoreRegion
+from hedgerow.inference.score_test import Quadratic, QuadraticTest
+from hedgerow.release.cells.margins import ConsistentTable
+from hedgerow.release.cells.table_cells import TableCells
+from hedgerow.release.publication.formats.markdown import markdown_text
+from hedgerow.release.publication.formats.tex import latex_text
+from hedgerow.release.publication.publication import Publication
+from hedgerow.release.publication.shared import Result, build_frame, pivoted
+from hedgerow.release.publication.text import text_of
+from hedgerow.release.publication.write_file import write_lines
+
+Floats = NDArray[np.float64]
+N_RESAMPLES = 4_999
+
+
+class TwoWayReadings(Result):
+    """What tables of counts have besides their cells: percentages, and a test of independence."""
+
+    __slots__ = ()
+    drawn: TableCells | None
+    known_total: float | None
+    remarks: tuple[str, ...]
+
+    @property
+    @abstractmethod
+    def cells(self) -> TableCells:
+        """The cells as arrays."""
+
+    def percentages(self, of: str | Sequence[str] = ()) -> Percentages:
+        """Return each cell as a percentage of the total of its row, of its column, or of all, with its errors.
+
+        p = 100·N/T, T the total over the cells that share the categories of `of`. The interval holds the p at which
+        100·N − p·T differs from 0 by no more than its sampling (variance T·p·(100 − p)) and its noise (variance
+        (100 − p)²·v + p²·w, v that of the cell and w that of the others of the total) allow: T is noisy too.
+
+        Parameters
+        ----------
+        of : str or list of str
+            The columns whose categories each have 100 %: ``of="sex"`` gives row percentages where sex goes down;
+            without a column all cells together have 100 %.
+
+        Returns
+        -------
+        Percentages
+            A sequence of estimates, which prints as a table does: ``.to_latex()``, ``.to_frame(across="region")``.
+
+        Raises
+        ------
+        ParameterError
+            HG160: a column that the table lacks. HG130: a table of totals, or of units of several rows. HG161: errors
+            are withheld.
+
+        Examples
+        --------
+        >>> import hedgerow as hg, pyarrow
+        >>> data = pyarrow.table({"sex": [0, 1] * 500, "job": ["a", "a", "b", "b"] * 250})
+        >>> survey = hg.open(data, relation="replace-one")
+        >>> table = survey.contingency_table(by={"sex": [0, 1], "job": ["a", "b"]}, epsilon=1.0)
+        >>> shares = table.percentages(of="sex")
+        >>> abs(shares[0].estimate - 50.0) < 5.0, shares[0].statistic
+        (True, 'percentage of sex')
+        """
+        kept = (of,) if isinstance(of, str) else tuple(of)
+        known = None if kept else self.known_total
+        return Percentages(self, percentage_cells(_counts(self, kept), kept, known), kept)
+
+    def independence(
+        self,
+        *columns: str,
+        n_resamples: int = N_RESAMPLES,
+        rng: int | np.random.Generator = 0,
+    ) -> IndependenceTest:
+        """Return the χ² test that two columns are independent, with the law that the noise gives its statistic.
+
+        Q = Σ (Y − E)²/(E + v), E what the noisy totals of rows and columns lead to, v the variance of the noise of a
+        cell. Under independence Q has no χ² law: its law is that of tables drawn with these totals, with noise added as
+        the release added some. The p-value is (1 + how many of these have a Q at least as large)/(1 + their number).
+
+        Parameters
+        ----------
+        *columns : str
+            Two columns of the table; the others are added over. Not needed where the table has two.
+        n_resamples : int
+            How many tables are drawn.
+        rng : int or Generator
+            Of the drawn tables; the same table and the same number give the same p-value.
+
+        Returns
+        -------
+        IndependenceTest
+            ``.statistic``, ``.pvalue``, ``.df``, ``.expected``.
+
+        Raises
+        ------
+        ParameterError
+            HG160: other than two columns of the table. HG130: a table of totals, of units of several rows, or of a
+            census. HG161: errors are withheld.
+
+        Notes
+        -----
+        Gaboardi, Lim, Rogers & Vadhan (2016), "Differentially private chi-squared hypothesis testing", section 5, with
+        a statistic whose denominators count the noise (Kifer & Rogers 2017). The level and the power are measured by
+        ``python -m benchmarks.independence``.
+
+        Examples
+        --------
+        >>> import hedgerow as hg, pyarrow
+        >>> data = pyarrow.table({"sex": [0, 1] * 500, "job": ["a", "a", "b", "b"] * 250})
+        >>> survey = hg.open(data, relation="replace-one")
+        >>> table = survey.contingency_table(by={"sex": [0, 1], "job": ["a", "b"]}, epsilon=1.0)
+        >>> table.independence().pvalue > 0.001
+        True
+        """
+        named = columns or self.cells.shape.columns
+        if len(named) != 2 or len(set(named)) != 2:
+            raise _unknown("A test of independence is about two columns", self.cells.shape.columns)
+        cells = _counts(self, named)
+        if cells.census:
+            raise _no_law("Its target is the file, in which nothing is left to chance.")
+        others = tuple(at for at, column in enumerate(cells.shape.columns) if column not in named)
+        counts, added = cells.grid.sum(axis=others), math.prod(cells.shape.shape[at] for at in others)
+        counts = counts if tuple(c for c in cells.shape.columns if c in named) == named else counts.T
+        (own, *different) = set(np.unique(np.broadcast_to(cells.noise_variance, cells.shape.size)).tolist())
+        if different:
+            raise _no_law("The noise of its cells differs from one to the other.")
+        whole = self.known_total
+        noise = CellNoise(cells.noise_law, own, added)
+        return independence(counts, noise, n=whole, n_resamples=n_resamples, rng=rng, names=(named[0], named[1]))
+
+
+def percentage_cells(cells: TableCells, kept: Sequence[str], known: float | None) -> TableCells:
+    """Return counts as percentages of the total of those that share their categories of some columns.
+
+    `known` is that total where it is public, of all cells alone.
+    """
+    axes = tuple(at for at, column in enumerate(cells.shape.columns) if column not in kept)
+    noise = np.broadcast_to(cells.noise_variance, cells.shape.size).reshape(cells.shape.shape)
+    total = np.full(cells.shape.size, known) if known is not None else _spread(cells.grid, axes)
+    others = np.zeros(cells.shape.size) if known is not None else _spread(noise, axes) - noise.reshape(-1)
+    own = noise.reshape(-1)
+    cross = 0.0 if known is not None else own
+    positive = np.maximum(total, 1.0)
+    subject = _subject(kept, cells.subject.covers)
+    test = QuadraticTest(
+        100.0 * cells.values,
+        sampling=Quadratic(0.0, 0.0 if cells.census else 100.0 * positive, 0.0 if cells.census else -positive),
+        noise=Quadratic(1e4 * own, -200.0 * cross, cross + others),
+        low=0.0,
+        high=100.0,
+        noise_law=cells.noise_law,
+        method=cells.subject.method,
+        b=total,
+        reliable=total > 2.0 * np.sqrt(own + others),
+    )
+    theta = np.clip(100.0 * cells.values / positive, 0.0, 100.0)
+    parts = (test.sampling.at(theta), test.noise.at(theta))
+    sampling, privacy = (np.maximum(part, 0.0) / positive**2 for part in parts)
+    return TableCells(
+        cells.shape,
+        theta,
+        sampling,
+        privacy,
+        cells.noise_law,
+        census=cells.census,
+        low=0.0,
+        high=100.0,
+        subject=subject,
+        region=ScoreRegion(test),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CellNoise:
+    """The noise on a number of a table: the law, the variance of one drawn number, and how many are added up."""
+
+    law: str
+    variance: float
+    added: int = 1
+
+    @property
+    def total(self) -> float:
+        """The variance of the sum."""
+        return self.variance * self.added
+
+    def draw(self, size: tuple[int, ...], rng: np.random.Generator) -> Floats:
+        """Return independent draws of the sum."""
+        draws = draws_of(self.law)
+        if draws is None or self.variance == 0.0:
+            return rng.normal(0.0, math.sqrt(self.total), size)
+        # Of the two-sided geometric law of this variance: q with 2q/(1 − q)² = draws·variance.
+        spread = draws * self.variance
+        q = (1.0 + spread - math.sqrt(1.0 + 2.0 * spread)) / spread
+        many = draws * self.added
+        # A sum of geometric numbers is negative binomial.
+        drawn = rng.negative_binomial(many, 1.0 - q, size) - rng.negative_binomial(many, 1.0 - q, size)
+        return np.asarray(drawn / draws, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IndependenceTest:
+    """A test that two columns are independent.
+
+    Attributes
+    ----------
+    columns : (str, str)
+    statistic : float
+        Q, which counts the noise; it is not to be compared with a table of χ².
+    pvalue : float
+    df : int
+        (rows − 1)(columns − 1), as for a table without noise.
+    expected : float array
+        What independence would lead to, from the noisy totals.
+    n_resamples : int
+    """
+
+    columns: tuple[str, str]
+    statistic: float
+    pvalue: float
+    df: int
+    expected: Floats
+    n_resamples: int
+
+    def __str__(self) -> str:
+        return (
+            f"Independence of {joined(self.columns)}: Q = {number(self.statistic, 2)} on {self.df} degrees of freedom, "
+            f"p = {self.pvalue:.3g}, by {self.n_resamples:,} tables drawn with the noise of this release."
+        )
+
+    def __repr__(self) -> str:
+        return f"<IndependenceTest {self}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return {
+            "columns": list(self.columns),
+            "statistic": self.statistic,
+            "pvalue": self.pvalue,
+            "df": self.df,
+            "expected": self.expected.tolist(),
+            "n_resamples": self.n_resamples,
+        }
+
+
+def independence(
+    counts: Floats,
+    noise: CellNoise,
+    *,
+    n: float | None,
+    n_resamples: int = N_RESAMPLES,
+    rng: int | np.random.Generator = 0,
+    names: tuple[str, str] = ("rows", "columns"),
+) -> IndependenceTest:
+    """Return the test of a noisy table (rows, columns); `n` is the number of records where it is public.
+
+    >>> independence(np.array([[90.0, 10.0], [10.0, 90.0]]), CellNoise("laplace", 8.0), n=200.0).pvalue < 0.001
+    True
+    """
+    generator = np.random.default_rng(rng)
+    q, expected = _statistic(counts[None], noise.total, n)
+    size = max(round(n if n is not None else float(counts.sum())), 1)
+    cells = expected[0] / max(float(expected[0].sum()), 1e-300)
+    shape = (n_resamples, *counts.shape)
+    if n is None:
+        drawn = generator.poisson(size * cells, shape).astype(np.float64)
+    else:
+        drawn = (
+            generator.multinomial(size, cells.reshape(-1) / cells.sum(), n_resamples).reshape(shape).astype(np.float64)
+        )
+    simulated, _ = _statistic(drawn + noise.draw(shape, generator), noise.total, n)
+    pvalue = (1.0 + float((simulated >= q[0]).sum())) / (1.0 + n_resamples)
+    rows, columns = counts.shape
+    return IndependenceTest(names, float(q[0]), pvalue, (rows - 1) * (columns - 1), expected[0], n_resamples)
+
+
+def _statistic(tables: Floats, noise: float, n: float | None) -> tuple[Floats, Floats]:
+    """Return Q of each table, and what independence would lead to."""
+    rows, columns = (_shares(tables.sum(axis=axis)) for axis in (2, 1))
+    whole = np.full(len(tables), n) if n is not None else np.maximum(tables.sum(axis=(1, 2)), 1.0)
+    expected = whole[:, None, None] * rows[:, :, None] * columns[:, None, :]
+    return np.asarray((np.square(tables - expected) / (expected + max(noise, 1e-9))).sum(axis=(1, 2))), expected
+
+
+def _shares(totals: Floats) -> Floats:
+    """Return totals as shares; one below a half of a record is half of one."""
+    positive = np.maximum(totals, 0.5)
+    return np.asarray(positive / positive.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Percentages(Sequence[Estimate]):
+    """The cells of a table as percentages, in the order of its cells.
+
+    Attributes
+    ----------
+    table : ProtectedTable
+        What they were read from: its price is theirs.
+    cells : TableCells
+    of : tuple of str
+        The columns whose categories each have 100 %.
+    """
+
+    table: TwoWayReadings
+    cells: TableCells
+    of: tuple[str, ...]
+
+    @overload
+    def __getitem__(self, index: int) -> Estimate: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Estimate]: ...
+    def __getitem__(self, index: int | slice) -> Estimate | Sequence[Estimate]:
+        return self.cells[index]
+
+    def __len__(self) -> int:
+        return self.cells.shape.size
+
+    def __iter__(self) -> Iterator[Estimate]:
+        return iter(self.cells)
+
+    def at(self, **cell: Any) -> Estimate:
+        """Return the percentage of one cell (HG160 where there is none)."""
+        return self[self.cells.shape.place(cell)]
+
+    def __repr__(self) -> str:
+        return f"<Percentages, {len(self)} cells, {self.table.price()}>"
+
+    def __str__(self) -> str:
+        return Lines(text_of(self.publication()))
+
+    def publication(self, title: str | None = None, *, level: float = 0.95) -> Publication:
+        """Return the percentages as they are printed: with standard errors, without letters.
+
+        Parameters
+        ----------
+        title : str, optional
+            The caption.
+        level : float
+            Of the intervals.
+
+        Returns
+        -------
+        Publication
+
+        Raises
+        ------
+        ParameterError
+            HG110: the level is not between 0 and 1.
+
+        Examples
+        --------
+        >>> import hedgerow as hg, pyarrow
+        >>> data = pyarrow.table({"sex": [0, 1] * 500, "job": ["a", "a", "b", "b"] * 250})
+        >>> survey = hg.open(data, relation="replace-one")
+        >>> table = survey.contingency_table(by={"sex": [0, 1], "job": ["a", "b"]}, epsilon=1.0)
+        >>> table.percentages("sex").publication().title
+        'Percentages by sex and job'
+        """
+        by = joined(self.cells.shape.columns)
+        caption = f"Percentages by {by}" if title is None else title
+        whole = f"Each category of {joined(self.of)} has 100 %." if self.of else "All cells together have 100 %."
+        guarantee = f"Guarantee: {self.table.price()}."
+        shown = ConsistentTable(self.cells)
+        return Publication(
+            caption, shown, guarantee, "%", errors=True, letters=False, level=level, notes=(whole, *self.table.remarks)
+        )
+
+    def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
+        """Return the percentages as columns of equal length: groups, numbers, interval (HG110 for the level)."""
+        read, labels = self.cells.columns(level), list(self.cells.shape.cells())
+        headings, _ = group_headings(self.cells.shape.columns)
+        columns: dict[str, list[Any]] = {"statistic": [self.cells.subject.statistic] * len(self)}
+        columns |= {headings[group]: [cell[group] for cell in labels] for group in self.cells.shape.columns}
+        columns |= {name: finite(getattr(read, name)) for name in read._fields if name != "reliable"}
+        return columns | {"level": [level] * len(self), "reliable": read.reliable.tolist()}
+
+    def to_frame(
+        self,
+        backend: str | None = None,
+        *,
+        across: str | Sequence[str] | None = None,
+        values: str | Sequence[str] = "estimate",
+    ) -> Any:
+        """Return a data frame, a row a percentage, or with the categories of some columns side by side.
+
+        Parameters
+        ----------
+        backend : str, optional
+            ``"polars"``, ``"pandas"`` or ``"pyarrow"``; by default the library of the data.
+        across : str or list of str, optional
+            Columns whose categories stand side by side.
+        values : str or list of str
+            What stands there: ``"estimate"``, ``"standard_error"`` and others.
+
+        Returns
+        -------
+        frame
+
+        Raises
+        ------
+        ParameterError
+            HG208: no library is installed. HG160: a column that is not there.
+
+        Examples
+        --------
+        >>> import hedgerow as hg, pyarrow
+        >>> data = pyarrow.table({"sex": [0, 1] * 500, "job": ["a", "a", "b", "b"] * 250})
+        >>> survey = hg.open(data, relation="replace-one")
+        >>> table = survey.contingency_table(by={"sex": [0, 1], "job": ["a", "b"]}, epsilon=1.0)
+        >>> table.percentages("sex").to_frame("pyarrow", across="job").column_names
+        ['statistic', 'sex', 'a', 'b']
+        """
+        columns = self.to_columns()
+        if across is not None:
+            listed = ([names] if isinstance(names, str) else list(names) for names in (across, values))
+            columns = pivoted(columns, *listed)
+        return build_frame(columns, backend or self.table.backend)
+
+    def to_latex(self, path: str | Path | None = None, *, title: str | None = None) -> str:
+        r"""Return the table as LaTeX, and write it to `path` where one is given.
+
+        Parameters
+        ----------
+        path : path, optional
+            The file, which may have any name.
+        title : str, optional
+            The caption.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        ParameterError
+            HG118: the file cannot be written.
+
+        Examples
+        --------
+        >>> import hedgerow as hg, pyarrow
+        >>> data = pyarrow.table({"sex": [0, 1] * 500, "job": ["a", "a", "b", "b"] * 250})
+        >>> survey = hg.open(data, relation="replace-one")
+        >>> table = survey.contingency_table(by={"sex": [0, 1], "job": ["a", "b"]}, epsilon=1.0)
+        >>> table.percentages("sex").to_latex(title="Jobs").splitlines()[3]
+        '  \\caption{Jobs (\\%)}'
+        """
+        return self._written(latex_text(self.publication(title).printed()), path)
+
+    def to_markdown(self, path: str | Path | None = None, *, title: str | None = None) -> str:
+        """Return the table as Markdown, and write it to `path` where one is given.
+
+        Parameters
+        ----------
+        path : path, optional
+            The file, which may have any name.
+        title : str, optional
+            The caption.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        ParameterError
+            HG118: the file cannot be written.
+
+        Examples
+        --------
+        >>> import hedgerow as hg, pyarrow
+        >>> data = pyarrow.table({"sex": [0, 1] * 500, "job": ["a", "a", "b", "b"] * 250})
+        >>> survey = hg.open(data, relation="replace-one")
+        >>> table = survey.contingency_table(by={"sex": [0, 1], "job": ["a", "b"]}, epsilon=1.0)
+        >>> table.percentages("sex").to_markdown(title="Jobs").splitlines()[0]
+        '**Jobs (%)**'
+        """
+        return self._written(markdown_text(self.publication(title).printed()), path)
+
+    def _written(self, text: str, path: str | Path | None) -> str:
+        if path is not None:
+            write_lines(path, [text])
+        return text
+
+    def _repr_html_(self) -> str:
+        from hedgerow.release.publication.formats.html import html_table
+
+        return html_table(self.publication())
+
+
+def _counts(table: TwoWayReadings, named: Sequence[str]) -> TableCells:
+    """Return the cells as they were drawn, which have independent noise (HG160, HG130, HG161)."""
+    cells = table.drawn or table.cells
+    cells.check_given()
+    if not set(named) <= set(cells.shape.columns) or len(set(named)) < len(named):
+        raise _unknown("Columns of a table are named", cells.shape.columns)
+    if not cells.counted:
+        raise _no_law("It holds totals of a column.")
+    if table.unit != "row":
+        raise _no_law(f"Its unit is {table.unit}, which may have rows in several cells.")
+    return cells
+
+
+def _spread(grid: Floats, axes: tuple[int, ...]) -> Floats:
+    """Return for each cell the sum over some axes, in the order of the cells."""
+    return np.asarray(np.broadcast_to(grid.sum(axis=axes, keepdims=True), grid.shape)).reshape(-1)
+
+
+def _subject(kept: Sequence[str], covers: str) -> Subject:
+    counted = covers.rpartition("; ")[2]
+    whole = f"of {', '.join(kept)}" if kept else "of all"
+    of = f"records that share its {joined(list(kept))}" if kept else "all records of the table"
+    return Subject(f"percentage {whole}", None, "table", f"the percentage that the cell has {'of the'} {of}; {counted}")
+
+
+def _unknown(rule: str, columns: Sequence[str]) -> ParameterError:
+    return ParameterError(
+        "HG160",
+        rule=f"{rule}, each once.",
+        finding="Found others.",
+        remedy=f"The columns are {', '.join(columns)}.",
+    )
+
+
+def _no_law(finding: str) -> ParameterError:
+    return ParameterError(
+        "HG130",
+        rule="Percentages and tests of independence are read from counts of rows, each row in one cell.",
+        finding=finding,
+        remedy="Release a contingency table of rows; of other tables use the cells.",
+    )
