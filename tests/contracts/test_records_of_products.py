@@ -139,6 +139,12 @@ def regressions() -> Made:
                 continue
             fit = survey.ols("y", ["x", "C(s)"], bounds=_BOUNDS, categories=categories, epsilon=2.0, **options)
             yield f"ols {name} {relation}", fit.to_json()
+        persons = people().append_column("u", pa.array(np.arange(len(people())) // 3))
+        units = hg.open(persons, relation=relation, unit={"column": "u", "max_rows": 2})
+        fit = units.ols("y", ["x", "C(s)"], bounds=_BOUNDS, categories=categories, epsilon=4.0)
+        yield f"ols of units {relation}", fit.to_json()
+        by = units.ols("y", ["x"], bounds=_BOUNDS, epsilon=4.0, by={"g": ["a", "b"]}, other=True)
+        yield f"ols of units by cell {relation}", by.to_json()
         numeric = survey.ols("y", ["x", "z"], bounds=_BOUNDS, epsilon=2.0)
         yield f"ols numeric {relation}", numeric.to_json()
         yield f"submodel {relation}", numeric.submodel("y", ["x"]).to_json()

@@ -8,6 +8,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ import pytest
 from scipy import stats
 from tests.contracts.database_tables import IN_DATABASES, as_sqlite, opened_in
 
-from hedgerow.engines.query import ColumnProduct, Indicator, Query, SumsQuery, ValueOnGrid
+from hedgerow.engines.query import SCORES, ColumnProduct, Indicator, Query, SumsQuery, ValueOnGrid
 from hedgerow.engines.source import Source, count_units, open_source
 from hedgerow.errors import DataError, ParameterError, UncertifiedError
 from hedgerow.facts.columns import Category, Grid, Missing
@@ -140,6 +141,30 @@ def test_units_add_up_by_their_totals(opened: Opener, by: tuple[Category, ...], 
     }  # fmt: skip
     assert {monomial: found.sums[monomial].tolist() for monomial in monomials} == expected
     assert bool(found.missing.sum()) is (missing is Missing.DECLARED_COMPLETE)
+
+
+@pytest.mark.parametrize("by", [(), BY], ids=["all", "by cell"])
+def test_scores_of_units_are_clipped_and_rounded_alike(opened: Opener, by: tuple[Category, ...]) -> None:
+    """Scores of both signs, some beyond the clip: their sums, squares and products, to the last integer."""
+    bits, factors = 40, ((2**37 + 1, -(2**39)), (-(2**34) - 5, 2**36 + 3))
+    monomials = ((), ((0, 1),), ((1, 1),), ((0, 2),), ((0, 1), (1, 1)))
+    query = SumsQuery((X,), monomials, by, frozenset({0}), LIMIT, Missing.DROP, factors, bits)
+    found = opened(MANY).sums(query)
+
+    def score(rows: int, total: int, own: tuple[int, int]) -> int:
+        combined = min(max(own[0] * total + own[1] * rows, -(2**bits)), 2**bits)
+        return (combined + 2**bits) * SCORES // 2 ** (bits + 1)
+
+    units = brute_force(MANY, Query(X, by, LIMIT))
+    each = [[score(rows, total, own) for own in factors] for _, rows, total in units]
+    assert SCORES in {first for first, _ in each} and len({second for _, second in each}) > 10
+    for monomial in monomials:
+        for one in range(3 if by else 1):
+            own = zip(units.items(), each, strict=True)
+            added = (times * math.prod(t[i] ** p for i, p in monomial) for ((cell, *_), times), t in own if cell == one)
+            assert int(found.sums[monomial][one]) == sum(added)
+    with pytest.raises(ParameterError, match="HG107"):
+        replace(query, scores=((2**58, 0),))
 
 
 def test_units_whose_values_may_be_missing_alone_are_refused() -> None:

@@ -36,11 +36,11 @@ from typer.testing import CliRunner
 import hedgerow as hg
 from hedgerow.cli.main import app
 from hedgerow.engines import frames
-from hedgerow.engines.query import ValueCounts
 from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
 from hedgerow.reports.answer_pages import found_html
 from hedgerow.reports.release_page import report_html
+from hedgerow.resampling.counted_values import ValueCounts
 from hedgerow.testing.simulated import SimulatedNoise
 
 WHERE = "age >= 40 and region != 'South' and per_head > 1"

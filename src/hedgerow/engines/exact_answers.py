@@ -11,10 +11,10 @@ from hedgerow.engines import frames, streamed
 from hedgerow.engines.dialects.ibis_tables import Asked
 from hedgerow.engines.dialects.units import fresh_key
 from hedgerow.engines.frames import A, Builds, Q
-from hedgerow.engines.query import ColumnQuery, Query, SumsQuery, ValueCounts
+from hedgerow.engines.query import ColumnQuery, Query, SumsQuery
 from hedgerow.engines.reading import unreachable, withheld
 from hedgerow.engines.schema import check_values
-from hedgerow.resampling.counted_values import GridSums, Histogram
+from hedgerow.resampling.counted_values import GridSums, Histogram, ValueCounts
 from hedgerow.resampling.replicates import StreamedReplicates, Tally
 
 SECRET_KEY = "<a secret key, drawn for this question alone>"

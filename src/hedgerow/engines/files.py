@@ -21,7 +21,7 @@ from hedgerow.engines import frames
 from hedgerow.engines.databases import DatabaseSource, open_sqlite
 from hedgerow.engines.exact_answers import FrameAnswers
 from hedgerow.engines.incoming.arrivals import plain_csv, unpacked
-from hedgerow.engines.query import ColumnQuery, Query, SumsQuery, ValueCounts
+from hedgerow.engines.query import ColumnQuery, Query, SumsQuery
 from hedgerow.engines.reading import SourceFile, arrived, unreadable, withheld
 from hedgerow.engines.schema import (
     BLANKS,
@@ -34,6 +34,7 @@ from hedgerow.engines.schema import (
 )
 from hedgerow.errors import DataError
 from hedgerow.formats import formats, quoted_name, quoted_text
+from hedgerow.resampling.counted_values import ValueCounts
 
 if TYPE_CHECKING:
     import duckdb

@@ -21,7 +21,7 @@ from hedgerow.engines.dialects import ibis_tables
 from hedgerow.engines.dialects.held import added_up, is_held, read_as_values, terms_of
 from hedgerow.engines.dialects.ibis_tables import Asked, asked_counts, asked_values
 from hedgerow.engines.dialects.levels import code_of, with_levels
-from hedgerow.engines.dialects.units import UNIT, added_up_side_by_side, units_of
+from hedgerow.engines.dialects.units import UNIT, added_up_side_by_side, scores_of, units_of
 from hedgerow.engines.query import (
     ClippedSquare,
     ColumnProduct,
@@ -30,7 +30,6 @@ from hedgerow.engines.query import (
     Indicator,
     Query,
     SumsQuery,
-    ValueCounts,
     ValueOnGrid,
     Weighted,
     WeightOnGrid,
@@ -49,7 +48,7 @@ from hedgerow.engines.schema import (
 from hedgerow.errors import DataError
 from hedgerow.facts.columns import Missing, Selection
 from hedgerow.facts.expression import DerivedColumn, Junction
-from hedgerow.resampling.counted_values import GridSums, Histogram, Integers
+from hedgerow.resampling.counted_values import GridSums, Histogram, Integers, ValueCounts
 from hedgerow.resampling.replicates import Tally
 
 if TYPE_CHECKING:
@@ -480,6 +479,7 @@ def _add_up_units(rows: nw.LazyFrame[Any], query: SumsQuery, key: bytes | None) 
     counting = inside.filter(nw.col("counts")).select(UNIT, "level", *values)
     units = units_of(counting, values, query.unit, key, many=bool(query.by))
     totals = [*(f"sum_{place}" for place in range(len(values))), "rows"]
+    units, totals = scores_of(units, query, totals)
     counted = [nw.col(name).alias(f"t_{place}") for place, name in enumerate(totals)]
     ones = [nw.lit(1, nw.Int64).alias(name) for name in ("one", *(f"there_{i}" for i in range(len(totals))))]
     by_cell = units.select("level", *counted, *ones)

@@ -23,6 +23,7 @@ _PLACES = 2**62
 # Sums of monomials are added up in 38 decimal digits at least, with room for 2⁴⁰ records.
 _WIDEST = 2**84
 _SQUARED = 9
+SCORES: int = 2**20
 SHARES: int = 2 ** (2 * _SQUARED)
 """How many parts of a whole the square of a clipped number is counted in."""
 T = TypeVar("T", bound=Any)  # integers, or an engine's expressions of them
@@ -470,7 +471,8 @@ class SumsQuery(ByCells):
     With a `unit` the t_i are the totals of the rows of one unit in one cell, and one more value, behind the others,
     is the number of its rows there. Rows without a needed value are left out before the limit of rows is applied.
     Behind these D values stand those of the unit in the next cell, then in the one after it: i + k·D is value i so many
-    cells on, the first cell following the last one.
+    cells on, the first cell following the last one. With `scores` t_i = ⌊(E + 2^b)/2^(b − 19)⌋ ∈ {0..2²⁰} of a unit, E
+    the sum of its totals and its number of rows times such factors, clipped at ±2^b, b = `score_bits`.
 
     Raises
     ------
@@ -492,6 +494,8 @@ class SumsQuery(ByCells):
     needed: frozenset[int] = frozenset()
     unit: UnitLimit | None = None
     missing: Missing = Missing.DROP
+    scores: tuple[tuple[int, ...], ...] = ()
+    score_bits: int = 0
 
     def __post_init__(self) -> None:
         if self.unit is not None and self.needed != frozenset(range(len(self.values))):
@@ -503,6 +507,9 @@ class SumsQuery(ByCells):
             )
         for place in range(len(self.values)):
             _check_places(self.largest(((place, 1),)))
+        _check_places(2 ** (self.score_bits + 1), 2**54)  # a double holds it
+        for factors in self.scores:
+            _check_places(sum(abs(factor) * most for factor, most in zip(factors, self._most, strict=True)))
         for monomial in self.monomials:
             _check_places(self.largest(monomial), _WIDEST)
         _check_places(self.cells)
@@ -514,14 +521,20 @@ class SumsQuery(ByCells):
 
     def largest(self, monomial: Monomial) -> int:
         """Return the most that one record, or unit, adds to the sum of a monomial."""
-        rows = 1 if self.unit is None else self.unit.max_rows
-        most = [rows * (value.size - 1) for value in self.values] + [rows] * (self.unit is not None)
+        most = [SCORES] * len(self.scores) or self._most
         return math.prod(most[place % len(most)] ** power for place, power in monomial)
+
+    @property
+    def _most(self) -> list[int]:
+        """The largest total of each value, and the most rows of a unit."""
+        rows = 1 if self.unit is None else self.unit.max_rows
+        return [rows * (value.size - 1) for value in self.values] + [rows] * (self.unit is not None)
 
     @property
     def across(self) -> bool:
         """Whether a monomial is of several cells of one unit."""
-        return self.unit is not None and any(place > len(self.values) for one in self.monomials for place, _ in one)
+        places = {place for monomial in self.monomials for place, _ in monomial}
+        return self.unit is not None and not self.scores and max(places, default=0) > len(self.values)
 
     def in_cell(self, cell: int, monomial: Monomial) -> Monomial:
         """Return a monomial of one cell over the D values of all cells, in their order.
@@ -572,14 +585,6 @@ class ColumnQuery:
     def columns(self) -> list[str]:
         """Return the columns that the answer needs, each once."""
         return list(dict.fromkeys(source for group in self.by for name in group.columns for source in sources_of(name)))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ValueCounts:
-    """The answer to a `ColumnQuery`: what occurs, in any order, and in how many records each does."""
-
-    values: list[Scalar]
-    counts: NDArray[np.int64]
 
 
 def _check_places(places: int, most: int = _PLACES) -> None:

@@ -13,13 +13,13 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from hedgerow.engines.query import ColumnQuery, Query, SumsQuery, Value, ValueCounts
+from hedgerow.engines.query import ColumnQuery, Query, SumsQuery, Value
 from hedgerow.engines.reading import kinds_of_source
 from hedgerow.errors import DataError
 from hedgerow.facts.relation import UnitLimit
 from hedgerow.formats import is_url
 from hedgerow.inputs import note_input
-from hedgerow.resampling.counted_values import GridSums, Histogram, Monomial
+from hedgerow.resampling.counted_values import GridSums, Histogram, Monomial, ValueCounts
 
 
 class Source(Protocol):

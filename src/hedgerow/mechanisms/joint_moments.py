@@ -116,7 +116,7 @@ class JointMoments(Additive):
     @property
     def row_limit(self) -> int | None:
         """The limit of the layout."""
-        return self.layout.rows
+        return self.layout.rows or self.layout.most_rows
 
     @classmethod
     def of_noise_sd(cls, noise_sd: float, quote: Quote) -> JointMoments:
@@ -190,7 +190,7 @@ class JointMoments(Additive):
     def _touched(self, relation: Relation) -> int:
         """Return in how many cells what is added up may differ between neighbours."""
         old = relation is Relation.REPLACE_ONE and self.layout.presence == "private"
-        return min(self.layout.cells, (1 + old) * (self.layout.rows or 1))
+        return min(self.layout.cells, (1 + old) * (self.row_limit or 1))
 
     @property
     def noise_law(self) -> Law:
@@ -304,6 +304,7 @@ class JointMoments(Additive):
             ("regression in a ball, heavy products", GAUSSIAN, replace(both, ball=2), even, far, 1e-3),
             ("regression in a ball", GAUSSIAN, replace(both, ball=2), even, near, 1e-3),
             ("robust errors of a regression", GAUSSIAN, replace(both, shares=16), fit, far, 1e-3),
+            ("regression of units of four rows", GAUSSIAN, replace(both, cells=2, most_rows=4), fit, far, 1e-3),
             ("mean by group of units of four rows", GAUSSIAN, units, rows, far, 1e-3),
             ("means of units with covariances", GAUSSIAN, units, replace(rows, across=between), far, 1e-3),
             ("mean of units of four rows, pure", LAPLACE, replace(units, cells=1), rows, far, 1e-3),
@@ -341,9 +342,9 @@ class JointMoments(Additive):
         return np.array([number.width for number in self._listed()])
 
     def record(self, values: Sequence[int | None]) -> NDArray[np.object_]:
-        """Return what one whole record of these grid integers adds to its cell, None where one is missing."""
+        """Return what one whole record, or a unit of such rows, adds to its cell, None where a value is missing."""
         added = [sum(c * value_of(m, values) for m, c in number.polynomial.items()) for number in self._listed()]
-        return np.array(added, dtype=object) * (self.layout.shares or 1)
+        return np.array(added, dtype=object) * (self.layout.shares or 1) * self.layout.copies
 
     def record_means(self, features: Floats) -> Floats:
         """Return what records with features f ∈ [−1, 1], (records, d), add to each number on average.
@@ -432,7 +433,9 @@ def cost_of(layout: JointLayout, weights: JointWeights, relation: Relation, powe
         return unit_cost(weights, relation, power, cells=layout.cells)
     if layout.ball is not None:
         check(power == 2 and not weights.blocks, "The noise of features in a ball is Gaussian, on sums alone.")
-        return ball_cost(weights, relation, layout.ball, presence=layout.presence, cells=layout.cells)
+        # A unit of several rows may have a vector in several cells, and each moves as a record's would.
+        several = min(layout.most_rows or 1, layout.cells)
+        return several * ball_cost(weights, relation, layout.ball, presence=layout.presence, cells=layout.cells)
     return weights.cost(relation, power, presence=layout.presence, cells=layout.cells)
 
 
@@ -545,7 +548,7 @@ class _Ends:
         tables = [np.hstack([grid ** np.arange(powers.max() + 1), np.ones_like(grid)]) for grid in grids]
         tables = [np.vstack([np.append(np.zeros(powers.max() + 1), 1.0), table]) for table in tables]
         factors = np.array([[float(number.polynomial.get(of, 0)) for number in numbers] for of in monomials])
-        widths = self.joint._widths() / (layout.shares or 1)
+        widths = self.joint._widths() / (layout.shares or 1) / layout.copies
 
         def tell(records: Sequence[Sequence[int]]) -> Floats:
             each = np.ones((len(records), len(monomials)))

@@ -76,6 +76,12 @@ class JointLayout:
         Where a record counts by a share of itself, u/shares with u ∈ {0..shares}: every sum is one of u times what a
         record adds, and a count one of u. What two records add differs by a convex function of their shares, which is
         largest where each is 0 or 1: no more than if records were there or not, so presence is private.
+    most_rows : int or None
+        Where units of several rows are protected and every sum is over rows: the most rows of a unit that count. What
+        a unit adds is `most_rows` times a mean of what rows add and of zeros, and a distance is a convex function of
+        both means: it is largest where a unit has as many equal rows as may be in one cell, or none. So the price is
+        that of records that are there or not, times `most_rows`. In a ball the vector is that of a unit in a cell, in
+        each of the cells in which it has rows.
     """
 
     features: tuple[JointFeature, ...]
@@ -84,6 +90,7 @@ class JointLayout:
     rows: int | None = field(default=None, metadata=LATER)
     ball: int | None = field(default=None, metadata=LATER)
     shares: int | None = field(default=None, metadata=LATER)
+    most_rows: int | None = field(default=None, metadata=LATER)
 
     def __post_init__(self) -> None:
         whole = all(isinstance(feature.steps, int) and 1 <= feature.steps <= MOST_STEPS for feature in self.features)
@@ -105,6 +112,10 @@ class JointLayout:
                 whole and self.presence == "private" and not self.missing,
                 "A record counts by a share of 1 to 2²⁰ parts where presence is private, and no value missing alone.",
             )
+        if self.most_rows is not None:
+            whole = isinstance(self.most_rows, int) and 1 <= self.most_rows <= 2**20
+            alone = self.rows is None and self.shares is None and self.presence == "private" and not self.missing
+            check(whole and alone, "Units have 1 to 2²⁰ rows, whose number is private, and no value missing alone.")
         if self.rows is not None:
             whole = isinstance(self.rows, int) and 1 <= self.rows <= 2**20 and self.features[-1].steps == 1
             check(
@@ -120,7 +131,12 @@ class JointLayout:
     def reach(self, of: Of, degrees: Of) -> int:
         """Return Π m_i^e_i: the largest value of a product of centred features, and the constant sum of a block."""
         whole = math.prod(self.features[i].steps ** e for i, e in zip(of, degrees, strict=True))
-        return int(whole * (self.rows or 1) ** sum(degrees)) * (self.shares or 1)
+        return int(whole * (self.rows or 1) ** sum(degrees)) * (self.shares or 1) * self.copies
+
+    @property
+    def copies(self) -> int:
+        """How often a unit can add what one record adds: as often as it may have rows, where sums are over rows."""
+        return 1 if self.most_rows is None or self.ball is not None else self.most_rows
 
     @property
     def last(self) -> int:

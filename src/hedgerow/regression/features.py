@@ -102,7 +102,7 @@ class LinearFeatures:
     @cached_property
     def values(self) -> tuple[Value, ...]:
         """The features as an engine reads them; with a ball also whether a record was shrunk."""
-        alone = tuple(self._value(feature) for feature in self.features)
+        alone = tuple(self.value(feature) for feature in self.features)
         if self.ball is None:
             return alone
         columns = tuple(value for value in alone if isinstance(value, ValueOnGrid))
@@ -113,7 +113,8 @@ class LinearFeatures:
         """The length of the ball in centred grid integers."""
         return int((self.ball or 0.0) * 2**_BITS)
 
-    def _value(self, monomial: Monomial) -> Value:
+    def value(self, monomial: Monomial) -> Value:
+        """Return a product of columns as an engine reads it."""
         factors: list[tuple[ValueOnGrid | Indicator, int]] = [
             *((Indicator(self.computed.get(column, column), value), 1) for column, value in monomial.levels),
             *(

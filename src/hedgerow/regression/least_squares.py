@@ -178,6 +178,13 @@ class LeastSquaresFit:
         return np.asarray(vectors / raised @ vectors.T)
 
     @cached_property
+    def whitener(self) -> Floats:
+        """A^(−½)Q, by which moments of scaled regressors are 1 and uncorrelated; Q where A is not positive definite."""
+        q, _ = self._basis
+        values, vectors = np.linalg.eigh(self.matrix)
+        return np.asarray(vectors / np.sqrt(values) @ vectors.T @ q if self.positive else q)
+
+    @cached_property
     def noise_ratio(self) -> float:
         """r: about the size of the noise in A relative to A, 2√‖Σ W_z²‖ with W_z = A^−½ (QK_zQ') A^−½.
 
@@ -185,10 +192,7 @@ class LeastSquaresFit:
         """
         if not self.positive:
             return math.inf
-        q, _ = self._basis
-        values, vectors = np.linalg.eigh(self.matrix)
-        root = vectors / np.sqrt(values) @ vectors.T @ q
-        parts = root @ self.moments.noise @ root.T
+        parts = self.whitener @ self.moments.noise @ self.whitener.T
         return 2.0 * math.sqrt(float(np.linalg.eigvalsh(np.einsum("zij,zkj->ik", parts, parts))[-1]))
 
     @property
@@ -262,6 +266,11 @@ class LeastSquaresFit:
     def _scale_noise(self) -> float:
         """The standard deviation of the noise of σ̂²."""
         return float(np.linalg.norm(np.einsum("i,zij,j->z", self.residual, self.moments.noise, self.residual)))
+
+    @property
+    def raised_scale(self) -> float:
+        """σ̂² and one standard deviation of its noise, in the squared unit of the response."""
+        return (self._scale + self._scale_noise) * self._size**2
 
     @cached_property
     def sampling_covariance(self) -> Floats:

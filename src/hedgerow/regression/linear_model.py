@@ -21,6 +21,7 @@ from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
 from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
 from hedgerow.mechanisms.mechanism import Composition
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
+from hedgerow.regression.clustered import ClusterStep, TotalsOfUnits, rows_of_unit
 from hedgerow.regression.features import LinearFeatures
 from hedgerow.regression.formula import FormulaTerms
 from hedgerow.regression.least_squares import TYPICAL, TYPICAL_WEIGHT, UNRELIABLE, CoefficientQuestion, reason_of
@@ -101,7 +102,8 @@ class RegressionDesign(Design[JointMoments, AdditiveTable]):
     missing: Missing
     guess: Mapping[str, Any] | None = None
     chosen: JointChoice | None = None
-    second: SecondStep | None = None
+    robust_step: SecondStep | None = None
+    cluster_step: ClusterStep | None = None
     gain: float | None = None
     method: str = "moments"
 
@@ -110,6 +112,11 @@ class RegressionDesign(Design[JointMoments, AdditiveTable]):
         """The model."""
         return self.statistic.model
 
+    @property
+    def second(self) -> SecondStep | ClusterStep | None:
+        """The second step, for errors that are robust or of clusters."""
+        return self.robust_step or self.cluster_step
+
     @cached_property
     def layout(self) -> JointLayout:
         """The features as the mechanism sees them: a record has all of them, or is in no cell."""
@@ -117,6 +124,8 @@ class RegressionDesign(Design[JointMoments, AdditiveTable]):
         known = self.facts.in_one_cell(self.by, self.missing)
         ball = None if self.model.ball is None else len(self.model.features)
         cells = len(CellLabels(self.by))
+        if self.totals is not None:
+            return JointLayout(features, "private", cells, most_rows=self.totals.most_rows)
         if self.weight is not None:
             return JointLayout(features, "private", cells, ball=ball, shares=WEIGHTS)
         return JointLayout(features, "public" if known else "private", cells, ball=ball)
@@ -125,6 +134,12 @@ class RegressionDesign(Design[JointMoments, AdditiveTable]):
     def weight(self) -> WeightOnGrid | None:
         """The column of weights, by which records count."""
         return None if self.facts.weights is None else weight_on_grid(self.facts.weights)
+
+    @cached_property
+    def totals(self) -> TotalsOfUnits | None:
+        """What is added up of units of several rows; None of rows."""
+        limit = self.facts.limit
+        return None if limit is None else TotalsOfUnits(self.model, limit.max_rows)
 
     @property
     def n(self) -> int | None:
@@ -135,19 +150,24 @@ class RegressionDesign(Design[JointMoments, AdditiveTable]):
         """Return what the weights are chosen for."""
         n = TYPICAL if self.facts.n is None else max(1.0, self.facts.n / self.layout.cells)
         n *= 1.0 if self.weight is None else TYPICAL_WEIGHT
+        if self.totals is not None and self.facts.n is not None:
+            n *= rows_of_unit(self.totals.most_rows)
         return CoefficientQuestion(self.model, self.layout, self.facts.relation, n, self.facts.census, self.guess)
 
     @property
     def reason(self) -> str:
         """Why this law of noise, and what share of the price a second step has."""
         reason = "" if self.chosen is None else reason_of(self.chosen, self.gain)
-        return reason if self.second is None else f"{reason}; {self.second.share:.0%} of the price for robust errors"
+        errors = "robust errors" if self.totals is None else "errors of clusters"
+        return reason if self.second is None else f"{reason}; {self.second.share:.0%} of the price for {errors}"
 
     @property
     def query(self) -> SumsQuery:
         """The one question to the engine."""
         if self.chosen is None:
             raise TypeError("no weights were chosen")
+        if self.totals is not None and self.facts.limit is not None:
+            return self.totals.query(self.by, self.missing, self.facts.limit)
         if self.weight is not None:
             return shares_query(self.chosen.mechanism, self.model.values, self.weight, self.by, self.missing)
         needed = frozenset(range(len(self.model.values)))
@@ -179,8 +199,12 @@ class RegressionDesign(Design[JointMoments, AdditiveTable]):
     def table(self, data: GridSums, mechanism: JointMoments, source: NoiseSource) -> AdditiveTable:
         """Return the exact sums with noise: what becomes public."""
         complete(data, self.missing)
-        weighted = self.weight is not None
-        exact = shares_exact(mechanism, data, len(self.model.values)) if weighted else mechanism.exact(data)
+        if self.totals is not None:
+            exact = self.totals.exact(mechanism, data)
+        elif self.weight is not None:
+            exact = shares_exact(mechanism, data, len(self.model.values))
+        else:
+            exact = mechanism.exact(data)
         return mechanism.noisy(exact, source, cells=CellLabels(self.by))
 
     def estimates(self, table: AdditiveTable) -> Sequence[Estimate]:

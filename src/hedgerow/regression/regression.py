@@ -21,6 +21,7 @@ from hedgerow.mechanisms.certificate import Certificate, record_of
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.joint_numbers import JointReading
 from hedgerow.mechanisms.mechanism import parts_of
+from hedgerow.regression.clustered import ClusterRelease, TotalsOfUnits, clusters_of
 from hedgerow.regression.coefficients import (
     Coefficients,
     FitContext,
@@ -75,13 +76,14 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
         The certificate. None for a simulated result.
     cell : mapping
         The cell as {column: category}; empty without `by`.
-    second : SandwichRelease or None
-        The numbers that the second step released for robust errors. None for a fit without robust errors.
+    second : SandwichRelease, ClusterRelease or None
+        The numbers that the second step released for robust errors, or for errors of clusters. None for a fit without
+        such errors.
     """
 
     how: ClassVar[str] = _HOW
 
-    second: SandwichRelease | None = None
+    second: SandwichRelease | ClusterRelease | None = None
 
     @cached_property
     def fit(self) -> LeastSquaresFit:
@@ -123,6 +125,11 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
     def rsquared(self) -> float:
         """The share of the response's variance that the regressors tell; NaN where the noise hides it."""
         return self.fit.rsquared
+
+    @property
+    def _what(self) -> str:
+        """What is counted: the rows of units of several rows, else records."""
+        return "records" if self.about.mechanism.layout.most_rows is None else "rows"
 
     @property
     def scale(self) -> float:
@@ -180,7 +187,7 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
         """The number of records or the sum of weights, and R²."""
         determined = "hidden by the noise" if math.isnan(self.rsquared) else number(self.rsquared, 4)
         weighed = self.about.facts.get("weights") is not None
-        size = f"sum of weights {number(round(self.weight))}" if weighed else f"{number(round(self.nobs))} records"
+        size = f"sum of weights {number(round(self.weight))}" if weighed else f"{number(round(self.nobs))} {self._what}"
         return f"{size}, R² {determined}"
 
     def facts_of_fit(self) -> dict[str, str]:
@@ -210,7 +217,7 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
         Raises
         ------
         ParameterError
-            HG193: the released numbers do not determine the submodel.
+            HG193: the released numbers do not determine the submodel. Units of several rows have no submodels.
 
         Examples
         --------
@@ -223,6 +230,13 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
         """
         model = self.about.model
         terms = FormulaTerms.parsed(formula, regressors, intercept=intercept)
+        if self.about.mechanism.layout.most_rows is not None:
+            raise ParameterError(
+                "HG193",
+                rule="The errors of a regression of units of several rows need the residuals of its own model.",
+                finding=f"The release is of {self.about.formula}; asked was {format_argument(formula)}.",
+                remedy="Ask for the model in a release of its own.",
+            )
         if terms.response == model.response and set(terms.categories) <= set(model.categories):
             regressors_left = terms.regressors(model.categories)
             known = {regressor.monomial for regressor in model.regressors} | set(model.features)
@@ -244,7 +258,7 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
     def head(self) -> tuple[str, ...]:
         """Return the lines of text above the table of coefficients."""
         weighed = self.about.facts.get("weights") is not None
-        size = f"Sum of weights: {self.weight:,.6g}" if weighed else f"Records: {self.nobs:,.0f}"
+        size = f"Sum of weights: {self.weight:,.6g}" if weighed else f"{self._what.capitalize()}: {self.nobs:,.0f}"
         size += "" if self.public else " (noisy)"
         determined = "hidden by the noise" if math.isnan(self.rsquared) else f"{self.rsquared:.4g}"
         where = "".join(f" | {column}={value}" for column, value in self.cell.items())
@@ -422,7 +436,8 @@ def regressions_from_record(record: Mapping[str, Any] | str) -> tuple[Regression
         mechanism, robust = JointMoments.of_record(parts[0]), content["regression"].get("robust")
         model, regressors = model_of_record(content["regression"])
         weighted = facts.get("weights") is not None
-        model = replace(model, bits=BITS_IN_ALL) if weighted else model
+        model, most_rows = replace(model, bits=BITS_IN_ALL) if weighted else model, mechanism.layout.most_rows
+        model = model if most_rows is None else TotalsOfUnits.of(model, most_rows).model
         steps = [value.size - 1 for value in model.values]
         if [feature.steps for feature in mechanism.layout.features] != steps:
             raise ValueError
@@ -430,8 +445,11 @@ def regressions_from_record(record: Mapping[str, Any] | str) -> tuple[Regression
             raise ValueError
         formula, asked = str(content["regression"]["formula"]), content["request"] if "reading" in content else None
         about = FitContext(model, formula, mechanism, facts["n"], facts, tuple(notes), asked)
-        read = partial(second_of, kind=robust, parts=parts, model=model, weighted=weighted)
-        seconds = [None if robust is None else read(cell["second_step"]) for cell in content["fits"]]
+        read = partial(second_of, weighted=weighted) if most_rows is None else clusters_of
+        seconds = [
+            None if robust is None else read(cell["second_step"], kind=robust, parts=parts, model=model)
+            for cell in content["fits"]
+        ]
         if len(parts) != 1 + (robust is not None):
             raise ValueError
         numbers = [np.array(cell["released"], dtype=np.float64) for cell in content["fits"]]

@@ -61,7 +61,9 @@ def rewrite(record: Record, certificate: Certificate) -> Rewritten:
         contradictions.append(_PRESENCE)
     if asked["narrowed"] and certificate.epsilon_lower_why != asked["narrowed"]:
         contradictions.append(_NARROWED)
-    return Rewritten(again, tuple(unchecked), tuple(contradictions), {"unit": "row"}, asked["narrowed"])
+    several = fits[0].about.mechanism.row_limit is not None
+    certified = {} if several else {"unit": "row"}
+    return Rewritten(again, tuple(unchecked), tuple(contradictions), certified, asked["narrowed"])
 
 
 RECORD = RecordKind("a regression", "regression", rewrite)

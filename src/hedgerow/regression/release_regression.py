@@ -13,16 +13,24 @@ import numpy as np
 from hedgerow.accounting.calibrate import least_noise
 from hedgerow.clock import today
 from hedgerow.engines.source import ColumnSource, Source, sums_together
-from hedgerow.errors import ParameterError
+from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import CellLabels
 from hedgerow.facts.declared import Facts, Protection
-from hedgerow.facts.relation import Target
+from hedgerow.facts.relation import Target, UnitLimit
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law
 from hedgerow.mechanisms.mechanism import Mechanism
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
+from hedgerow.regression.clustered import (
+    KINDS_OF_CLUSTERS,
+    ClusterRelease,
+    TotalsOfUnits,
+    choose_cluster_step,
+    design_effect,
+    rows_of_unit,
+)
 from hedgerow.regression.coefficients import FitContext
 from hedgerow.regression.features import request_record, written
 from hedgerow.regression.formula import FormulaTerms
@@ -41,7 +49,6 @@ from hedgerow.regression.linear_model import (
     among_declared,
     card_of_coefficients,
     planned_source,
-    require_rows,
     resolved_model,
 )
 from hedgerow.regression.regression import Regression, RegressionByCell, regressions_from_record
@@ -55,7 +62,7 @@ from hedgerow.regression.sandwich import (
     shares_query,
 )
 from hedgerow.release.designs.chooser import choose
-from hedgerow.release.designs.design import PlannedStatistic, PublicFacts, check_midpoint
+from hedgerow.release.designs.design import PlannedStatistic, PublicFacts, check_midpoint, rows_kept
 from hedgerow.release.designs.guess import parse_guesses
 from hedgerow.release.execute import Answer, certificate_of, check_unchanged, draw_tables, read_histograms
 from hedgerow.release.options import Resolver
@@ -144,7 +151,9 @@ class PlannedRegression:
         guess : {column: {"mean": …, "sd": …, "correlation": {other: …}}}, optional
             By default that of the call, else middling columns of little correlation.
         n : int, optional
-            A guess of the number of records, where it is private; by default 10,000.
+            A guess of the number of records, where it is private; by default 10,000. Of units of several rows it is a
+            guess of the number of rows; a unit is taken to have 1 to its limit with even chances, and half of the
+            variation to be between units.
 
         Raises
         ------
@@ -156,6 +165,8 @@ class PlannedRegression:
         size = (float(n) if n is not None else TYPICAL) if self.facts.n is None else self.facts.n / design.layout.cells
         mechanism = self.first
         model, public = design.model, design.layout.presence == "public"
+        if design.totals is not None:
+            size *= rows_of_unit(design.totals.most_rows) if n is None and self.facts.n is not None else 1.0
         heavy = size * (1.0 if design.weight is None else TYPICAL_WEIGHT)  # of weights the sum over the largest
         mixing = mechanism.reading(model.moments(), n=size if public else None).mixing
         second = records.T @ records / len(records)
@@ -164,7 +175,8 @@ class PlannedRegression:
         fit = LeastSquaresFit(moments, model.rows(model.regressors), model.target)
         # The guessed moments are the truth: nothing of σ̂² is the noise's.
         plain = LeastSquaresFit(replace(moments, noise=np.zeros((1, *second.shape))), fit.rows, fit.response)
-        errors = np.sqrt(np.diag(plain.sampling_covariance)), np.sqrt(np.diag(fit.noise_covariance))
+        dependent = 1.0 if design.totals is None else design_effect(design.totals.most_rows)
+        errors = np.sqrt(dependent * np.diag(plain.sampling_covariance)), np.sqrt(np.diag(fit.noise_covariance))
         return tuple(
             ExpectedCoefficient(regressor.name, float(sampling), float(noise), fit.noise_ratio)
             for regressor, sampling, noise in zip(model.regressors, *errors, strict=True)
@@ -172,8 +184,9 @@ class PlannedRegression:
 
     def notes(self) -> tuple[str, ...]:
         """Return the notes about the release as a whole, which follow from public facts."""
-        weights = self.facts.weights
-        return (*self.plan.notes(), *(() if weights is None else (f"Records count {weights.in_words}.",)))
+        weights, limit = self.facts.weights, self.facts.limit
+        kept = () if limit is None else (rows_kept(limit),)
+        return (*self.plan.notes(), *kept, *(() if weights is None else (f"Records count {weights.in_words}.",)))
 
     def narrowed(self) -> str:
         """Return why records differ less than the mechanism allows. The text is empty if columns vary freely."""
@@ -196,6 +209,8 @@ class PlannedRegression:
         """Return the fit of each cell: the only touch of data."""
         drawn = drawn_regression(self, read_histograms(self.plan, source), noise)
         made = read_regression(self, drawn, self.price, planned_source(self.source).name, today())
+        if self.design.totals is not None:
+            return with_errors_of_clusters(self, made, source, noise)
         return with_robust_errors(self, made, source, noise)
 
     def read(self, noisy: Made) -> Regression | RegressionByCell:
@@ -234,10 +249,9 @@ def plan_regression(
     Raises
     ------
     HedgerowError
-        HG190 to HG192 for the formula, HG197 for robust errors; HG402 units of several rows; else as
-        `release.plan.planned`.
+        HG190 to HG192 for the formula, HG197 for robust errors; HG188 for the noise; HG402 for units of several rows
+        with weights, or with too many terms; else as `release.plan.planned`.
     """
-    require_rows(protection)
     terms = FormulaTerms.parsed(formula, regressors, intercept=options.pop("intercept", True))
     guess = options.pop("guess", None)
     declared = facts or Facts()
@@ -246,6 +260,8 @@ def plan_regression(
         # Errors of equal variances are wrong with weights.
         model = replace(asked.model, bits=BITS_IN_ALL)
         asked = replace(asked, model=model, robust=asked.robust or parse_robust(True, terms))
+    if isinstance(protection.unit, UnitLimit):
+        asked = _of_units(asked, protection.unit, options)
     if protection.target is Target.FILE:
         asked = replace(asked, robust=None)  # of a census no error is one of sampling
     options["where"] = among_declared(options.get("where"), asked.model.categories)
@@ -255,10 +271,11 @@ def plan_regression(
     (statistic,) = request.statistics
     if not isinstance(statistic, LinearModel) or request.noise not in _LAWS:
         raise _unserved(request.noise)
-    if statistic.model.ball is not None and request.noise == "laplace":
+    several = isinstance(protection.unit, UnitLimit)
+    if (statistic.model.ball is not None or several) and request.noise == "laplace":
         raise ParameterError(
             "HG188",
-            rule="The noise of a regression with clip_norm is Gaussian.",
+            rule=f"The noise of a regression with {'several rows a unit' if several else 'clip_norm'} is Gaussian.",
             finding="Laplace noise was requested.",
             remedy="Leave `noise` out.",
         )
@@ -279,7 +296,7 @@ def _chosen(design: RegressionDesign, robust: str | None, budget: Budget, laws: 
     What a share of the price costs depends on the law, so that the best one for the first step alone may not be.
     """
     asked = design.weighing().checked()
-    laws = laws if asked.layout.ball is None else (GAUSSIAN,)
+    laws = laws if asked.layout.ball is None and design.totals is None else (GAUSSIAN,)
     best = asked.settled(choose(asked, budget, asked.relation, laws=laws))
     if asked.guess is not None:
         plain = replace(asked, guess=None)
@@ -287,10 +304,26 @@ def _chosen(design: RegressionDesign, robust: str | None, budget: Budget, laws: 
         design = replace(design, gain=math.exp(0.5 * (asked.score(without) - best.score)))
     if robust is None:
         return replace(design, chosen=best)
+    if design.totals is not None:
+        step = choose_cluster_step(robust, asked, best, design.model, design.totals.most_rows)
+        return replace(design, chosen=best, cluster_step=step)
     choices = [best, *([] if best.runner_up is None else [best.runner_up])]
     steps = [(choose_second(robust, asked, chosen), chosen) for chosen in choices]
     second, chosen = min(steps, key=lambda step: step[0].length)
-    return replace(design, chosen=chosen, second=second)
+    return replace(design, chosen=chosen, robust_step=second)
+
+
+def _of_units(asked: LinearModel, unit: UnitLimit, options: Mapping[str, Any]) -> LinearModel:
+    """Return the model of units of several rows, with errors of clusters (HG402 with weights or too many terms)."""
+    if options.get("weights") is not None:
+        raise UncertifiedError(
+            "HG402",
+            rule="Weights are certified for units of one row.",
+            finding="Units have several.",
+            remedy='Use unit="row", or bring the data to one row per unit first.',
+        )
+    model = TotalsOfUnits.of(asked.model, unit.max_rows).model
+    return replace(asked, model=model, robust=KINDS_OF_CLUSTERS[asked.robust or "HC1"])
 
 
 def _unserved(noise: str) -> ParameterError:
@@ -360,7 +393,7 @@ def read_regression(
 
 def with_robust_errors(plan: PlannedRegression, made: Made, source: Source, noise: NoiseSource) -> Made:
     """Take the second step of every cell at the coefficients of the first, where one was priced."""
-    step, mechanism, design = plan.design.second, plan.second, plan.design
+    step, mechanism, design = plan.design.robust_step, plan.second, plan.design
     if step is None or mechanism is None:
         return made
     middle = step.middle
@@ -375,4 +408,21 @@ def with_robust_errors(plan: PlannedRegression, made: Made, source: Source, nois
     return tuple(
         replace(fit, second=SandwichRelease(step.kind, mechanism, clip, numbers, design.weight is not None))
         for fit, (_, clip), numbers in zip(made, asked, drawn, strict=True)
+    )
+
+
+def with_errors_of_clusters(plan: PlannedRegression, made: Made, source: Source, noise: NoiseSource) -> Made:
+    """Take the second step of every cell at the coefficients of the first, with units of several rows as clusters."""
+    step, mechanism, design, unit = plan.design.cluster_step, plan.second, plan.design, plan.facts.limit
+    if step is None or mechanism is None or unit is None:
+        return made
+    fits = [(fit.fit, step.scores.clip_of(fit.fit, mechanism)) for fit in made]
+    query = step.scores.query(fits, design.by, design.missing, unit)
+    answer = sums_together(source, [query])[query]
+    check_unchanged(plan.facts, answer, source)
+    exact = np.stack([step.scores.exact(mechanism, answer, cell) for cell in range(len(made))])
+    drawn = mechanism.noisy(exact, noise, cells=CellLabels(design.by)).values
+    return tuple(
+        replace(fit, second=ClusterRelease(step.kind, mechanism, clip, numbers))
+        for fit, (_, clip), numbers in zip(made, fits, drawn, strict=True)
     )

@@ -164,13 +164,18 @@ class RobustFit(LeastSquaresFit):
         """The noise of each coefficient's sampling variance, in its own squared unit: (k,)."""
         return np.array([self._sampling(self._back.T @ row)[1] for row in np.eye(len(self.rows))])
 
+    @property
+    def is_unsure(self) -> bool:
+        """Whether the noise of a sampling variance is as large as the variance."""
+        return self.reliable and bool(np.any(self.unsure > np.diag(self.sampling_covariance)))
+
 
 KINDS = ("HC0", "HC1")
 _CLIP_BITS, _WEIGHTED_BITS = 50, 38  # of the clip, where a weight is to be multiplied by it
 _LEAST_CLIP, _MOST_CLIP = 5.0, 12.0
 """The clip in standard deviations of the residual: as much as keeps the noise below a tenth of what is estimated."""
 _NOISE = 0.1
-_SHARES = (0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3)
+PRICE_SHARES = (0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3)
 # Weights, beside 1 of each Σ s² f_i: of Σ s², of squares and of products.
 _WEIGHTS = tuple(product((1.0, 1.5), (0.5, 0.7, 1.0), (0.35, 0.5, 0.7, 1.0)))
 
@@ -333,21 +338,21 @@ def choose_second(kind: str, asked: CoefficientQuestion, chosen: JointChoice) ->
     Student's t by which intervals count that the variance is noisy itself.
     """
     middle = Meat.of(asked.model)
-    fits = [_forecast(asked, chosen, records) for records in asked.guessed]
+    fits = [forecast_fit(asked, chosen, records) for records in asked.guessed]
     layout = middle.layout(asked.layout.cells)
     tried = {
         weights: [_relative_noise(middle, layout, weights, asked, chosen.law, fit) / chosen.precision for fit in fits]
         for weights in _weights(middle, layout)
     }
     weights = min(tried, key=lambda weights: float(np.mean([np.log(noise).mean() for noise in tried[weights]])))
-    smallest = SecondStep(kind, middle, chosen.law, weights, _SHARES[0])
+    smallest = SecondStep(kind, middle, chosen.law, weights, PRICE_SHARES[0])
 
     def at(share: float) -> SecondStep:
         step = replace(smallest, share=share)
         lengths = [_length(step, fit, noise) for fit, noise in zip(fits, tried[weights], strict=True)]
         return replace(step, length=float(np.mean(lengths)))
 
-    return min(map(at, _SHARES), key=lambda step: step.length)
+    return min(map(at, PRICE_SHARES), key=lambda step: step.length)
 
 
 def _weights(middle: Meat, layout: JointLayout) -> list[JointWeights]:
@@ -362,7 +367,7 @@ def _weights(middle: Meat, layout: JointLayout) -> list[JointWeights]:
     return [made(*sizes) for sizes in _WEIGHTS]
 
 
-def _forecast(asked: CoefficientQuestion, chosen: JointChoice, records: Floats) -> LeastSquaresFit:
+def forecast_fit(asked: CoefficientQuestion, chosen: JointChoice, records: Floats) -> LeastSquaresFit:
     """Return the fit at a guessed truth, with the noise of the first step at the whole price."""
     known = None if asked.layout.presence == "private" else asked.n
     mixing = chosen.mechanism.reading(asked.model.moments(), n=known).mixing
@@ -442,7 +447,7 @@ class SandwichRelease:
             sentences.append(
                 f"The clip takes off about {fit.cut:.0%} of the residual's variance; all variances are raised by it."
             )
-        if fit.reliable and bool(np.any(fit.unsure > np.diag(fit.sampling_covariance))):
+        if fit.is_unsure:
             sentences.append(_UNSURE)
         return tuple(sentences)
 

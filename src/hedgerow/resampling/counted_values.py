@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.facts.columns import Scalar
+
 Integers = NDArray[np.int64]
 
 
@@ -159,3 +161,11 @@ class GridSums:
     def total(self) -> int:
         """Return the number of records, whatever became of them."""
         return int(sum(self.sums[()])) + int(self.missing.sum()) + self.outside
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ValueCounts:
+    """The answer to a `ColumnQuery`: what occurs, in any order, and in how many records each does."""
+
+    values: list[Scalar]
+    counts: NDArray[np.int64]

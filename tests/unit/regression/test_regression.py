@@ -18,7 +18,7 @@ import hedgerow as hg
 from hedgerow.cli.main import app
 from hedgerow.engines.query import InBall, SumsQuery, ValueOnGrid
 from hedgerow.engines.source import open_source
-from hedgerow.errors import ForbiddenError, ParameterError, UncertifiedError
+from hedgerow.errors import ForbiddenError, ParameterError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Grid
 from hedgerow.facts.relation import Relation
@@ -218,12 +218,6 @@ def test_what_is_no_model_is_refused(formula: str, code: str, people: pd.DataFra
     survey = hg.open(people, relation="replace-one")
     with pytest.raises(ParameterError, match=code):
         survey.ols(formula, bounds=BOUNDS, epsilon=1.0)
-
-
-def test_units_of_several_rows_are_refused(people: pd.DataFrame) -> None:
-    survey = hg.open(people.assign(person=1), relation="add-remove", unit={"column": "person", "max_rows": 3})
-    with pytest.raises(UncertifiedError, match="HG402"):
-        survey.ols("income ~ age", bounds=BOUNDS, epsilon=1.0)
 
 
 def test_the_record_is_verified_and_an_altered_coefficient_is_found(people: pd.DataFrame) -> None:

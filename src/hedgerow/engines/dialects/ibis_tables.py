@@ -23,11 +23,10 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from hedgerow.engines.cells import cells_of
-from hedgerow.engines.query import ValueCounts
 from hedgerow.engines.schema import TEXT, as_declared
 from hedgerow.errors import DataError, ParameterError
 from hedgerow.formats import quoted_name, quoted_text
-from hedgerow.resampling.counted_values import Integers
+from hedgerow.resampling.counted_values import Integers, ValueCounts
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw

@@ -18,7 +18,8 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, reduce
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,7 @@ import numpy as np
 from hedgerow.engines.dialects import ibis_tables
 from hedgerow.engines.dialects.held import added_up
 from hedgerow.engines.dialects.ibis_tables import Asked
+from hedgerow.engines.query import SCORES
 from hedgerow.resampling.counted_values import GridSums
 
 if TYPE_CHECKING:
@@ -197,6 +199,39 @@ def _mark_of(unit: Any) -> str:
         return str(unit)
     parts = math.floor((unit - math.floor(unit)) * _PARTS)
     return f"{math.floor(unit)}.{parts}" if parts else str(math.floor(unit))
+
+
+def scores_of(units: nw.LazyFrame[Any], query: SumsQuery, totals: list[str]) -> tuple[nw.LazyFrame[Any], list[str]]:
+    """Return ``score_0``, … of each unit beside its totals, as `SumsQuery` says, and their names; else those of totals.
+
+    Each step is one of its own: written out at once, an engine would be sent each sum several times. Doubles are
+    divided by a power of 2, which rounds nothing.
+    """
+    import narwhals.stable.v2 as nw
+
+    most, names = 2**query.score_bits, [f"score_{place}" for place in range(len(query.scores))]
+    low, high = nw.lit(-most, nw.Int64), nw.lit(most, nw.Int64)
+
+    def combined(factors: tuple[int, ...]) -> nw.Expr:
+        terms: list[nw.Expr] = [nw.col(total) * factor for factor, total in zip(factors, totals, strict=True)]
+        return reduce(add, terms)
+
+    def below(name: str) -> nw.Expr:
+        return nw.when(nw.col(name) > most).then(high).otherwise(nw.col(name))
+
+    def above(name: str) -> nw.Expr:
+        return nw.when(nw.col(name) < -most).then(low).otherwise(nw.col(name))
+
+    def rounded(name: str) -> nw.Expr:
+        shifted: nw.Expr = (nw.col(name) + most).cast(nw.Float64) / (2.0 * most / SCORES)
+        return shifted.floor().cast(nw.Int64)
+
+    if not query.scores:
+        return units, totals
+    units = units.with_columns(*(combined(own).alias(name) for own, name in zip(query.scores, names, strict=True)))
+    for step in (below, above, rounded):
+        units = units.with_columns(*(step(name).alias(name) for name in names))
+    return units, names
 
 
 def added_up_side_by_side(units: nw.LazyFrame[Any], query: SumsQuery, totals: Sequence[str]) -> Asked[GridSums]:
