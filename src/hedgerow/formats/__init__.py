@@ -1,7 +1,7 @@
 """File formats, one file each: adding a format is adding ``formats/<name>.py``; facts, engines and help texts find it.
 
-The name of the file is the name of the format and its usual suffix. This folder lies below `facts`, since a facts file
-names formats, and holds no door to a vendor: a connection of DuckDB is handed in.
+The name of the file is the name of the format and its usual file ending. This folder lies below `facts`, since a facts
+file names formats, and holds no door to a vendor: a connection of DuckDB is handed in.
 """
 
 from __future__ import annotations
