@@ -11,10 +11,12 @@ The narrowest range of cells that holds a share of the records, judged from nois
 Hundreds of empty cells with noise must not stretch the range, and the thin end of a distribution must not be cut off
 with them. So each end is looked for in two steps, from the outside inwards, with counts in units of the noise's scale.
 
-1. **Where records begin.** A walk goes up by `_DRIFT` at every cell and down by its noisy count. Noise alone makes it
+1. **The first step finds the outermost records.** A walk goes up by `_DRIFT` at every cell and down by its noisy count.
+Noise alone makes it
    fall by `_ALARM` below its highest point with probability under 1 % on the whole grid; 340 records in one cell do
    at a scale of 20. Where it has, the cells as far as it goes on falling, to `_DEEP` at most, are the beginning.
-2. **What lies farther out.** From that beginning outwards the counts are taken to fall as A·exp(−s·j − c·j²), j the
+2. **The second step estimates the tail.** From that beginning outwards the counts are taken to fall as A·exp(−s·j −
+c·j²), j the
    number of cells: a power law where c = 0, a lighter tail where c > 0. Every (A, s, c) of a list is weighted by the
    likelihood of the noisy counts, and the weighted mean is the number of records that are expected beyond each cell.
 

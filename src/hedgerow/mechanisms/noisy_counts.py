@@ -8,8 +8,8 @@ One number of a stated sensitivity plus continuous noise: for prices; a release 
 Categories that nobody declared: noisy counts of the values that occur, shown where they reach a threshold.
 
 Every value v that occurs in c_v ≥ 1 records has a noisy count c_v + Z, P(Z = z) ∝ α^|z|, α = e^(−1/scale). The pairs
-(v, c_v + Z) with c_v + Z ≥ threshold are released, and nothing else. A value that does not occur has no noise and is
-never shown.
+(v, c_v + Z) with c_v + Z ≥ threshold are released, and nothing else. A value without records has no noise and is never
+shown.
 
 The price
 ---------

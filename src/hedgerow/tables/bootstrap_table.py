@@ -8,8 +8,8 @@ nothing. It must not depend on D, or the fineness of a published number would te
 declared one, whatever w_i is.
 
 w_i is never below one step. Where all rows of D are alike O'Keefe & Charest's sensitivity is 0 and the number would go
-out exactly, which is 'bootstrap private' and tells that they are. A wider noise keeps the guarantee. Counts get the
-width that no D exceeds, 2 (1 for a single cell), so for them it tells nothing.
+out exactly, which is 'bootstrap private' and tells that they are. More noise than necessary keeps the guarantee. Counts
+get the width that no D exceeds, 2 (1 for a single cell), so for them it tells nothing.
 
 Sensitivities say what the rows of D can do to the cells when one becomes another. A table is additive: f(D1) = Σ φ(row)
 with φ = x·e_i for a row of value x in cell i (x = 1 for counts, φ = 0 for a row in no cell or without a value).

@@ -6,8 +6,8 @@ part of the total that the lowest p of the records hold, N = pL + ∫(p − F)�
 The counts tell F at the edges of leaves only. Inside a leaf, between its least and its greatest value, F may rise from
 F_i to F_{i+1} in any way. N − λμ = ∫(f(F) − λ(1 − F))dx is largest, and least, where the integrand is so at each x by
 itself: F stays at one share s_i ∈ [F_i, F_{i+1}] from end to end. So all values of the leaf stand at its two ends, and
-s_i is F_i, F_{i+1} or the turn of f(s) − λ(1 − s), which is (1 + λ)/2 or p. The point takes s_i midway. A leaf of one
-value has no inside: values on a declared grid are then read as the steps that they are.
+s_i is F_i, F_{i+1} or the turn of f(s) − λ(1 − s), which is (1 + λ)/2 or p. The point estimate uses the midpoint of the
+two extremes. A leaf of one value has no inside: values on a declared grid are then read as the steps that they are.
 
 A ratio g is excluded from above if N − gμ at its largest is below 0 by more than its error explains, and from below
 alike: Fieller's interval (1954) of a ratio between two bounds. It needs no division by a noisy mean. The error of
