@@ -28,6 +28,7 @@ MESSAGE_PARTS = ("rule", "finding", "remedy")
 _BLOCKS = re.compile(r"^(`{3,}).*?^\1|\A---\n.*?^---$", re.MULTILINE | re.DOTALL)
 _LINES = re.compile(r"^(?: {4}|\||#|:::).*$", re.MULTILINE)
 _END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\"“])")
+_NAMED = re.compile(r"^(?:\S.*\n-+|(?:\S[^\n]*) : [^\n]*|[\w*, ]+)$", re.MULTILINE)
 _LEAST_WORDS, _MOST_WORDS = 5, 60
 
 
@@ -90,10 +91,12 @@ def of_docstrings(internal: bool) -> Iterator[Sentence]:
     """Yield the sentences of docstrings, without their examples."""
     for place, text in docstrings(internal):
         prose = re.split(r"^(?:>>> |Examples\n-+)", inspect.cleandoc(text), maxsplit=1, flags=re.MULTILINE)[0]
-        # The name of a parameter, or of an error, is no part of a sentence; its text is a paragraph.
-        prose = re.sub(r"^(?:\S.*\n-+|\S[^\n]* : [^\n]*|[\w*, ]+)$", "\n", prose, flags=re.MULTILINE)
-        for sentence in sentences_of(prose):
-            yield Sentence("docstring", place, sentence)
+        # The name of a parameter, or of an error, is no part of a sentence: its text is a paragraph of its own, and the
+        # name belongs to the place, as the reference shows both together.
+        names = ["", *_NAMED.findall(prose)]
+        for name, text in zip(names, _NAMED.split(prose), strict=True):
+            where = f"{place}, {name}" if name and "\n" not in name else place
+            yield from (Sentence("docstring", where, sentence) for sentence in sentences_of(text))
 
 
 @cache
