@@ -481,7 +481,8 @@ class Survey(AsksStatistics, AsksRegressions):
         Parameters
         ----------
         column : str
-            A numeric column, or the result of `hg.column`. Missing values are left out.
+            A numeric column, or the result of `hg.column`. Missing values are left out. If the unit has several rows, a
+            unit counts once in each cell of the public grid in which it has one of at most ``max_rows`` rows.
         epsilon : float
             The privacy price, which has no default.
         share : float
@@ -503,8 +504,9 @@ class Survey(AsksStatistics, AsksRegressions):
         Raises
         ------
         HedgerowError
-            HG101, HG131, HG145, HG203, HG204: an argument is invalid. HG402: a unit has several rows. HG704: the facts
-            do not allow this statistic. Nothing is spent before the data are read.
+            HG101, HG131, HG145, HG203, HG204: an argument is invalid. HG402: a limit of rows is looked for in another
+            column than that of the survey's unit. HG704: the facts do not allow this statistic. Nothing is spent before
+            the data are read.
 
         Examples
         --------
@@ -572,7 +574,7 @@ class Survey(AsksStatistics, AsksRegressions):
         from hedgerow.find.search import Place, release_found
 
         place = Place.of(column, where, self.facts)
-        return release_found(self._opened(), lambda relation: make(place, relation), request_id=request_id)
+        return release_found(self._opened(), partial(make, place), request_id=request_id)
 
     def _opened(self) -> OpenedSource:
         protection = Protection(self.relation, self.unit, self.target, self.overrides)

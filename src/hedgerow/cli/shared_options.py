@@ -235,17 +235,59 @@ def in_place_of(
 
 def asking(verb: Callable[..., None]) -> Callable[..., None]:
     """Give a verb an option for each statistic and for each option of a release, in place of its `asked`."""
-    listed = {entry.kind: entry for entry in entries().values() if entry.in_files}
+    listed = _options()
 
     def make(given: dict[str, Any]) -> AskedOptions:
         texts = {kind: given.pop(kind) for kind in listed}
         words = (*_words(texts), *_words(given))
         with noting_calls() as calls:
-            statistics = _statistics(texts)
+            statistics = [asked for name, given in texts.items() for asked in listed[name].asked(given)]
         return AskedOptions(statistics, chosen(given), tuple(calls), words)
 
-    statistics = {kind: _parameter(kind, _option_of(entry), entry.parse is not None) for kind, entry in listed.items()}
+    statistics = {name: _parameter(name, option.annotation, option.several) for name, option in listed.items()}
     return in_place_of("asked", statistics | OF_RELEASES, make)(verb)
+
+
+@dataclass(frozen=True, slots=True)
+class _StatisticOption:
+    """An option that asks for a statistic: with texts that its entry parses, or a flag that gives its fields."""
+
+    entry: StatisticEntry
+    name: str
+    about: str
+    fields: Mapping[str, Any]
+
+    @property
+    def several(self) -> bool:
+        """Whether it takes texts."""
+        return self.entry.parse is not None
+
+    @property
+    def annotation(self) -> Any:
+        """What typer reads."""
+        if self.several:
+            return Annotated[_Texts, typer.Option(self.name, metavar=self.entry.metavar, help=self.about)]
+        return Annotated[bool, typer.Option(self.name, help=self.about)]
+
+    def asked(self, given: Any) -> Iterator[AskedFor]:
+        """Yield the statistics that are asked for; those of one text together, as in Python."""
+        if self.entry.parse is None:
+            yield from [self.entry.from_record(self.fields)] if given else []
+            return
+        for text in given or ():
+            several = self.entry.parse(text)
+            yield several[0] if len(several) == 1 else several
+
+
+def _options() -> dict[str, _StatisticOption]:
+    """Return the options of all statistics, in the order of the registry, by the names of their parameters."""
+    listed: dict[str, _StatisticOption] = {}
+    for entry in entries().values():
+        if entry.in_files:
+            listed[entry.kind] = _StatisticOption(entry, entry.option, entry.about, {})
+            for end, (fields, about) in entry.variants.items():
+                listed[f"{entry.kind}_{end}"] = _StatisticOption(entry, f"{entry.option}-{end}", about, fields)
+    return listed
 
 
 # The size of the noise of a mechanism, or the budget that it must meet: for `price` and `audit`.
@@ -271,25 +313,6 @@ def _words(given: dict[str, Any]) -> Iterator[str]:
         option = "--" + name.replace("_", "-")
         for item in value if isinstance(value, (list, tuple)) else () if value in (None, False) else (value,):
             yield from (option,) if item is True else (option, str(item))
-
-
-def _option_of(entry: StatisticEntry) -> Any:
-    if entry.parse is None:
-        return Annotated[bool, typer.Option(entry.option, help=entry.about)]
-    return Annotated[_Texts, typer.Option(entry.option, metavar=entry.metavar, help=entry.about)]
-
-
-def _statistics(texts: dict[str, Any]) -> list[AskedFor]:
-    """Return the statistics asked for, in the order of the registry; those of one option together, as in Python."""
-    asked: list[AskedFor] = []
-    for kind, given in texts.items():
-        entry = entries()[kind]
-        if entry.parse is None:
-            asked += [entry.from_record({})] if given else []
-        else:
-            several = [entry.parse(text) for text in given or ()]
-            asked += [statistics[0] if len(statistics) == 1 else statistics for statistics in several]
-    return asked
 
 
 def chosen(values: dict[str, Any]) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -43,10 +44,11 @@ from hedgerow.engines.query import Query
 from hedgerow.errors import ParameterError, VerificationError
 from hedgerow.facts.columns import LARGEST, Category, Scalar, Selection
 from hedgerow.facts.printed import number
-from hedgerow.facts.validation import as_fraction, format_argument
+from hedgerow.facts.relation import UnitLimit, unit_of_text
+from hedgerow.facts.validation import as_float, as_fraction, format_argument
 from hedgerow.facts.written import column_lines, toml_value
 from hedgerow.mechanisms.certificate import Certificate, record_of
-from hedgerow.release.designs.design import only_where
+from hedgerow.release.designs.design import only_where, rows_kept
 from hedgerow.release.publication.shared import REPLAYED
 from hedgerow.release.publication.write_file import write_lines
 from hedgerow.release.record import READING
@@ -206,7 +208,10 @@ class Bounds(Found):
         if self.bounds is None:
             return ("The price is spent. A larger epsilon, or more records, would show where they lie.",)
         low, high = self.bounds
+        unit = unit_of_text(self.about["unit"])
         aimed = f"They were chosen to hold at least {self.share:.4g} of the values; values beyond them are clamped."
+        if isinstance(unit, UnitLimit):
+            aimed += f" {rows_kept(unit)} Rows of one {unit.column} in one cell of the grid count once."
         if low * high > 0.0 and max(abs(low), abs(high)) < 4.0 * min(abs(low), abs(high)) and not self.found["around"]:
             return (
                 aimed,
@@ -370,11 +375,12 @@ class LogGrid:
         """How many cells there are: one more than ends."""
         return len(self.ends) + 1
 
-    def query(self, column: str, chosen: tuple[Selection, ...] = ()) -> Query:
-        """Return the question for the number of records that count in each cell; missing values are in none."""
+    def query(self, column: str, chosen: tuple[Selection, ...] = (), limit: UnitLimit | None = None) -> Query:
+        """Return the question for how many records, or units, count in each cell; missing values are in none."""
         cuts = [math.nextafter(end, math.inf) if end > self.around else float(end) for end in self.ends]
         largest = sys.float_info.max
-        return Query(None, by=(Category(column, tuple(range(self.cells)), edges=(-largest, *cuts, largest)), *chosen))
+        cells = Category(column, tuple(range(self.cells)), edges=(-largest, *cuts, largest))
+        return Query(None, (cells, *chosen), limit)
 
     def bounds(self, first: int, last: int) -> tuple[int | float, int | float]:
         """Return the ends of a range of cells; an end that is near the centre, seen from the other, is the centre.
@@ -399,6 +405,8 @@ def _is_near(near: Fraction, far: Fraction) -> bool:
 Floats = NDArray[np.float64]
 _DRIFT, _ALARM, _DEEP = 1.0, 16.0, 46.0
 _CAUTION = 0.4
+_RARE = 1e-9
+MOST_SHARE = 0.999
 _SLOPES = np.array([0.05, 0.1, 0.15, 0.2, 0.3, 0.45, 0.7, 1.0, 1.5, 2.5, 5.0])
 _BENDS = np.array([0.0, 0.003, 0.007, 0.015, 0.03, 0.07, 0.15, 0.4])
 _HEIGHTS = 16
@@ -479,3 +487,36 @@ def _expected_beyond(counts: Floats, scale: float) -> Floats:
     weights = np.exp(likelihood - likelihood.max())
     mean = (weights[:, None] * means).sum(axis=0) / weights.sum()
     return np.asarray(np.cumsum(mean[::-1])[::-1])
+
+
+def contradicted_by_noise(counts: Sequence[int], scale: float) -> bool:
+    """Whether negative counts, whatever the true ones are, would be so small or so large with a chance below 1e-9.
+
+    Below 0 the law of a count plus two-sided geometric noise has no memory: −X − 1 is geometric with α = e^(−1/scale),
+    and the sum of m of them is negative binomial.
+
+    >>> contradicted_by_noise([-40, 30, -3] * 100, 20.0), contradicted_by_noise([-2, 3, -1] * 100, 20.0)
+    (False, True)
+    """
+    from hedgerow.special import betainc
+
+    below = [-count - 1 for count in counts if count < 0]
+    if not below:
+        return False
+    shown, total = -np.expm1(-1.0 / scale), float(sum(below))
+    as_small = betainc(len(below), total + 1.0, shown)
+    as_large = betainc(total, len(below), 1.0 - shown) if total else 1.0
+    return bool(min(as_small, as_large) < _RARE)
+
+
+def checked_share(share: object) -> float:
+    """Return the share of the values, or units, that an answer is to hold (HG145)."""
+    part = as_float(share)
+    if part is None or not 0.5 <= part <= MOST_SHARE:
+        raise ParameterError(
+            "HG145",
+            rule=f"Bounds are looked for that hold a share between 0.5 and {MOST_SHARE} of the values.",
+            finding=f"Found {format_argument(share)}.",
+            remedy="The default share is 0.99.",
+        )
+    return part

@@ -1,7 +1,7 @@
 """Searches for bounds and categories that nobody declared: priced from public facts, then released like anything else.
 
 ==================  ==================================================================================
-`BoundsSearch`      noisy counts of the cells of a public grid, pure; bounds are read off them
+`BoundsSearch`      noisy counts of rows, or of units, by cells of a public grid, pure; bounds are read off them
 `CategoriesSearch`  noisy counts of the values that occur, shown from a threshold on: ε and δ > 0
 `RowsSearch`        noisy counts of units by their number of rows, pure; a limit is read off them
 ==================  ==================================================================================
@@ -12,7 +12,7 @@ The record of a search, written again from what was asked and from the noisy cou
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
@@ -29,9 +29,19 @@ from hedgerow.facts.budget import Budget, warn_about_budget
 from hedgerow.facts.columns import Scalar, Selection, checked_column
 from hedgerow.facts.declared import Facts
 from hedgerow.facts.expression import DerivedColumn
-from hedgerow.facts.relation import MOST_ROWS, Relation, Target, UnitLimit
-from hedgerow.facts.validation import as_float, format_argument
-from hedgerow.find.found import Bounds, Categories, Found, LogGrid, RowLimit, found_from_record, narrowest_bounds
+from hedgerow.facts.relation import MOST_ROWS, Relation, Target, UnitLimit, unit_of_text
+from hedgerow.facts.validation import format_argument
+from hedgerow.find.found import (
+    Bounds,
+    Categories,
+    Found,
+    LogGrid,
+    RowLimit,
+    checked_share,
+    contradicted_by_noise,
+    found_from_record,
+    narrowest_bounds,
+)
 from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.mechanism import as_record
 from hedgerow.mechanisms.noisy_counts import GeometricCounts, StableCategories
@@ -42,9 +52,7 @@ from hedgerow.release.record import READING, Record, RecordKind, Rewritten
 from hedgerow.release.request import parse_budget
 from hedgerow.release.spend import OpenedSource, receipts, spend
 
-MOST_SHARE = 0.999
 _SEEN = 3.0  # standard deviations: fewer units than that may be noise
-_RARE = 1e-9
 _OTHER = "Its numbers are not those that the mechanism of its certificate gives."
 _WIDTH = "Its negative counts show noise of another width than that of its certificate."
 
@@ -134,56 +142,45 @@ class Search(Protocol):
         ...
 
 
-def _checked_share(share: object) -> float:
-    part = as_float(share)
-    if part is None or not 0.5 <= part <= MOST_SHARE:
-        raise ParameterError(
-            "HG145",
-            rule=f"Bounds are looked for that hold a share between 0.5 and {MOST_SHARE} of the values.",
-            finding=f"Found {format_argument(share)}.",
-            remedy="The default share is 0.99.",
-        )
-    return part
-
-
-class _OfRows:
-    """A search that protects rows."""
-
-    __slots__ = ()
-
-    def protected(self, unit: str | UnitLimit) -> str | UnitLimit:
-        """Return the unit of one row, or refuse any other (HG402)."""
-        return checked_unit(unit)
-
-    def unit_on_record(self, certificate: Certificate) -> str:
-        """Return the unit of one row."""
-        return "row"
-
-
 @dataclass(frozen=True, slots=True)
-class BoundsSearch(_OfRows):
-    """A search for bounds that hold a share of a column's numbers."""
+class BoundsSearch:
+    """A search for bounds that hold a share of a column's numbers.
+
+    Units of several rows count once in each cell in which they have one of their rows, of which so many are kept as
+    the limit says: a unit moves as many counts by 1.
+    """
 
     place: Place
     grid: LogGrid
     share: float
     mechanism: GeometricCounts
     budget: Budget
+    unit: str | UnitLimit = "row"
     found: type[Found] = Bounds
     delta: float = 0.0
 
     @classmethod
-    def of(cls, place: Place, relation: Relation, *, epsilon: object, share: object = 0.99, around: object = 0) -> Self:
+    def of(
+        cls,
+        place: Place,
+        relation: Relation,
+        unit: str | UnitLimit = "row",
+        *,
+        epsilon: object,
+        share: object = 0.99,
+        around: object = 0,
+    ) -> Self:
         """Return the search of least noise at a price (HG101, HG145).
 
         >>> search = BoundsSearch.of(Place("income"), Relation.REPLACE_ONE, epsilon=0.1)
         >>> round(search.mechanism.scale, 1), search.mechanism.cells
         (20.0, 483)
         """
-        part, grid = _checked_share(share), LogGrid.of(around)
+        part, grid = checked_share(share), LogGrid.of(around)
         budget = parse_budget({"epsilon": epsilon, "delta": 0.0}, None)
-        made = least_noise(lambda precision: GeometricCounts(1.0 / precision, grid.cells), relation, budget)
-        return cls(place, grid, part, made.mechanism, budget)
+        rows = unit.max_rows if isinstance(unit, UnitLimit) else None
+        made = least_noise(lambda precision: GeometricCounts(1.0 / precision, grid.cells, rows=rows), relation, budget)
+        return cls(place, grid, part, made.mechanism, budget, unit)
 
     @classmethod
     def of_record(cls, place: Place, asked: Mapping[str, Any], certificate: Certificate, *, drawn: bool) -> Self:
@@ -192,7 +189,8 @@ class BoundsSearch(_OfRows):
             GeometricCounts.of_record(certificate.mechanism),
             {name: asked[name] for name in ("share", "around")},
         )
-        search = cls.of(place, certificate.relation, epsilon=asked["epsilon"], **given)
+        unit = unit_of_text(certificate.unit)
+        search = cls.of(place, certificate.relation, unit, epsilon=asked["epsilon"], **given)
         if made.cells != search.grid.cells:
             raise TypeError(made.type)
         return replace(search, mechanism=made) if drawn else search
@@ -203,12 +201,21 @@ class BoundsSearch(_OfRows):
         answer = self.answer(np.array(counts, dtype=np.int64))
         # Ends of cells are exact: two of them may be closer to each other than numbers that were computed.
         other = () if released["ends"] == answer["ends"] else (_OTHER,)
-        return answer, (*other, *((_WIDTH,) if _contradicted_by_noise(counts, self.mechanism.scale) else ())), ()
+        return answer, (*other, *((_WIDTH,) if contradicted_by_noise(counts, self.mechanism.scale) else ())), ()
+
+    def protected(self, unit: str | UnitLimit) -> str | UnitLimit:
+        """Return the unit, for which the search is made."""
+        return self.unit
+
+    def unit_on_record(self, certificate: Certificate) -> str:
+        """Return the unit, for which the search is made."""
+        return str(self.unit)
 
     @property
     def query(self) -> Query:
         """The one question to the engine."""
-        return self.grid.query(self.place.column, self.place.chosen)
+        limit = self.unit if isinstance(self.unit, UnitLimit) else None
+        return self.grid.query(self.place.column, self.place.chosen, limit)
 
     def request(self) -> dict[str, Any]:
         """Return what is asked for as plain JSON data."""
@@ -242,7 +249,7 @@ class BoundsSearch(_OfRows):
 
 
 @dataclass(frozen=True, slots=True)
-class CategoriesSearch(_OfRows):
+class CategoriesSearch:
     """A search for the values of a column that many records have."""
 
     place: Place
@@ -251,13 +258,22 @@ class CategoriesSearch(_OfRows):
     found: type[Found] = Categories
 
     @classmethod
-    def of(cls, place: Place, relation: Relation, *, epsilon: object, delta: object) -> Self:
-        """Return the search of least noise at a price (HG101, HG102; HG401 at δ = 0).
+    def of(
+        cls, place: Place, relation: Relation, unit: str | UnitLimit = "row", *, epsilon: object, delta: object
+    ) -> Self:
+        """Return the search of least noise at a price (HG101, HG102; HG401 at δ = 0; HG402 units of several rows).
 
         >>> search = CategoriesSearch.of(Place("occupation"), Relation.REPLACE_ONE, epsilon=0.5, delta=1e-6)
         >>> round(search.mechanism.scale, 1), search.mechanism.threshold
         (4.0, 54)
         """
+        if isinstance(unit, UnitLimit):
+            raise UncertifiedError(
+                "HG402",
+                rule="A search for categories protects rows: for units of several rows its price is not proven.",
+                finding=f"Found the unit {unit}.",
+                remedy="Declare the categories, or prepare the data with one row for each unit first.",
+            )
         budget = parse_budget({"epsilon": epsilon, "delta": delta}, None)
         if budget.delta == 0.0:
             raise UncertifiedError(
@@ -287,6 +303,14 @@ class CategoriesSearch(_OfRows):
         listed = once and min(counts, default=threshold) >= threshold
         answer = self.answer(zip(values, counts, strict=True))
         return answer, () if listed else (_OTHER,), ("found.values.*",)
+
+    def protected(self, unit: str | UnitLimit) -> str | UnitLimit:
+        """Return the unit of one row, for which the search is made."""
+        return "row"
+
+    def unit_on_record(self, certificate: Certificate) -> str:
+        """Return the unit of one row."""
+        return "row"
 
     @property
     def delta(self) -> float:
@@ -350,7 +374,7 @@ class RowsSearch:
         """
         budget = parse_budget({"epsilon": epsilon, "delta": 0.0}, None)
         made = least_noise(lambda precision: GeometricCounts(1.0 / precision, MOST_ROWS), relation, budget)
-        return cls(place, _checked_share(share), made.mechanism, budget)
+        return cls(place, checked_share(share), made.mechanism, budget)
 
     @classmethod
     def of_record(cls, place: Place, asked: Mapping[str, Any], certificate: Certificate, *, drawn: bool) -> Self:
@@ -363,7 +387,7 @@ class RowsSearch:
         counts = found["noisy_counts"]
         if len(counts) != self.mechanism.cells:
             raise TypeError("counts")
-        contradicted = (_WIDTH,) if _contradicted_by_noise(counts, self.mechanism.scale) else ()
+        contradicted = (_WIDTH,) if contradicted_by_noise(counts, self.mechanism.scale) else ()
         return self.answer(np.array(counts, dtype=np.int64)), contradicted, ()
 
     def protected(self, unit: str | UnitLimit) -> str | UnitLimit:
@@ -421,13 +445,20 @@ class RowsSearch:
 
 
 def bounds_search(
-    place: Place, relation: Relation, *, of: object, around: object, epsilon: object, share: object
+    place: Place,
+    relation: Relation,
+    unit: str | UnitLimit,
+    *,
+    of: object,
+    around: object,
+    epsilon: object,
+    share: object,
 ) -> Search:
     """Return the search for bounds of values, or of the rows of units (HG101, HG145)."""
     if of == "rows":
         return RowsSearch.of(place, relation, epsilon=epsilon, share=share)
     if of == "values":
-        return BoundsSearch.of(place, relation, epsilon=epsilon, share=share, around=around)
+        return BoundsSearch.of(place, relation, unit, epsilon=epsilon, share=share, around=around)
     raise ParameterError(
         "HG145",
         rule="A search finds either bounds of the values of a column, or a limit of the rows of units.",
@@ -436,41 +467,9 @@ def bounds_search(
     )
 
 
-def _contradicted_by_noise(counts: Sequence[int], scale: float) -> bool:
-    """Whether negative counts, whatever the true ones are, would be so small or so large with a chance below 1e-9.
-
-    Below 0 the law of a count plus two-sided geometric noise has no memory: −X − 1 is geometric with α = e^(−1/scale),
-    and the sum of m of them is negative binomial.
-
-    >>> _contradicted_by_noise([-40, 30, -3] * 100, 20.0), _contradicted_by_noise([-2, 3, -1] * 100, 20.0)
-    (False, True)
-    """
-    from hedgerow.special import betainc
-
-    below = [-count - 1 for count in counts if count < 0]
-    if not below:
-        return False
-    shown, total = -np.expm1(-1.0 / scale), float(sum(below))
-    as_small = betainc(len(below), total + 1.0, shown)
-    as_large = betainc(total, len(below), 1.0 - shown) if total else 1.0
-    return bool(min(as_small, as_large) < _RARE)
-
-
 def certificate_of_search(search: Search, facts: PublicFacts, notes: tuple[str, ...] = ()) -> Certificate:
     """Return the certificate of a search. It depends on public facts alone."""
     return certify(search.mechanism, facts.relation, unit=str(facts.unit), delta=search.delta, assumptions=notes)
-
-
-def checked_unit(unit: str | UnitLimit) -> str:
-    """Return the unit of one row, or refuse any other (HG402)."""
-    if isinstance(unit, UnitLimit):
-        raise UncertifiedError(
-            "HG402",
-            rule="A search for bounds or categories protects single rows.",
-            finding=f"Found the unit {unit}.",
-            remedy="Prepare the data with one row for each unit first, or declare bounds and categories.",
-        )
-    return unit
 
 
 def spent_on(search: Search) -> dict[str, Any]:
@@ -478,7 +477,9 @@ def spent_on(search: Search) -> dict[str, Any]:
     return {"epsilon": search.budget.epsilon, "delta": search.budget.delta}
 
 
-def release_found(opened: OpenedSource, make: Callable[[Relation], Search], *, request_id: str | None = None) -> Found:
+def release_found(
+    opened: OpenedSource, make: Callable[[Relation, str | UnitLimit], Search], *, request_id: str | None = None
+) -> Found:
     """Release what a search finds. Guarantee: (ε, δ)-differential privacy of everything in it.
 
     Parameters
@@ -486,7 +487,7 @@ def release_found(opened: OpenedSource, make: Callable[[Relation], Search], *, r
     opened : OpenedSource
         The source and its public facts.
     make : callable
-        Makes the search for a relation.
+        Makes the search for a relation and a unit.
     request_id : str, optional
         With a ledger: the same request under the same id is answered from its record.
 
@@ -496,7 +497,7 @@ def release_found(opened: OpenedSource, make: Callable[[Relation], Search], *, r
         Before the data are read, nothing is spent. After that, a `SpentError` says that the price counts as spent.
     """
     protection = opened.protection
-    search = make(protection.relation)
+    search = make(protection.relation, protection.unit)
     unit = search.protected(protection.unit)
     if opened.facts is not None:
         opened.facts.allow([f"find_{search.found.kind}"])

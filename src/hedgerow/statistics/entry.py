@@ -85,6 +85,8 @@ class StatisticEntry:
         The text of the option → the statistics that it asks for; None where the option has no value.
     also_called : tuple of str
         Names that other programs give the statistic: who types such a name is told ours.
+    variants : mapping of str to (fields, str)
+        Further options without a value: by the end of their name the fields that they give, and what their help says.
     """
 
     ask: Callable[..., AskedFor]
@@ -97,6 +99,7 @@ class StatisticEntry:
     about: str = ""
     parse: Callable[[str], Sequence[StatisticRequest]] | None = None
     also_called: tuple[str, ...] = ()
+    variants: Mapping[str, tuple[Mapping[str, Any], str]] = field(default_factory=dict)
 
     @property
     def kind(self) -> str:

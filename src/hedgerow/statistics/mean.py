@@ -164,7 +164,13 @@ def count(*, of: Literal["rows", "units"] = "rows") -> Count:
 
 
 OF = Field("text", "What a count counts: rows, or units, each once in a cell where it has a row.")
-ENTRY_OF_COUNT = StatisticEntry(count, 4, takes={"of": OF}, about="The number of records.")
+ENTRY_OF_COUNT = StatisticEntry(
+    count,
+    4,
+    takes={"of": OF},
+    about="The number of records.",
+    variants={"units": ({"of": "units"}, "The number of persons, or other units of --unit, with a record.")},
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -139,8 +139,8 @@ def test_what_cannot_be_is_refused_before_a_value_is_read(survey, ask, code):
 
 def test_units_of_several_rows_and_facts_that_list_statistics_are_refused(survey):
     with pytest.raises(hg.UncertifiedError, match="HG402"):
-        hg.open(SOURCE, relation="replace-one", unit={"column": "code", "max_rows": 2}).find_bounds(
-            "income", epsilon=1.0
+        hg.open(SOURCE, relation="replace-one", unit={"column": "code", "max_rows": 2}).find_categories(
+            "job", epsilon=1.0
         )
     with pytest.raises(hg.ForbiddenError, match="HG704"):
         hg.open(SOURCE, Facts(relation="add-remove", statistics=("mean",))).find_categories("job", epsilon=1.0)

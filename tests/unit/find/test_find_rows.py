@@ -87,7 +87,7 @@ def test_what_is_refused_before_anything_is_read() -> None:
     with pytest.raises(hg.UncertifiedError, match="HG402"):
         survey.find_bounds("x", of="rows", epsilon=1.0)
     with pytest.raises(hg.UncertifiedError, match="HG402"):
-        survey.find_bounds("x", epsilon=1.0)
+        survey.find_categories("x", epsilon=1.0)
     for wrong in ({"of": "cells"}, {"of": "rows", "share": 0.3}):
         with pytest.raises(hg.ParameterError, match="HG145"):
             survey.find_bounds("person", epsilon=1.0, **wrong)

@@ -24,7 +24,7 @@ find = typer.Typer(
 )
 
 _FILES = ("found.json", "certificate.json", "report.html")
-_PLACES = "where table facts ledger request_id write out force quiet as_json"
+_PLACES = "where table unit facts ledger request_id write out force quiet as_json"
 Names = Annotated[
     list[str], typer.Argument(metavar="[SOURCE] COLUMN", help="The data file, unless the facts name it; the column.")
 ]
@@ -41,15 +41,27 @@ def bounds(
     around: Annotated[
         float, typer.Option(metavar="X", help="A number near which the values may lie, e.g. 1900 for years.")
     ] = 0.0,
+    of: Annotated[
+        str,
+        typer.Option(metavar="WHAT", help="values; or rows, for the MAX of --unit COL:MAX: COLUMN is then that COL."),
+    ] = "values",
     write: Write = None,
     *,
     call: Call,
 ) -> None:
-    """Find bounds that hold most values of a column, and print the lines for a facts file.
+    """Find bounds that hold most values of a column, or how many rows of a person count; print lines for a facts file.
 
     Spends epsilon. Bounds from a codebook cost nothing.
     """
-    _find(call, names, "find_bounds", {"share": share, "around": around}, write, {"bounds": [0, 1]})
+    if of == "rows" and write is not None:
+        raise ParameterError(
+            "HG116",
+            rule="`--write` adds facts of a column, and a limit of rows is none.",
+            finding="It was given with --of rows.",
+            remedy="Leave it out, and copy the line `unit = …` that is printed to the top of the facts file.",
+        )
+    given = {"share": share, "around": around, "of": of}
+    _find(call, names, "find_bounds", given, write, {"bounds": [0, 1]})
 
 
 @find.command()

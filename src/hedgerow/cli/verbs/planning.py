@@ -16,7 +16,7 @@ import typer
 
 from hedgerow.cli import shared_options as options
 from hedgerow.cli.call import Call, spends
-from hedgerow.cli.grammar import parse_guess, parse_target
+from hedgerow.cli.grammar import parse_guess, parse_target, parse_unit
 from hedgerow.cli.terminal import write_json, write_stdout
 from hedgerow.errors import FactsError, ParameterError
 from hedgerow.facts.columns import Bands
@@ -74,7 +74,7 @@ def python_snippet(opened: Mapping[str, Any], calls: Sequence[StatisticCall], op
 
 def shell_snippet(opened: Mapping[str, Any], words: Sequence[str], request: str, epsilon: float | None) -> str:
     """Return the command that makes the release; `request` names the one of the facts that the words change."""
-    named = {"relation": "--relation", "target": "--target", "table": "--table", "facts": "--facts"}
+    named = {name: f"--{name}" for name in ("relation", "target", "table", "unit", "facts")}
     given = [part for name, option in named.items() if opened.get(name) is not None for part in (option, opened[name])]
     further = [] if epsilon is None else ["--epsilon", repr(epsilon)]
     chosen = ["--request", request] if request else []
@@ -144,7 +144,7 @@ _WASTED = "would say next to nothing: its interval is as wide as what is possibl
 
 
 @spends(
-    "source relation … level target table facts request n guess target_se target_rse find_bounds find_categories "
+    "source relation … level target table unit facts request n guess target_se target_rse find_bounds find_categories "
     "ledger … as_json",
     source=typer.Argument(metavar="SOURCE", help="A data file, to check column names and count records."),
     ledger=typer.Option(metavar="FILE", help="Ledger that says what was spent before. [default: the facts' ledger]"),
@@ -154,7 +154,9 @@ def plan(
     *,
     asked: options.AskedOptions,
     call: Call,
-    n: Annotated[int | None, typer.Option("--n", metavar="N", help="Number of records, if there is no file.")] = None,
+    n: Annotated[
+        int | None, typer.Option("--n", metavar="N", help="Number of records, or of units, without a file.")
+    ] = None,
     guess: Annotated[
         list[str] | None,
         typer.Option(
@@ -197,7 +199,7 @@ def plan(
     guesses, declared = parse_guess(guess or ()), call.declared
     made: list[tuple[Requested, Plan, Forecast]] = []
     with naming_facts_nearby(call.facts, call.source):
-        protection = protection_of(declared, relation=call.relation, target=call.target)
+        protection = protection_of(declared, relation=call.relation, unit=parse_unit(call.unit), target=call.target)
         steps = _steps(find_bounds or [], find_categories or [], protection, declared, asked.options.get("delta"))
         wanted = options.requests_of(asked, declared, call.request) or (() if steps else _nothing())
         survey = _opened(call, protection, n)
@@ -234,7 +236,7 @@ def _show(
     """Print what makes each planned release; a source that was not named is called survey.csv."""
     from hedgerow.formats import holds_password, is_url, public_name
 
-    opened = {name: getattr(call, name) for name in ("source", "facts", "relation", "target", "table")}
+    opened = {name: getattr(call, name) for name in ("source", "facts", "relation", "target", "table", "unit")}
     if opened["source"] is opened["facts"] is None:
         opened["source"] = "survey.csv"
     parts = []
@@ -242,7 +244,8 @@ def _show(
         opened["source"] = public_name(opened["source"])
         parts = ["# User, password and parameters of the URL are left out: PGUSER and PGPASSWORD can give them."]
     for request, _, _ in made:
-        parts += [python_snippet(opened, request.calls, request.options)] if python else []
+        in_python = opened | {"unit": parse_unit(call.unit)}
+        parts += [python_snippet(in_python, request.calls, request.options)] if python else []
         epsilon = request.options["epsilon"] if aimed else None
         parts += [shell_snippet(opened, asked.words, request.name, epsilon)] if shell else []
     write_stdout("\n\n".join(parts), as_is=True)
@@ -275,7 +278,7 @@ class _Step:
 def _steps(
     bounds: list[str], categories: list[str], protection: Protection, facts: Facts | None, delta: float | None
 ) -> list[_Step]:
-    from hedgerow.find.search import BoundsSearch, CategoriesSearch, Place, certificate_of_search, checked_unit
+    from hedgerow.find.search import BoundsSearch, CategoriesSearch, Place, certificate_of_search
     from hedgerow.release.designs.design import PublicFacts
     from hedgerow.release.request import usual_delta
 
@@ -283,16 +286,18 @@ def _steps(
     searches: list[Search] = []
     for text in bounds:
         column, epsilon = parse_target("--find-bounds", text)
-        searches.append(BoundsSearch.of(Place.of(written_column(column), None, facts), relation, epsilon=epsilon))
+        place = Place.of(written_column(column), None, facts)
+        searches.append(BoundsSearch.of(place, relation, protection.unit, epsilon=epsilon))
     for text in categories:
         column, epsilon = parse_target("--find-categories", text)
         usual = usual_delta(facts) if delta is None else delta
         place = Place.of(written_column(column), None, facts)
-        searches.append(CategoriesSearch.of(place, relation, epsilon=epsilon, delta=usual))
+        searches.append(CategoriesSearch.of(place, relation, protection.unit, epsilon=epsilon, delta=usual))
     if searches and facts is not None:
         facts.allow([f"find_{search.found.kind}" for search in searches])
-    public = PublicFacts(relation, checked_unit(protection.unit) if searches else "row", protection.target, None)
-    return [_Step(search, certificate_of_search(search, public)) for search in searches]
+    units = [search.protected(protection.unit) for search in searches]
+    public = [PublicFacts(relation, unit, protection.target, None) for unit in units]
+    return [_Step(search, certificate_of_search(search, facts)) for search, facts in zip(searches, public, strict=True)]
 
 
 def _opened(call: Call, protection: Protection, n: int | None) -> Survey | None:
@@ -301,8 +306,8 @@ def _opened(call: Call, protection: Protection, n: int | None) -> Survey | None:
 
     if n is not None or (call.source is None and (call.declared is None or call.declared.data is None)):
         return None
-    # The relation and the target in force may be arguments of this call.
-    in_force: Any = {"relation": protection.relation, "target": protection.target}
+    # The relation, the unit and the target in force may be arguments of this call.
+    in_force: Any = {"relation": protection.relation, "unit": parse_unit(call.unit), "target": protection.target}
     survey: Survey = open_survey(call.source, call.declared, table=call.table, **in_force)
     return survey
 
@@ -510,7 +515,8 @@ def _remarks(plan: Plan, forecast: Forecast) -> list[str]:
     remarks = []
     if plan.cells > 1:
         size = forecast[0].records
-        each = "" if size is None else f", each taken to hold {size:,.6g} records"
+        whom = "records" if plan.facts.limit is None else f"units ({plan.facts.limit.column})"
+        each = "" if size is None else f", each taken to hold {size:,.6g} {whom}"
         remarks.append(f"{plan.cells:,} cells{each}.")
     for line in forecast:
         remarks.append(f"{line.label}: {line.guess}.")

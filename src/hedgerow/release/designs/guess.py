@@ -206,6 +206,17 @@ def share_beyond(guess: Guess, limit: UnitLimit) -> float | None:
     return max(0.0, 1.0 - kept / guess.mean)
 
 
+def dropped_in_words(guess: Guess, limit: UnitLimit) -> str:
+    """Return what share of the guessed rows per unit a limit leaves out, behind a semicolon; nothing without a guess.
+
+    >>> four = UnitLimit("person", 4)
+    >>> dropped_in_words(Guess(mean=3.0, sd=2.0), four), dropped_in_words(Guess(), four)
+    ('; of the rows guessed 14.6 % are dropped', '')
+    """
+    beyond = share_beyond(guess, limit)
+    return "" if beyond is None else f"; of the rows guessed {100.0 * beyond:.3g} % are dropped"
+
+
 def parse_guesses(guess: object) -> dict[str, Guess]:
     """Check a guess as a call gives it.
 

@@ -28,10 +28,11 @@ from hedgerow.release.designs.guess import (
     EQUAL_CELLS,
     Correlations,
     ExpectedReading,
+    Guess,
     GuessedReading,
     SupposedCell,
     correlations,
-    share_beyond,
+    dropped_in_words,
     typical_records,
 )
 from hedgerow.release.designs.joint_release import COARSER, JointRelease, JointTable, grid_of, joint_design
@@ -155,7 +156,7 @@ class JointStatistic(Design[JointMoments, JointTable]):
         pairs |= {column: _of_share(share) for column, share in shares.items()}
         limit = joint.facts.limit
         rows = 1.0 if limit is None else (1.0 + limit.max_rows) / 2.0
-        units = "" if limit is None else _units_in_words(limit, share_beyond(supposed.of(limit.column), limit))
+        units = "" if limit is None else _units_in_words(limit, supposed.of(limit.column))
         weighing = [(value.column, value.grid) for value in joint.read if isinstance(value, WeightOnGrid)]
         weighed = "".join(f"weights {supposed.laws([column])[1]}" for column in weighing)
         weight = pairs[weighing[0][0]][0] if weighing else rows
@@ -288,14 +289,14 @@ class JointStatistic(Design[JointMoments, JointTable]):
         return " ".join(filter(None, [MIDPOINT * (self.missing is Missing.MIDPOINT), remark, rounded])) or None
 
 
-def _units_in_words(limit: UnitLimit, beyond: float | None) -> str:
+def _units_in_words(limit: UnitLimit, rows: Guess) -> str:
     """Return what a forecast takes units to be, and what share of the guessed rows the limit leaves out.
 
-    >>> _units_in_words(UnitLimit("person", 4), 0.142)
-    '; units of 1 to 4 rows in one cell, half of the variance between units; of the rows guessed 14.2 % are dropped'
+    >>> _units_in_words(UnitLimit("person", 4), Guess(mean=3.0, sd=2.0))
+    '; units of 1 to 4 rows in one cell, half of the variance between units; of the rows guessed 14.6 % are dropped'
     """
     said = f"; units of 1 to {limit.max_rows} rows in one cell, half of the variance between units"
-    return said if beyond is None else f"{said}; of the rows guessed {100.0 * beyond:.3g} % are dropped"
+    return said + dropped_in_words(rows, limit)
 
 
 def _of_share(share: float) -> tuple[float, float]:

@@ -33,7 +33,13 @@ from hedgerow.release.designs.design import (
     indicator_name,
     rows_kept,
 )
-from hedgerow.release.designs.guess import EQUAL_CELLS, GuessedReading, SupposedCell, average_reading
+from hedgerow.release.designs.guess import (
+    EQUAL_CELLS,
+    GuessedReading,
+    SupposedCell,
+    average_reading,
+    dropped_in_words,
+)
 from hedgerow.resampling.counted_values import Histogram
 from hedgerow.statistics.statistic import Statistic
 
@@ -135,12 +141,14 @@ class CountsDesign(Design[Counts, AdditiveTable]):
         """Return the expected errors of a count, or of a proportion for each share that may be the worst."""
         records, readings = supposed.records, list[GuessedReading]()
         counted, guess = self.statistic.is_count, supposed.of(next(iter(self.statistic.columns), None))
+        limit = self.facts.limit
+        dropped = "" if limit is None else dropped_in_words(supposed.of(limit.column), limit)
         spread, law = np.full(len(self.features), mechanism.noise_sd), mechanism.noise_law.name
         for share in [1.0] if counted else guess.shares():
             every = {COUNT: records, EQUAL: records * share, DIFFERENT: records * (1.0 - share)}
             totals = {name: every[name] for name in self.features}
             reading = average_reading(self.estimates, totals, spread, law, level=supposed.level)
-            said = EQUAL_CELLS if counted else guess.share_in_words(share)
+            said = EQUAL_CELLS + dropped if counted else guess.share_in_words(share)
             readings.append(GuessedReading(reading, said, records if counted else share))
         return readings
 
