@@ -287,7 +287,7 @@ def count(frame: object, query: Query, columns: dict[str, str], key: bytes | Non
 
     def histogram(counted: tuple[Integers, Integers]) -> Histogram:
         places, records = counted
-        return Histogram.from_triplets(places // width, places % width - 1, records, cells=query.cells)
+        return query.answer(places // width, places % width - 1, records)
 
     return _with_others(codes.then(histogram), frame, chosen)
 
@@ -519,7 +519,7 @@ def _count_units(rows: nw.LazyFrame[Any], query: Query, key: bytes | None) -> As
     def histogram(counted: tuple[Integers, Integers], missing: tuple[Integers, Integers] = (none, none)) -> Histogram:
         cells = np.concatenate([counted[0] // query.size, missing[0]])
         codes = np.concatenate([counted[0] % query.size, np.full_like(missing[0], -1)])
-        return Histogram.from_triplets(cells, codes, np.concatenate([counted[1], missing[1]]), cells=query.cells)
+        return query.answer(cells, codes, np.concatenate([counted[1], missing[1]]))
 
     if query.missing is not Missing.DECLARED_COMPLETE:
         return asked.then(histogram)

@@ -12,8 +12,9 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.engines.by_cells import ByCells
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.facts.columns import Category, CellLabels, Grid, Missing, Scalar, Selection
+from hedgerow.facts.columns import Category, Grid, Missing, Scalar, Selection
 from hedgerow.facts.expression import sources_of
 from hedgerow.facts.relation import UnitLimit
 from hedgerow.resampling.counted_values import Monomial
@@ -349,30 +350,6 @@ class JointGrid:
 
 
 Value = ValueOnGrid | Indicator | Weighted | ColumnProduct | InBall | ClippedSquare
-
-
-class ByCells:
-    """A question that is answered cell by cell."""
-
-    __slots__ = ()
-    by: tuple[Category, ...]
-
-    @property
-    def cells(self) -> int:
-        """How many cells the answer has."""
-        return math.prod(category.levels for category in self.by)
-
-    @property
-    def labels(self) -> CellLabels:
-        """Each cell as {column: value}, in order; ``{}`` for the one cell of an ungrouped query."""
-        return CellLabels(self.by)
-
-    def columns_of(self, values: Sequence[Value], unit: UnitLimit | None) -> list[str]:
-        """Return the columns that the answer needs, each once."""
-        named = [column for value in values for column in value.columns]
-        named += [column for category in self.by for column in category.columns]
-        read = [source for column in named for source in sources_of(column)]
-        return list(dict.fromkeys([*read, unit.column] if unit is not None else read))
 
 
 @dataclass(frozen=True, slots=True)
