@@ -35,8 +35,7 @@ def file_name(kind: Kind, suffix: str) -> str:
     >>> file_name("release", ".json"), file_name("release", ".csv"), file_name("table", ".csv")
     ('release.json', 'estimates.csv', 'table.csv')
     """
-    stem = "table" if kind == "table" else "release" if suffix in (".json", ".tex") else "estimates"
-    return stem + suffix
+    return ("estimates" if kind == "release" and suffix not in (".json", ".tex") else kind) + suffix
 
 
 FILES = (*(file_name("release", suffix) for suffix in formats_of_folder("release")), _CERTIFICATE, "report.html")

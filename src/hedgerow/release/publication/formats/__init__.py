@@ -3,7 +3,7 @@
 To add a format, add a module here with
 
 * ``SUFFIXES``: the endings of its files, such as ``(".csv",)``;
-* ``KINDS``: what it can write, ``("release", "table")`` or one of them;
+* ``KINDS``: what it can write, some of ``("release", "table", "margins")``;
 * ``write(publication, path)``;
 * ``why_not(publication)``, where it can not write every publication: the reason in a few words, else None;
 * ``IN_FOLDER = False``, where a folder of results should not have a file of it.
@@ -24,7 +24,7 @@ from typing import Any, Literal, Protocol
 from hedgerow.errors import ParameterError
 from hedgerow.keywords import nearest_name
 
-Kind = Literal["release", "table"]
+Kind = Literal["release", "table", "margins"]
 _FIRST = (".csv", ".json")
 
 

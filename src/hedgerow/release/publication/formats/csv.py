@@ -16,7 +16,7 @@ from hedgerow.release.publication.formats import Published
 from hedgerow.release.publication.write_file import write_lines
 
 SUFFIXES = (".csv",)
-KINDS = ("release", "table")
+KINDS = ("release", "table", "margins")
 _PART = 10_000
 
 

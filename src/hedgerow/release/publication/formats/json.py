@@ -11,7 +11,7 @@ from hedgerow.release.publication.formats import Published
 from hedgerow.release.publication.write_file import write_lines
 
 SUFFIXES = (".json",)
-KINDS = ("release", "table")
+KINDS = ("release", "table", "margins")
 _PART = 10_000
 
 
