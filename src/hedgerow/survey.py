@@ -22,6 +22,7 @@ from hedgerow.formats import is_url, public_name
 from hedgerow.inputs import note_input
 from hedgerow.keywords import takes
 from hedgerow.ledger.store import Ledger
+from hedgerow.margins.survey_margins import AsksMargins
 from hedgerow.progress import working
 from hedgerow.regression.survey_regressions import AsksRegressions
 from hedgerow.release.answers import answered, check_expressions, stratified
@@ -162,7 +163,7 @@ def _identity(source: object, table: str | None) -> str:
 
 
 @dataclass(frozen=True)
-class Survey(AsksStatistics, AsksRegressions):
+class Survey(AsksStatistics, AsksRegressions, AsksMargins):
     """An opened source. Every number that leaves the source is noisy and certified.
 
     Attributes

@@ -1,4 +1,4 @@
-"""Records of scores, models, searches and regressions: genuine ones are written again as they are, altered ones not.
+"""Records of all products but releases: genuine ones are written again as they are, altered ones not.
 
 Each product reads its record and writes it again from what determines it (`hedgerow.release.record`). Here the two
 are compared: all genuine records are the same; of single edits of a record each one is seen, or its field is among
@@ -20,6 +20,7 @@ import pytest
 import hedgerow as hg
 from hedgerow.errors import HedgerowError, HedgerowWarning
 from hedgerow.find.search import RECORD as SEARCH
+from hedgerow.margins.release_margins import RECORD as MARGINS
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.multicalibration import Multicalibrator
 from hedgerow.multicalibration.calibration_fit import RECORD as MODEL
@@ -129,6 +130,26 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
+def margins() -> Made:
+    """Workloads of every kind: with a public total and without, conditions, known totals, numbers that are shown."""
+    by: dict[str, Any] = {"g": ["a", "b", "c"], "s": {"N": "north", "S": "south"}, "b": [0, 1]}
+    for relation in ("replace-one", "add-remove"):
+        survey = hg.open(people(), relation=relation)
+        plain = survey.margins(by=by, order=2, epsilon=1.0)
+        yield f"margins {relation}", plain.to_json()
+        yield f"non-negative margins {relation}", plain.nonnegative().to_json()
+        yield f"whole margins {relation}", plain.nonnegative().rounded().to_json()
+        complete = survey.margins(by=by, order=3, epsilon=1.0, missing="error-if-declared-complete")
+        yield f"complete margins {relation}", complete.to_json()
+        bands = {"x": hg.bands(0, 3, 10), "s": ["N"]}
+        chosen = survey.margins(by=bands, order=2, epsilon=1.0, other=True, where="z > 2")
+        yield f"margins, chosen {relation}", chosen.to_json()
+        known = survey.margins(by=by, order=2, epsilon=1.0, other=False, known={"s": [2000, 2000]}, weights={1: 3})
+        yield f"margins, known {relation}", known.to_json()
+    units = hg.open(people(), relation="add-remove", unit={"column": "z", "max_rows": 5}, target="file")
+    yield "margins of units", units.margins(by=by, order=2, epsilon=1.0).to_json()
+
+
 def regressions() -> Made:
     """Linear and logistic regressions with every option."""
     for relation in ("replace-one", "add-remove"):
@@ -178,11 +199,12 @@ KINDS: dict[str, tuple[RecordKind, Callable[[], Made]]] = {
     "plain looks": (SCORE, plain_looks),
     "looks by parts": (SCORE, looks_by_parts),
     "searches": (SEARCH, searches),
+    "margins": (MARGINS, margins),
     "regressions": (REGRESSION, regressions),
     "models": (MODEL, models),
 }
 # Of a record of few fields, such as that of categories, the source, the date and the values are many.
-_SHARE = {"plain looks": 0.1, "looks by parts": 0.1, "searches": 0.2, "regressions": 0.1, "models": 0.1}
+_SHARE = {"plain looks": 0.1, "looks by parts": 0.1, "searches": 0.2, "margins": 0.1, "regressions": 0.1, "models": 0.1}
 _MADE: dict[str, dict[str, Any]] = {}
 # What a record of before the numbers were kept does not hold.
 _LATER = ("reading", "request", "test_set", "best", "noisy_total")
@@ -274,7 +296,7 @@ def test_a_genuine_record_is_written_again_as_it_is(kind: str) -> None:
         assert found == [], name
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "margins"])  # which came later
 def test_a_record_of_before_the_numbers_were_kept_still_holds(kind: str) -> None:
     for name, record in records(kind).items():
         before = {part: one for part, one in record.items() if part not in (*_LATER, "released")}

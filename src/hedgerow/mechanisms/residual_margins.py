@@ -48,11 +48,11 @@ from hedgerow.noise.lattice import AdditiveTable, LatticeNoise, NoiseSource, lat
 from hedgerow.resampling.counted_values import Histogram
 
 MOST_SEARCHED = 16
-"""Columns up to which every set D is priced."""
+"""ColumnSet up to which every set D is priced."""
 MOST_NUMBERS = 10_000_000
 """Numbers of a vector that is drawn and held."""
 Integers = NDArray[np.int64]
-Columns = tuple[int, ...]
+ColumnSet = tuple[int, ...]
 _BRUTE = 64  # joint cells up to which an audit compares all pairs of records
 
 
@@ -207,7 +207,7 @@ class ResidualMargins(Additive):
             for name, sizes, margins, variances, relation, exhaustive in chosen
         )
 
-    def _record(self, columns: Columns, end: int) -> AuditRecord:
+    def _record(self, columns: ColumnSet, end: int) -> AuditRecord:
         """Return a record by its categories and by which end of what it may add it adds."""
         place = 0
         for size, level in zip(self.sizes, columns, strict=True):
@@ -251,7 +251,7 @@ class ResidualMargins(Additive):
             }
         own, values = cross[alike], (self.low, self.high)
 
-        def square(changed: Columns, first: int, second: int) -> float:
+        def square(changed: ColumnSet, first: int, second: int) -> float:
             y, z = values[first], values[second]
             return (y * y + z * z) * own - 2.0 * y * z * cross[changed]
 
@@ -407,7 +407,7 @@ def products_of_records(
 
 
 def over_sets(
-    margins: Sequence[Columns], precisions: Sequence[float], factors: Sequence[tuple[float, float]]
+    margins: Sequence[ColumnSet], precisions: Sequence[float], factors: Sequence[tuple[float, float]]
 ) -> Floats:
     """Return Σ_A precision_A Π_{i∈A} factor_i for every set of columns: one axis a column, at 1 where it is in the set.
 

@@ -26,6 +26,7 @@ from hedgerow.facts.columns import MAX_STEPS
 from hedgerow.facts.relation import Relation
 from hedgerow.find.search import RECORD as SEARCH
 from hedgerow.ledger.bootstrap_statement import GUARANTEE, BootstrapStatement
+from hedgerow.margins.release_margins import RECORD as MARGINS
 from hedgerow.mechanisms.certificate import (
     Certificate,
     Point,
@@ -52,7 +53,7 @@ from hedgerow.tables.release_table import RECORD as TABLE
 from hedgerow.testset.scored import RECORD as SCORE
 from hedgerow.version import __version__
 
-KINDS: tuple[RecordKind, ...] = (TABLE, RELEASE, REGRESSION, SEARCH, MODEL, SCORE)
+KINDS: tuple[RecordKind, ...] = (TABLE, RELEASE, MARGINS, REGRESSION, SEARCH, MODEL, SCORE)
 """Every kind of record, and which field tells it; the first one that fits is taken."""
 
 NOT_CHECKED = (

@@ -1,0 +1,166 @@
+"""What is asked of a workload beside its columns: the order, the weights, the known totals. All of it is public."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import ParameterError
+from hedgerow.facts.columns import Category
+from hedgerow.facts.validation import as_float, as_int, format_argument
+from hedgerow.margins.workload import Workload, closed_sets, subsets
+from hedgerow.mechanisms.residual_margins import MOST_NUMBERS, ColumnSet
+
+Floats = NDArray[np.float64]
+_WEIGHTS = 'For example weights={("sex", "region"): 5}, {1: 10} for the tables of one column, or "equal".'
+_KNOWN = 'For example known={"sex": {"f": 5200, "m": 4800}}, with a number for every category, or () for the total.'
+
+
+def parse_workload(by: Sequence[Category], order: object) -> Workload:
+    """Return all tables of these columns up to an order (HG240: the columns or the order, or too many numbers)."""
+    most, sizes = as_int(order), tuple(category.levels for category in by)
+    if most is None or not most >= 1:
+        raise _unfit("The order of margins is a whole number from 1 on.", f"Found {format_argument(order)}.")
+    single = [category.column for category in by if category.levels < 2]
+    if single:
+        finding = f"Column {format_argument(single[0])} has one."
+        raise _unfit("Each column of margins has two categories or more.", finding, "Leave it out: it tells nothing.")
+    most = min(most, len(sizes))
+    numbers = sum(_elementary(sizes)[: most + 1])
+    if numbers > MOST_NUMBERS:
+        raise _unfit(
+            f"All tables of margins together have at most {MOST_NUMBERS:,} cells, which are drawn and held at once.",
+            f"Those of up to {most} of {len(sizes)} columns have {numbers:,}.",
+            "Lower the order, or take fewer columns or coarser categories.",
+        )
+    return Workload.up_to(sizes, most)
+
+
+def _elementary(sizes: Iterable[int]) -> list[int]:
+    """Return how many cells all tables of 0, 1, 2, … columns have: the elementary symmetric sums of the sizes."""
+    sums = [1]
+    for size in sizes:
+        sums = [a + size * b for a, b in zip([*sums, 0], [0, *sums], strict=True)]
+    return sums
+
+
+def named_table(name: object, by: Sequence[Category], workload: Workload, code: str) -> ColumnSet:
+    """Return the table that a column, or several, name, in any order (the error of this code where there is none)."""
+    listed = (name,) if isinstance(name, str) else tuple(name) if isinstance(name, (tuple, list, frozenset)) else None
+    columns = [str(category.column) for category in by]
+    places = None if listed is None else tuple(sorted(columns.index(one) for one in listed if one in columns))
+    if listed is None or places is None or len(places) != len(listed) or places not in workload.tables:
+        raise ParameterError(
+            code,
+            rule=f"A table of margins is named by up to {workload.order} different columns of `by`.",
+            finding=f"Found {format_argument(name)}.",
+            remedy=f"The columns are: {', '.join(columns)}.",
+        )
+    return places
+
+
+def weighed(workload: Workload, weights: object, by: Sequence[Category]) -> Workload:
+    """Return the workload with the weights of a call.
+
+    By default the tables of each order weigh the same together. A number weighs the tables of an order together,
+    columns weigh one table, relative to what it would have; ``"equal"`` gives every table the same.
+
+    Raises
+    ------
+    ParameterError
+        HG240: an unknown table or order, or a weight that is not positive.
+    """
+    if weights is None:
+        return workload
+    if weights == "equal":
+        return workload.weighed(dict.fromkeys(workload.tables, 1.0))
+    if not isinstance(weights, Mapping):
+        raise _unfit("`weights` maps tables or orders to numbers.", f"Found {format_argument(weights)}.", _WEIGHTS)
+    factor = dict.fromkeys(workload.tables, 1.0)
+    for name, weight in weights.items():
+        number = as_float(weight)
+        if number is None or not 1e-9 <= number <= 1e9:
+            finding = f"Found {format_argument(weight)}."
+            raise _unfit("A weight of margins is a number from 1e-9 to 1e9.", finding, _WEIGHTS)
+        order = as_int(name)
+        if order is not None:
+            tables = [table for table in workload.tables if len(table) == order]
+            if not tables:
+                raise _unfit(f"Margins have the orders 0 to {workload.order}.", f"Found {order}.", _WEIGHTS)
+        else:
+            tables = [named_table(name, by, workload, "HG240")]
+        for table in tables:
+            factor[table] *= number
+    return workload.weighed({table: factor[table] * workload.weight(table) for table in workload.tables})
+
+
+def parse_known(
+    known: object, by: Sequence[Category], workload: Workload, total: int | None
+) -> dict[ColumnSet, Floats]:
+    """Return the known tables, each with every table of a part of its columns; `total` is the number of all records.
+
+    Raises
+    ------
+    ParameterError
+        HG241: an unknown table, a category without a number, a number that none can be, or two that contradict.
+
+    Examples
+    --------
+    >>> by = (Category.declared("sex", ["f", "m"]), Category.declared("age", [1, 2]))
+    >>> known = parse_known({"sex": {"f": 30, "m": 20}}, by, Workload.up_to((2, 2), 2), None)
+    >>> {columns: table.tolist() for columns, table in known.items()}
+    {(): 50.0, (0,): [30.0, 20.0]}
+    """
+    if known is not None and not isinstance(known, Mapping):
+        raise _unknown("`known` maps tables to their numbers.", f"Found {format_argument(known)}.")
+    tables: dict[ColumnSet, Floats] = {} if total is None else {(): np.array(float(total))}
+    for name, numbers in ({} if known is None else known).items():
+        columns = named_table(name, by, workload, "HG241")
+        table = _numbers(numbers, [by[place] for place in columns])
+        for part in subsets(columns):
+            axes = tuple(axis for axis, place in enumerate(columns) if place not in part)
+            summed = np.asarray(table.sum(axis=axes))
+            if not np.array_equal(tables.setdefault(part, summed), summed):
+                named = ", ".join(str(by[place].column) for place in part) or "all records"
+                raise _unknown("Known totals agree with one another and with n.", f"Those of {named} do not.")
+    return {part: tables[part] for part in sorted(tables, key=lambda part: (len(part), part))}
+
+
+def closed(known: Mapping[ColumnSet, Floats]) -> frozenset[ColumnSet]:
+    """Return which tables are known."""
+    return closed_sets(list(known))
+
+
+def _numbers(numbers: object, by: Sequence[Category]) -> Floats:
+    """Return the numbers of a table as an array: given as one, or by categories, which texts name too."""
+    shape = tuple(category.levels for category in by)
+    if isinstance(numbers, Mapping):
+        cells = list(product(*([category.label(level) for level in range(category.levels)] for category in by)))
+        given = {_texts(cell): number for cell, number in numbers.items()}
+        if len(given) < len(numbers) or set(given) != {_texts(cell) for cell in cells}:
+            named = ", ".join(str(category.column) for category in by)
+            raise _unknown("A known table has one number for every cell.", f"That of {named or 'all'} has not.")
+        numbers = [given[_texts(cell)] for cell in cells]
+    try:
+        table = np.asarray(numbers, dtype=np.float64).reshape(shape)
+    except (TypeError, ValueError):
+        raise _unknown("A known table has one number for every cell.", "One is no table of its columns.") from None
+    if not (np.isfinite(table).all() and (table >= 0.0).all() and (table == np.rint(table)).all()):
+        raise _unknown("Known totals are whole numbers from 0 on.", "One is not.")
+    return table
+
+
+def _texts(cell: Any) -> tuple[str, ...]:
+    return tuple(map(str, cell)) if isinstance(cell, tuple) else (str(cell),)
+
+
+def _unfit(rule: str, finding: str, remedy: str = "For example order=3.") -> ParameterError:
+    return ParameterError("HG240", rule=rule, finding=finding, remedy=remedy)
+
+
+def _unknown(rule: str, finding: str) -> ParameterError:
+    return ParameterError("HG241", rule=rule, finding=finding, remedy=_KNOWN)

@@ -1,0 +1,509 @@
+"""`Margins`: all tables of a workload with their errors, which add up; any of them as a `ProtectedTable`."""
+
+from __future__ import annotations
+
+import json
+import math
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from typing import Any, Literal, Self, overload
+
+import numpy as np
+
+from hedgerow.errors import ParameterError
+from hedgerow.facts.columns import Category, Scalar
+from hedgerow.facts.printed import group_headings
+from hedgerow.facts.validation import format_argument
+from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.estimates_of_cells import Subject, finite
+from hedgerow.inference.interval import parse_level
+from hedgerow.inference.means_and_counts import SMALL_COUNT
+from hedgerow.margins.joint_margins import joint_values, place_of
+from hedgerow.margins.residuals import Place, TableResiduals
+from hedgerow.margins.shown_margins import ShownTables, agreeing, in_whole_numbers
+from hedgerow.margins.workload import subsets
+from hedgerow.mechanisms.residual_margins import ColumnSet
+from hedgerow.release.ask import Covariances, ask, covariances
+from hedgerow.release.cells.margins import ConsistentTable
+from hedgerow.release.cells.printed_numbers import reliability_letters
+from hedgerow.release.cells.shape import TableShape
+from hedgerow.release.cells.table_cells import TableCells
+from hedgerow.release.designs.design import PublicFacts, covers, rows_kept
+from hedgerow.release.publication.printed_table import Heading, PrintedTable
+from hedgerow.release.publication.shared import REPLAYED, SIMULATED, Result
+from hedgerow.release.record import READING
+from hedgerow.statistics.mean import count
+from hedgerow.tables.protected import AS_DRAWN, ProtectedTable
+
+_NUMBERS = ("standard_error", "sampling_error", "privacy_error", "low", "high")
+_REASON = "one vector of residuals, from which all tables follow and add up"
+_ALL_AGREE = "All tables agree: a total has the same number in every table that shows it."
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MarginTable(ProtectedTable):
+    """One table of a workload: it has its totals already, with the errors that the whole workload gives them."""
+
+    def with_margins(self, hierarchies: Sequence[Any] = ()) -> Self:
+        """Return itself: its totals are those of the workload (HG162 for hierarchies, which it has not)."""
+        if hierarchies:
+            raise ParameterError(
+                "HG162",
+                rule="A table of a workload has the totals of the workload.",
+                finding="Hierarchies were given.",
+                remedy="Release a table of its own with them.",
+            )
+        return self
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
+class Margins(Result):
+    """All tables of up to some columns: a sequence of `Estimate`, table by table and cell by cell.
+
+    Guarantee   (ε, δ)-differential privacy of everything in it, priced by ``certificate``. All that the methods do is
+    post-processing of the released residuals, at no further price.
+
+    The numbers are unbiased and all tables add up, in fractions and below zero where the noise makes them so.
+    `nonnegative` and `rounded` change what is shown; errors and intervals stay those of the numbers as they were drawn,
+    cut at 0, since no interval about the changed numbers keeps its level.
+
+    Attributes
+    ----------
+    axes : tuple of Category
+        The columns with their categories.
+    residuals : TableResiduals
+        What was released, as the residual of each table.
+    facts : PublicFacts
+    remarks : tuple of str
+        Notes for readers about the whole.
+    shown : ShownTables or None
+        The numbers that are shown in place of those that were drawn.
+    request, noisy, steps : dict, tuple of dict, tuple of dict
+        What was asked, the noisy numbers, and how those that are shown were made of them, as plain JSON data.
+
+    The fields of `hedgerow.release.publication.shared.Result` (certificate, source, relation, unit, target, n, missing,
+    …) come with it, by name.
+    """
+
+    axes: tuple[Category, ...]
+    residuals: TableResiduals
+    facts: PublicFacts
+    remarks: tuple[str, ...] = ()
+    shown: ShownTables | None = None
+    request: Mapping[str, Any] = field(default_factory=dict)
+    noisy: tuple[Mapping[str, Any], ...] = ()
+    steps: tuple[Mapping[str, Any], ...] = ()
+    _cells: dict[ColumnSet, TableCells] = field(default_factory=dict, init=False)
+
+    @overload
+    def __getitem__(self, index: int) -> Estimate: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Estimate]: ...
+    @overload
+    def __getitem__(self, index: str | tuple[str, ...]) -> ProtectedTable: ...
+    def __getitem__(self, index: int | slice | str | tuple[str, ...]) -> Estimate | Sequence[Estimate] | ProtectedTable:
+        """Return an estimate by its place, those of a slice, or a table: ``margins["sex", "region"]``."""
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        if not isinstance(index, int):
+            return self.table(*((index,) if isinstance(index, str) else index))
+        ends = list(accumulate(map(self.residuals.workload.length, self.residuals.workload.tables)))
+        place = range(len(self))[index]
+        at = bisect_right(ends, place)
+        columns = self.residuals.workload.tables[at]
+        return self.cells(columns)[place - (ends[at] - self.residuals.workload.length(columns))]
+
+    def __len__(self) -> int:
+        return self.residuals.workload.cells
+
+    def __repr__(self) -> str:
+        workload = self.residuals.workload
+        again = ", replayed" if self.replayed else ""
+        tables = f"{len(workload.tables):,} tables, {workload.cells:,} cells"
+        return f"<Margins of up to {workload.order} columns, {tables}, {self.price()}{again}>"
+
+    def __str__(self) -> str:
+        lines = [repr(self)[1:-1], *self.table_lines(), *self.notes]
+        return "\n".join([*lines, REPLAYED] if self.replayed else lines)
+
+    def _repr_html_(self) -> str:
+        from hedgerow.plots.notebook import Card
+
+        return Card(caption=str(self)).html()
+
+    def table_lines(self) -> list[str]:
+        """Return a line for each table: its columns, its cells, and the noise of each."""
+        workload = self.residuals.workload
+        return [
+            table_line(self.columns(table), workload.length(table), math.sqrt(self.residuals.noise_variance(table)))
+            for table in workload.tables
+        ]
+
+    def price(self) -> str:
+        """Return the price in a line: ε, δ, relation and unit; or that the margins are simulated."""
+        return SIMULATED if self.certificate is None else self.certificate.price()  # type: ignore[attr-defined]  # margins have certificates
+
+    def noted(self, notes: Sequence[str]) -> Self:
+        """Return it with further notes."""
+        return replace(self, remarks=(*self.remarks, *notes))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes for readers about the whole."""
+        size = () if self.n is None else (_size(self),)
+        limit = self.facts.limit
+        units = () if limit is None else (rows_kept(limit),)
+        drawn = (AS_DRAWN,) if self.shown is None else self.shown.notes
+        return (*self.remarks, *size, *units, *(() if self.shown is not None else (_ALL_AGREE,)), *drawn)
+
+    def columns(self, table: ColumnSet) -> tuple[str, ...]:
+        """Return the columns of a table, given by their places."""
+        return tuple(str(self.axes[place].column) for place in table)
+
+    def cells(self, table: ColumnSet) -> TableCells:
+        """Return the cells of a table, given by the places of its columns, as arrays."""
+        if table not in self._cells:
+            most = math.inf if self.n is None else float(self.n)
+            shape = TableShape.of([self.axes[place] for place in table])
+            values = self.residuals.table(table).reshape(-1)
+            limit = self.facts.limit
+            words = covers(count(), self.facts)
+            remark = None if limit is None else rows_kept(limit)
+            self._cells[table] = TableCells(
+                shape,
+                values,
+                None,
+                self.residuals.noise_variance(table),
+                "gaussian",
+                self.n if limit is None else None,
+                self.facts.census,
+                True,
+                low=0.0,
+                high=most if limit is None else math.inf,
+                shown=None if self.shown is None else self.shown.tables[table],
+                subject=Subject("count", None, "margins", words, SMALL_COUNT, remark),
+            )
+        return self._cells[table]
+
+    def tables(self) -> list[tuple[str, ...]]:
+        """Return the columns of every table: the total, those of one column, of two, …."""
+        return [self.columns(table) for table in self.residuals.workload.tables]
+
+    def table(self, *columns: str) -> ProtectedTable:
+        """Return the table by these columns with all of its totals, as `Survey.contingency_table` releases one.
+
+        Parameters
+        ----------
+        *columns : str
+            In any order; without any, the total.
+
+        Returns
+        -------
+        ProtectedTable
+            It writes itself as CSV, HTML and XLSX. Its errors are those of the whole workload; its price too.
+
+        Raises
+        ------
+        ParameterError
+            HG160: the workload has no such table.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> people = pyarrow.table({"sex": [0, 1] * 500, "old": [0, 0, 1, 1] * 250})
+        >>> survey = hg.open(people, relation="replace-one")
+        >>> margins = survey.margins(by={"sex": [0, 1], "old": [0, 1]}, order=2, epsilon=1.0)
+        >>> margins.table("sex").shape.columns, margins["old", "sex"].shape.columns
+        (('sex',), ('sex', 'old'))
+        """
+        names = [str(axis.column) for axis in self.axes]
+        places = tuple(sorted(names.index(column) for column in columns if column in names))
+        if len(places) != len(columns) or places not in self.residuals.workload.tables:
+            raise ParameterError(
+                "HG160",
+                rule=f"A table of margins is named by up to {self.residuals.workload.order} of its columns.",
+                finding=f"Found {format_argument(columns)}.",
+                remedy=f"The columns are: {', '.join(names)}.",
+            )
+        margins = {self.columns(part): self.cells(part) for part in subsets(places) if part != places}
+        return MarginTable(
+            table=ConsistentTable(self.cells(places), margins, (), () if self.shown is None else self.shown.notes),
+            guarantee="dp",
+            option="margins",
+            reason=_REASON,
+            certificate=self.certificate,
+            **{name: getattr(self, name) for name in ("source", "relation", "unit", "target", "n", "missing", "where")},
+            derived=self.derived,
+            date=self.date,
+            about=self.about,
+            backend=self.backend,
+            remarks=(*self.remarks, _ALL_AGREE) if self.shown is None else self.remarks,
+        )
+
+    def place(self, cell: Mapping[str, object]) -> Place:
+        """Return where a cell of the workload is (HG137 where there is none)."""
+        axes = [
+            (str(axis.column), [str(axis.label(level)) for level in range(axis.levels)], axis.names)
+            for axis in self.axes
+        ]
+        place = place_of(cell, axes)
+        if place[0] not in self.residuals.workload.tables:
+            raise ParameterError(
+                "HG137",
+                rule=f"A cell of margins names up to {self.residuals.workload.order} columns.",
+                finding=f"Found {len(place[0])}.",
+                remedy="Release margins of a higher order.",
+            )
+        return place
+
+    def estimates(self, *cells: Mapping[str, Scalar]) -> list[Estimate]:
+        """Return cells of any tables as estimates to compute with: a − b, a / b, with the errors of all of it.
+
+        Parameters
+        ----------
+        *cells : mapping
+            {column: category} of each; ``{}`` is the total.
+
+        Returns
+        -------
+        list of Estimate
+            As they were drawn. Errors and covariances count the noise exactly, and sampling where the table by the
+            columns of two cells is in the workload.
+
+        Raises
+        ------
+        ParameterError
+            HG137: there is no such cell; HG130: how two of them vary together about the population is not known.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> people = pyarrow.table({"sex": [0, 1] * 500, "old": [0, 0, 1, 1] * 250})
+        >>> survey = hg.open(people, relation="replace-one")
+        >>> margins = survey.margins(by={"sex": [0, 1], "old": [0, 1]}, order=2, epsilon=1.0)
+        >>> men, old_men = margins.estimates({"sex": 0}, {"sex": 0, "old": 1})
+        >>> 0.2 < (old_men / men).estimate < 0.8
+        True
+        """
+        places = [self.place(cell) for cell in cells]
+        values = joint_values(self.residuals, places, n=self._public_n, census=self.facts.census)
+        made = []
+        for (columns, levels), value in zip(places, values, strict=True):
+            shape = tuple(self.residuals.workload.sizes[place] for place in columns)
+            drawn = self.cells(columns).with_shown(None)
+            estimate = drawn[int(np.ravel_multi_index(levels, shape)) if columns else 0]
+            made.append(replace(estimate, region=replace(estimate.region, joint=value)))
+        return made
+
+    @property
+    def _public_n(self) -> int | None:
+        # Of units n counts units, and tables count rows.
+        return self.n if self.facts.limit is None else None
+
+    def covariance(self, *cells: Mapping[str, Scalar]) -> Covariances:
+        """Return the covariance matrix of cells of any tables, sampling and noise apart; see `estimates`."""
+        return covariances(self.estimates(*cells))
+
+    def ask(self, expression: str) -> Estimate:
+        """Return the estimate of an expression of cells, with the errors of all of it. Post-processing.
+
+        Parameters
+        ----------
+        expression : str
+            Terms ``count(| sex=0, region=North)`` and ``count()``, numbers, ``+ - * /``, brackets, ``log``, ``exp``,
+            ``sqrt``: ``100 * count(| sex=0, region=North) / count(| region=North)`` is a percentage.
+
+        Raises
+        ------
+        ParameterError
+            HG136: it cannot be read, and where; HG137: there is no such cell; HG130: as `estimates`.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> people = pyarrow.table({"sex": [0, 1] * 500, "old": [0, 0, 1, 1] * 250})
+        >>> survey = hg.open(people, relation="replace-one")
+        >>> margins = survey.margins(by={"sex": [0, 1], "old": [0, 1]}, order=2, epsilon=1.0)
+        >>> margins.ask("100 * count(| sex=0, old=1) / count(| sex=0)").standard_error > 0
+        True
+        """
+        named: list[Mapping[str, str]] = []
+        while True:
+            # Each cell that an expression names joins the others, so that all are read from one joint law.
+            known = dict(zip(map(_text, named), self.estimates(*named), strict=True)) if named else {}
+            try:
+                return ask(expression, [_Cells(known)])
+            except _NotYet as new:
+                named.append(new.cell)
+
+    def nonnegative(self) -> Self:
+        """Return the margins with non-negative numbers shown, which agree in all tables; see `margins.agreeing_fit`.
+
+        They are nearer to the truth than the numbers as they were drawn, on average, and biased: small cells are too
+        large. Intervals stay those of the numbers as they were drawn, cut at 0.
+        """
+        return self._showing(agreeing(self.residuals), {"step": "nonnegative"})
+
+    def rounded(self) -> Self:
+        """Return the margins with whole numbers shown; where tables do not agree exactly, a note says by how much."""
+        return self._showing(in_whole_numbers(self.residuals, self.shown), {"step": "rounded"})
+
+    def after(self, steps: Sequence[Mapping[str, Any]]) -> Self:
+        """Return the margins after the steps of a record."""
+        made = self
+        for step in steps:
+            match step["step"]:
+                case "nonnegative":
+                    made = made.nonnegative()
+                case "rounded":
+                    made = made.rounded()
+                case other:
+                    raise ValueError(other)
+        return made
+
+    def _showing(self, shown: ShownTables, step: Mapping[str, Any]) -> Self:
+        return replace(self, shown=shown, steps=(*self.steps, step))
+
+    def kept_record(self) -> dict[str, Any]:
+        """Return what a ledger keeps: what was asked and the noisy numbers, from which the rest follows; the price."""
+        workload = self.residuals.workload
+        about = {"order": workload.order, "by": [axis.record() for axis in self.axes]}
+        return {"release": self._facts(self.notes, {"margins": _REASON}), "margins": about, **self._determining()}
+
+    def _determining(self) -> dict[str, Any]:
+        return {
+            "request": dict(self.request),
+            "noisy": list(self.noisy),
+            "steps": list(self.steps),
+            "reading": READING,
+            "certificate": None if self.certificate is None else self.certificate.to_dict(),
+        }
+
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Return plain JSON data: what was asked, every table with its intervals at `level`, the certificate."""
+        level, kept = parse_level(level), self.kept_record()
+        tables = []
+        for table in self.residuals.workload.tables:
+            cells = self.cells(table)
+            read = cells.columns(level)
+            listed = {name: finite(getattr(read, name)) for name in ("standard_error", "low", "high")}
+            spread = math.sqrt(self.residuals.noise_variance(table))
+            shown = {} if cells.shown is None else {"shown": cells.shown.tolist()}
+            named = {"by": list(self.columns(table)), "noise_sd": spread}
+            tables.append({**named, "estimate": cells.values.tolist(), **listed, **shown})
+        fit = {} if self.shown is None else self.shown.record()
+        return {**kept, "margins": {**kept["margins"], "level": level, **fit, "tables": tables}}
+
+    def to_json(self, level: float = 0.95) -> str:
+        """Return the JSON text of `to_dict`."""
+        return "".join(self.publication(level=level).json_parts())
+
+    def publication(self, title: str | None = None, *, level: float = 0.95) -> MarginsPublication:
+        """Return what the formats read, with intervals at `level`."""
+        return MarginsPublication(self, parse_level(level))
+
+    def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
+        """Return the cells of all tables as columns of equal length; a total has "" in columns that it adds over."""
+        head, *lines = self.lines(level)
+        return {name: list(column) for name, column in zip(head, zip(*lines, strict=True), strict=True)}
+
+    def lines(self, level: float = 0.95) -> Iterator[Sequence[Any]]:
+        """Yield the names of columns, then a line for each cell of each table."""
+        names = [str(axis.column) for axis in self.axes]
+        labelled = [str(axis.column) for axis in self.axes if axis.names]
+        headings, of_labels = group_headings(names, labelled)
+        yield [*headings.values(), *of_labels.values(), "columns", "estimate", *_NUMBERS, "reliable", "level", "letter"]
+        for table in self.residuals.workload.tables:
+            cells, columns = self.cells(table), self.columns(table)
+            read = cells.columns(level)
+            numbers: list[Any] = [cells.published.tolist(), *(finite(getattr(read, name)) for name in _NUMBERS)]
+            letters = reliability_letters(cells)
+            for place, cell in enumerate(cells.shape.cells()):
+                labels = cells.names_of(cell) if labelled else {}
+                group = [cell.get(name, "") for name in names] + [labels.get(name, "") for name in labelled]
+                own = [part[place] for part in numbers]
+                tail = [bool(read.reliable[place]), level, str(letters[place])]
+                yield [*group, " × ".join(columns), *own, *tail]
+
+
+@dataclass(frozen=True, slots=True)
+class MarginsPublication:
+    """Margins as the formats read them, with intervals at one level."""
+
+    margins: Margins
+    level: float
+
+    @property
+    def kind(self) -> Literal["margins"]:
+        """The kind of publication."""
+        return "margins"
+
+    def lines(self) -> Iterator[Sequence[Any]]:
+        """Yield the names of the columns, then one line per cell of each table."""
+        return self.margins.lines(self.level)
+
+    def json_parts(self) -> Iterator[str]:
+        """Yield the JSON text."""
+        yield json.dumps(self.margins.to_dict(self.level), ensure_ascii=False, allow_nan=False) + "\n"
+
+    def printed(self) -> PrintedTable:
+        """Return the list of all tables with the noise of their cells, for a paper."""
+        made = self.margins
+        workload = made.residuals.workload
+        rows = tuple(
+            (
+                " × ".join(made.columns(table)) or "all",
+                f"{workload.length(table):,}",
+                f"{math.sqrt(made.residuals.noise_variance(table)):.3g}",
+            )
+            for table in workload.tables
+        )
+        heads = (tuple(map(Heading, ("Table", "Cells", "Noise, standard deviation"))),)
+        return PrintedTable(repr(made)[1:-1], 1, heads, rows, notes=made.notes)
+
+
+def table_line(columns: Sequence[str], cells: int, noise_sd: float) -> str:
+    """Return a line about a table of a workload: its columns, how many cells it has, and the noise of each.
+
+    >>> table_line(["sex", "age"], 12, 7.25)
+    'sex × age                                       12 cells, noise ± 7.25'
+    """
+    return f"{' × '.join(columns) or 'all':<40} {cells:>9,} cells, noise ± {noise_sd:.4g}"
+
+
+class _NotYet(Exception):  # no error: a cell that the next reading knows
+    def __init__(self, cell: Mapping[str, str]) -> None:
+        super().__init__()
+        self.cell = cell
+
+
+def _text(cell: Mapping[str, object]) -> str:
+    return json.dumps({column: str(category) for column, category in cell.items()}, sort_keys=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells(Sequence[Estimate]):
+    """The cells that an expression has named so far."""
+
+    known: Mapping[str, Estimate]
+
+    def __getitem__(self, index: Any) -> Any:
+        return ()[index]
+
+    def __len__(self) -> int:
+        return 0
+
+    def read(self, name: str, about: Sequence[tuple[str, ...]], cell: Mapping[str, str]) -> Estimate | None:
+        """Return the cell of a term; None for another statistic."""
+        if name != "count" or about:
+            return None
+        if _text(cell) not in self.known:
+            raise _NotYet(cell)
+        return self.known[_text(cell)]
+
+
+def _size(margins: Margins) -> str:
+    whose = "records" if margins.unit == "row" else f"units ({margins.unit.partition(',')[0]})"
+    return f"The file has n = {margins.n:,} {whose}: public under replace-one, exact."

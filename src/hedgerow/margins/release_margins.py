@@ -1,0 +1,483 @@
+"""A workload of margins under differential privacy: planned from public facts, priced, drawn, read, recorded."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from hedgerow.accounting.calibrate import least_noise
+from hedgerow.clock import today
+from hedgerow.engines.crossing import Crossing
+from hedgerow.engines.source import ColumnSource
+from hedgerow.errors import HedgerowError, ParameterError, SpentError, UncertifiedError, VerificationError
+from hedgerow.facts.columns import Category, Missing
+from hedgerow.facts.relation import UnitLimit
+from hedgerow.facts.validation import as_float, format_argument
+from hedgerow.margins.asked_margins import Floats, closed, named_table, parse_known, parse_workload, weighed
+from hedgerow.margins.margin_tables import Margins, table_line
+from hedgerow.margins.residuals import TableResiduals
+from hedgerow.margins.workload import Workload, meeting
+from hedgerow.mechanisms.certificate import Certificate
+from hedgerow.mechanisms.mechanism import parts_of
+from hedgerow.mechanisms.residual_margins import ColumnSet, ResidualMargins, residual_margins
+from hedgerow.noise.lattice import AdditiveTable, NoiseSource
+from hedgerow.release.designs.design import LEFT_OUT, Design, PlannedStatistic, PublicFacts, only_where
+from hedgerow.release.execute import certificate_of, draw_tables, read_histograms
+from hedgerow.release.plan import Plan
+from hedgerow.release.record import (
+    Record,
+    RecordKind,
+    Rewritten,
+    facts_of,
+    request_of,
+    request_record,
+    table_record,
+)
+from hedgerow.release.request import Context, parse_request
+from hedgerow.release.rewritten import OF_THE_CUSTODIAN, certified_by
+from hedgerow.release.spend import OpenedSource, receipts
+from hedgerow.resampling.counted_values import Histogram
+from hedgerow.statistics.mean import count
+from hedgerow.statistics.statistic import Statistic
+
+_ANY_NUMBER = 2**62
+_COMPLETE = "every record has a declared category of each column of the margins, as declared"
+_REASON = "one vector of residuals, from which all tables follow and add up"
+
+
+@dataclass(frozen=True, slots=True)
+class MarginsDesign(Design[ResidualMargins, AdditiveTable]):
+    """How the residuals of all tables are asked, drawn and recorded."""
+
+    drawn_by = ResidualMargins
+    statistic: Statistic
+    by: tuple[Category, ...]
+    facts: PublicFacts
+    missing: Missing
+    workload: Workload
+    method: str = "margins"
+    reason: str = _REASON
+
+    @property
+    def exhaustive(self) -> bool:
+        """Whether every record lies in a cell."""
+        selected = any(not category.shown for category in self.by)
+        everywhere = all(category.other for category in self.by) or self.missing is Missing.DECLARED_COMPLETE
+        return everywhere and not selected and self.facts.limit is None
+
+    @property
+    def public_total(self) -> int | None:
+        """The number of records in all cells, where it is public."""
+        return self.facts.n if self.exhaustive else None
+
+    @property
+    def query(self) -> Crossing:
+        """The one question to the engine."""
+        return Crossing(None, self.by, self.facts.limit)
+
+    def mechanism(self, mu: float) -> ResidualMargins:
+        """Return the residuals with the noise that serves the weights best, at a price of μ."""
+        workload, limit = self.workload, self.facts.limit
+        proportions = workload.proportions()
+        return residual_margins(
+            workload.sizes,
+            workload.released,
+            [proportions[table] for table in workload.released],
+            mu=mu,
+            relation=self.facts.relation,
+            exhaustive=self.exhaustive,
+            rows=None if limit is None else limit.max_rows,
+        )
+
+    def table(self, data: Histogram, mechanism: ResidualMargins, source: NoiseSource) -> AdditiveTable:
+        """Return the exact residuals with noise: what becomes public."""
+        if self.missing is Missing.DECLARED_COMPLETE and self.exhaustive and data.outside:
+            raise SpentError(
+                "HG602",
+                rule="ColumnSet declared complete have a declared category in every record.",
+                finding="These have not. The data were read, so the price of this call counts as spent.",
+                remedy='Release it with missing="drop", or with a category for the rest.',
+            )
+        query = self.query
+        return mechanism.noisy([*mechanism.exact(query.levels(data), query.rows(data))], source)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedTable:
+    """The noise that a table of a workload will have, before anything is spent.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    cells : int
+    weight : float
+    privacy_error : float
+        The standard deviation of the noise of each cell; 0 where the table is known.
+    """
+
+    columns: tuple[str, ...]
+    cells: int
+    weight: float
+    privacy_error: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PlannedMargins:
+    """What runs if a workload of margins is released: its price, and the noise of each table.
+
+    Attributes
+    ----------
+    plan : Plan
+        The request, the public facts and the price.
+    design : MarginsDesign
+    known : mapping
+        {places of columns: numbers} of the tables that are known.
+    opened : OpenedSource or None
+        What it is planned for.
+    """
+
+    plan: Plan
+    design: MarginsDesign
+    known: Mapping[ColumnSet, Floats]
+    opened: OpenedSource | None = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        workload = self.design.workload
+        what = f"{len(workload.tables):,} tables of up to {workload.order} columns, {workload.cells:,} cells"
+        return f"<Margins planned: {what}, ε ≤ {self.epsilon:.6g} at δ = {self.delta:.3g}, {self.plan.facts.relation}>"
+
+    def __str__(self) -> str:
+        lines = (table_line(table.columns, table.cells, table.privacy_error) for table in self.expected())
+        return "\n".join([repr(self), *lines])
+
+    @property
+    def mechanism(self) -> ResidualMargins:
+        """What runs."""
+        (item,) = self.plan.items
+        return ResidualMargins.of_record(item.mechanism) if item.mechanism is not None else _missing_mechanism()
+
+    @property
+    def epsilon(self) -> float:
+        """The price: an upper bound on ε at `delta`."""
+        return self.plan.epsilon
+
+    @property
+    def delta(self) -> float:
+        """The δ of the price."""
+        return self.plan.delta
+
+    @property
+    def price(self) -> Certificate:
+        """The certificate; it depends on public facts alone."""
+        return certificate_of(self.plan)
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """What is asked for as plain JSON data, by which a repeated request is recognised."""
+        workload = self.design.workload
+        return {
+            **self.plan.public_record(),
+            "margins": {"order": workload.order, "weights": list(workload.weights), "known": self._known_record()},
+        }
+
+    def query(self) -> tuple[str, ...]:
+        """Return the SQL that the release sends, without sending it; see `Plan.query`."""
+        return self.plan.query()
+
+    def expected(self) -> tuple[ExpectedTable, ...]:
+        """Return each table with the noise that its cells will have.
+
+        Returns
+        -------
+        tuple of ExpectedTable
+            In the order of the tables: the total, those of one column, of two, ….
+        """
+        workload = self.design.workload
+        spread = _noise(workload, self.mechanism)
+        return tuple(
+            ExpectedTable(self.columns(table), workload.length(table), weight, spread[table])
+            for table, weight in zip(workload.tables, workload.weights, strict=True)
+        )
+
+    def columns(self, table: ColumnSet) -> tuple[str, ...]:
+        """Return the columns of a table."""
+        groups = self.plan.request.groups
+        return tuple(str(groups[place].column) for place in table)
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what a reader must know about the release as a whole, from public facts."""
+        where = self.plan.request.where
+        selected = () if where is None else (only_where(where),)
+        rest = any(not group.other for group in self.plan.request.groups) and not self.design.exhaustive
+        known = [", ".join(self.columns(table)) or "all records" for table in self.known if table]
+        told = (f"Known totals, which were given and not released: {'; '.join(known)}.",) if known else ()
+        return (*selected, *((LEFT_OUT,) if rest else ()), *told)
+
+    def reading(self) -> AbstractContextManager[ColumnSource]:
+        """Reach the source for the question of the plan."""
+        return self._opened().source.reading(self.plan.sent())
+
+    def draw(self, source: ColumnSource, noise: NoiseSource) -> AdditiveTable:
+        """Count, and add noise: the only touch of data."""
+        (drawn,) = draw_tables(self.plan, read_histograms(self.plan, source), noise)
+        if drawn is None:
+            raise TypeError("something is drawn of every workload")
+        return drawn
+
+    def read(self, noisy: AdditiveTable) -> Margins:
+        """Return the tables that the noisy residuals tell."""
+        opened = self._opened()
+        made = self.tables(noisy, self.price, source=opened.source.name, date=today())
+        about = {} if opened.facts is None else dict(opened.facts.about)
+        return replace(made, about=about, backend=opened.backend)
+
+    def tables(
+        self, noisy: AdditiveTable, certificate: Certificate | None, *, source: str, date: str | None = None
+    ) -> Margins:
+        """Return the tables; without a certificate they are marked simulated. Post-processing."""
+        asked, facts, design = self.plan.request, self.plan.facts, self.design
+        residuals = TableResiduals.read(design.workload, self.mechanism, noisy.column("residual"), self.known)
+        return Margins(
+            certificate=certificate,
+            source=source,
+            **facts.record(),
+            missing=str(asked.missing),
+            where=asked.where,
+            derived=asked.derived,
+            date=date,
+            axes=asked.groups,
+            residuals=residuals,
+            facts=facts,
+            remarks=self.notes(),
+            request={**request_record(asked, facts.n), "margins": self._margins_record()},
+            noisy=(table_record(noisy),),
+        )
+
+    def write(self, result: Margins) -> str:
+        """Return the record that the ledger keeps."""
+        return json.dumps(result.kept_record(), ensure_ascii=False, allow_nan=False)
+
+    def from_record(self, text: str) -> Margins:
+        """Return the result that wrote a text (HG502 where it is another kind of record)."""
+        try:
+            record = json.loads(text)
+            made = read_margins(record, Certificate.from_dict(record["certificate"]))
+        except (KeyError, TypeError, ValueError, AttributeError, HedgerowError):
+            raise VerificationError(
+                "HG502",
+                rule="Margins are read back from the record that they left in the ledger.",
+                finding="This is another kind of record.",
+                remedy="Give the request another id, at its price.",
+            ) from None
+        opened = self._opened()
+        about = {} if opened.facts is None else dict(opened.facts.about)
+        return replace(made, source=opened.source.name, about=about, backend=opened.backend)
+
+    def _opened(self) -> OpenedSource:
+        if self.opened is None:
+            raise TypeError("the margins were planned without a source")
+        return self.opened
+
+    def _known_record(self) -> list[dict[str, Any]]:
+        given = [table for table in self.known if not any(set(table) < set(other) for other in self.known)]
+        named = [table for table in given if table or self.design.public_total is None]
+        return [{"by": list(self.columns(table)), "values": self.known[table].reshape(-1).tolist()} for table in named]
+
+    def _margins_record(self) -> dict[str, Any]:
+        return {"order": self.design.workload.order, "known": self._known_record()}
+
+
+def _missing_mechanism() -> ResidualMargins:
+    raise TypeError("something is drawn of every workload")
+
+
+def _noise(workload: Workload, mechanism: ResidualMargins) -> dict[ColumnSet, float]:
+    variances = dict(zip(mechanism.margins, mechanism.variances, strict=True))
+    return {table: math.sqrt(variance) for table, variance in workload.noise_variances(variances).items()}
+
+
+def plan_margins(
+    opened: OpenedSource,
+    *,
+    by: Any,
+    order: object = 3,
+    weights: object = None,
+    known: object = None,
+    target_se: object = None,
+    **options: Any,
+) -> PlannedMargins:
+    """Return the plan of a workload on an opened source, its columns checked; no value is read.
+
+    Raises
+    ------
+    HedgerowError
+        HG240 for the workload and its weights, HG241 for known totals, HG242 for targets that no weights meet, HG402
+        for units of several rows about a population; else as `release.request.parse_request`.
+    """
+    options.pop("request_id", None)
+    if not by:
+        raise ParameterError(
+            "HG240",
+            rule="Margins have a `by` column or more.",
+            finding="None was given.",
+            remedy='For example by={"sex": [0, 1], "region": ["N", "S"]}.',
+            shell="For example --by sex=0,1 --by region=N,S.",
+        )
+    protection, facts = opened.protection, opened.facts
+    units = isinstance(protection.unit, UnitLimit)
+    context = Context(facts=facts, units=units, most_cells=_ANY_NUMBER)
+    request = parse_request(count(), context=context, by=by, noise="gaussian", **options)
+    (policy,), (statistic,) = request.policies, request.statistics
+    _check_served(request.budget.delta, policy)
+    public = PublicFacts(protection.relation, protection.unit, protection.target, opened.n, request.where)
+    if units and not public.census:
+        raise UncertifiedError(
+            "HG402",
+            rule="Of units of several rows margins are certified, but their sampling errors are not known.",
+            finding="The target is the population.",
+            remedy='Open the source with target="file": intervals are then about this file.',
+        )
+    workload = parse_workload(request.groups, order)
+    design = MarginsDesign(statistic, request.by, public, policy, workload)
+    if policy is Missing.DECLARED_COMPLETE and design.exhaustive:
+        request = replace(request, notes=(*request.notes, _COMPLETE))
+    request = replace(request, notes=(*protection.notes, *request.notes))
+    total = design.public_total
+    totals = parse_known(known, request.groups, workload, total)
+    workload = replace(weighed(workload, weights, request.groups), known=closed(totals))
+    if not workload.released:
+        raise ParameterError(
+            "HG241",
+            rule="Margins release what is not known.",
+            finding="Every table of this workload is known.",
+            remedy="Raise the order, or leave one of the known tables out.",
+        )
+    design = replace(design, workload=workload)
+    calibrated = least_noise(design.mechanism, public.relation, request.budget)
+    if target_se is not None:
+        targets = _targets(target_se, request.groups, workload)
+        design = replace(design, workload=_met(design, targets, calibrated.precision))
+        calibrated = least_noise(design.mechanism, public.relation, request.budget)
+    item = PlannedStatistic(statistic, design, calibrated.mechanism)
+    plan = Plan(request, public, (item,), calibrated, source=opened.source)
+    opened.source.check(design.query)
+    return PlannedMargins(plan, design, totals, opened)
+
+
+def _check_served(delta: float, policy: Missing) -> None:
+    if delta == 0.0:
+        raise ParameterError(
+            "HG117",
+            rule="The noise of margins is Gaussian, which needs δ > 0.",
+            finding="Found delta=0.",
+            remedy="Leave delta out, or release single tables with Laplace noise.",
+        )
+    if policy is Missing.MIDPOINT:
+        raise ParameterError(
+            "HG114",
+            rule='`missing="midpoint"` is for numbers between bounds; a category has no midpoint.',
+            finding="It was given with margins.",
+            remedy='Release them with missing="drop" or other=True.',
+        )
+
+
+def _targets(given: object, by: tuple[Category, ...], workload: Workload) -> dict[ColumnSet, float]:
+    if not isinstance(given, Mapping) or not given:
+        rule = "`target_se` maps tables to standard deviations of their noise."
+        raise _unmet(rule, f"Found {format_argument(given)}.")
+    targets: dict[ColumnSet, float] = {}
+    for name, wanted in given.items():
+        number = as_float(wanted)
+        if number is None or not 0.0 < number < math.inf:
+            raise _unmet("A target is a positive number.", f"Found {format_argument(wanted)}.")
+        targets[named_table(name, by, workload, "HG242")] = number
+    return targets
+
+
+def _met(design: MarginsDesign, targets: Mapping[ColumnSet, float], mu: float) -> Workload:
+    """Return the workload with weights that meet the targets at this μ (HG242 where none do)."""
+    # A little below, since the price is met up to a tolerance.
+    close = {table: wanted * (1.0 - 1e-4) for table, wanted in targets.items()}
+
+    def errors(workload: Workload) -> dict[ColumnSet, float]:
+        return _noise(workload, replace(design, workload=workload).mechanism(mu))
+
+    found = meeting(design.workload, errors, close)
+    if found is None:
+        groups = [category for category in design.by if category.shown]
+        table = next(iter(targets))
+        named = " × ".join(str(groups[place].column) for place in table) or "all records"
+        raise _unmet(
+            "Weights of tables trade the noise of one for that of others, at one price.",
+            f"No weights meet the targets at this price; that of {named} is among them.",
+        )
+    return found
+
+
+def _unmet(rule: str, finding: str) -> ParameterError:
+    return ParameterError(
+        "HG242", rule=rule, finding=finding, remedy="Raise the target or epsilon, or lower the order."
+    )
+
+
+def read_margins(record: Record, certificate: Certificate) -> Margins:
+    """Return the margins of a record, after its steps.
+
+    Raises
+    ------
+    KeyError, IndexError, TypeError, ValueError, HedgerowError
+        It is no such record.
+    """
+    return _planned(record, certificate)[0]
+
+
+def _planned(record: Record, certificate: Certificate) -> tuple[Margins, PlannedMargins]:
+    request, (part,) = request_of(record), parts_of(certificate.mechanism)
+    mechanism, facts = ResidualMargins.of_record(part), facts_of(record, request)
+    (policy,), (statistic,) = request.policies, request.statistics
+    asked = record["request"]["margins"]
+    workload = parse_workload(request.groups, asked["order"])
+    design = MarginsDesign(statistic, request.by, facts, policy, workload)
+    given = {tuple(table["by"]): table["values"] for table in asked["known"]}
+    known = parse_known(given, request.groups, workload, design.public_total)
+    design = replace(design, workload=replace(workload, known=closed(known)))
+    limit = None if facts.limit is None else facts.limit.max_rows
+    fits = (mechanism.sizes, mechanism.margins) == (workload.sizes, design.workload.released)
+    if not fits or (mechanism.exhaustive, mechanism.rows) != (design.exhaustive, limit):
+        raise ValueError("the mechanism has other tables than what was asked")
+    plan = Plan(request, facts, (PlannedStatistic(statistic, design, mechanism),), None)
+    planned = PlannedMargins(plan, design, known)
+    (table,) = record["noisy"]
+    values = np.array(table["values"], dtype=np.float64).reshape(table["shape"])
+    if table["features"] != ["residual"] or values.shape != (mechanism.numbers, 1):
+        raise ValueError("the noisy numbers are none of the mechanism")
+    drawn = AdditiveTable(({},) * len(values), ("residual",), values, mechanism.table_spread(()), mechanism.table_law)
+    about = record["release"]
+    made = planned.tables(drawn, certificate, source=about["source"], date=about.get("date"))
+    own = [note for note in about.get("notes", ()) if note in receipts()]
+    made = replace(made, remarks=(*made.remarks, *own), about=about.get("about", {}))
+    return made.after(record["steps"]), planned
+
+
+def rewritten_margins(record: Record, certificate: Certificate) -> Rewritten:
+    """Return the record as margins write it from what was asked, the noisy residuals and the mechanism."""
+    made, planned = _planned(record, certificate)
+    whole = "tables" in record["margins"]
+    written = made.to_dict(float(record["margins"]["level"])) if whole else made.kept_record()
+    counts_units = planned.plan.facts.limit is not None
+    return Rewritten(
+        {name: value for name, value in written.items() if name != "certificate"},
+        (*OF_THE_CUSTODIAN, "release.methods.*"),
+        certified=certified_by(planned.plan),
+        narrowed=planned.plan.narrowed(),
+        counts_units=counts_units,
+    )
+
+
+RECORD = RecordKind("margins", "margins", rewritten_margins)

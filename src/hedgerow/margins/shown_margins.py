@@ -1,0 +1,102 @@
+"""The numbers of a workload that are shown in place of those that were drawn: non-negative, whole. Post-processing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hedgerow.margins.agreeing_fit import agreeing_fit
+from hedgerow.margins.residuals import Floats, TableResiduals
+from hedgerow.margins.workload import Workload
+from hedgerow.mechanisms.residual_margins import ColumnSet
+from hedgerow.release.cells.printed_numbers import rounded_in_turn
+
+_FITTED = (
+    "Numbers are the non-negative ones that agree in all tables and are nearest to those that were drawn; small cells "
+    "are too large on average. Standard errors and intervals are those of the numbers that were drawn, cut at 0."
+)
+_WHOLE = "Numbers are rounded to whole ones; standard errors and intervals are those of the numbers that were drawn."
+_AGREE = "All tables agree: a total has the same number in every table that shows it."
+_DIFFER = (
+    "Each table is rounded by itself and keeps its grand total; a total of its cells differs from that number in a "
+    "smaller table by {:,.0f} at most."
+)
+_LOW = "Where totals are known, cells of less than {:.1g} below zero are shown as zero, and tables agree up to these."
+_DIGITS = 6  # to which numbers are taken before they are rounded: their last digits are those of the machine
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShownTables:
+    """Numbers to be shown.
+
+    Attributes
+    ----------
+    tables : dict
+        {places of columns: numbers, flat}.
+    gap : float or None
+        The duality gap of the fit, over the least distance; None where there was no fit.
+    largest_difference : float
+        The most by which a total in one table differs from the sum of the cells of another.
+    notes : tuple of str
+        What a reader must know of them.
+    """
+
+    tables: Mapping[ColumnSet, Floats]
+    gap: float | None
+    largest_difference: float
+    notes: tuple[str, ...]
+
+    def record(self) -> dict[str, Any]:
+        """Return what a record says of them beside the numbers."""
+        gap = {} if self.gap is None else {"duality_gap": self.gap}
+        return {**gap, "largest_difference": self.largest_difference}
+
+
+def agreeing(released: TableResiduals) -> ShownTables:
+    """Return the non-negative numbers that agree and are nearest to the released ones."""
+    fit = agreeing_fit(released)
+    tables = {table: fit.residuals.table(table).reshape(-1) for table in released.workload.tables}
+    low = min(fit.lowest, 0.0)
+    if low < 0.0:
+        tables = {table: np.maximum(numbers, 0.0) for table, numbers in tables.items()}
+    notes = (_FITTED, _AGREE) if low == 0.0 else (_FITTED, _LOW.format(-low))
+    return ShownTables(tables, fit.gap, 0.0 if low == 0.0 else largest_difference(released.workload, tables), notes)
+
+
+def in_whole_numbers(released: TableResiduals, before: ShownTables | None) -> ShownTables:
+    """Return whole numbers near those that are shown, or that were drawn: each table keeps its rounded total.
+
+    Where all tables are totals of one, that one is rounded, and all agree exactly.
+    """
+    workload = released.workload
+    now = {table: released.table(table).reshape(-1) for table in workload.tables} if before is None else before.tables
+    largest = workload.largest
+    if len(largest) == 1:
+        (whole,) = largest
+        rounded = rounded_in_turn(np.round(now[whole], _DIGITS)).reshape(workload.shape(whole))
+        tables = {table: _summed(rounded, whole, table) for table in workload.tables}
+    else:
+        tables = {table: rounded_in_turn(np.round(now[table], _DIGITS)) for table in workload.tables}
+    difference = largest_difference(workload, tables)
+    fitted = () if before is None else before.notes[:1]
+    notes = (*fitted, _WHOLE, _AGREE if difference == 0.0 else _DIFFER.format(difference))
+    return ShownTables(tables, None if before is None else before.gap, difference, notes)
+
+
+def largest_difference(workload: Workload, tables: Mapping[ColumnSet, Floats]) -> float:
+    """Return the most by which a total of one table differs from its number in a table of one column less."""
+    differences = [
+        float(np.abs(_summed(tables[table].reshape(workload.shape(table)), table, below) - tables[below]).max())
+        for table in workload.tables
+        for place in table
+        if (below := tuple(other for other in table if other != place)) in tables
+    ]
+    return max(differences, default=0.0)
+
+
+def _summed(numbers: Floats, table: ColumnSet, part: ColumnSet) -> Floats:
+    axes = tuple(axis for axis, place in enumerate(table) if place not in part)
+    return np.asarray(numbers.sum(axis=axes)).reshape(-1)
