@@ -149,6 +149,7 @@ def refused(ask: Callable[[], object], ledger: Path) -> str:
 PRODUCTS: dict[str, Callable[[hg.Survey], object]] = {
     "release": lambda one: one.mean("x", **X, epsilon=1.0),
     "table": lambda one: one.magnitude_table("x", **X, by={"y": [0, 1]}, epsilon=1.0),
+    "margins": lambda one: one.margins(by={"y": [0, 1]}, epsilon=1.0),
     "ols": lambda one: one.ols("x ~ y", bounds={"x": (0, 100), "y": (0, 1)}, epsilon=1.0),
     "logit": lambda one: one.logit("y ~ x", bounds={"x": (0, 100)}, epsilon=1.0),
     "bounds": lambda one: one.find_bounds("x", epsilon=1.0),

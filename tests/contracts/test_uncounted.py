@@ -38,6 +38,9 @@ PRODUCTS = {
         lambda s: s.contingency_table(by=BY, epsilon=1.0),
         "table DATA --count --by sex=0,1",
     ),
+    "margins": Product(
+        "margins/survey_margins.py", lambda s: s.margins(by=BY, order=1, epsilon=1.0), "margins DATA --by sex=0,1"
+    ),
     "ols": Product("regression/survey_regressions.py", lambda s: s.ols("age ~ p", epsilon=1.0), "ols age~p DATA"),
     "ols by group": Product(
         "regression/survey_regressions.py",

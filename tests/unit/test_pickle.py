@@ -158,6 +158,8 @@ RESULTS: dict[str, Callable[[hg.Survey], Any]] = {
     "own plan": lambda opened: opened.plan(hg.bootstrap(spread, columns={"age": (0, 128)}, name="spread"), epsilon=1.0),
     "counts": lambda opened: opened.contingency_table(by=["sex"], epsilon=1.0),
     "totals": lambda opened: opened.magnitude_table("pay", by=["sex"], epsilon=1.0),
+    "margins": lambda opened: opened.margins(by=["sex"], epsilon=1.0).nonnegative(),
+    "planned margins": lambda opened: opened.plan_margins(by=["sex"], epsilon=1.0),
     "ols": lambda opened: opened.ols("pay", ["age"], epsilon=1.0),
     "ols by cell": lambda opened: opened.ols("pay", ["age"], by=["sex"], epsilon=1.0),
     "logit": lambda opened: opened.logit("sex", ["age"], epsilon=1.0),

@@ -1,7 +1,7 @@
 """The command line, one verb after `hedgerow`.
 
-    init | plan | release | ask | table | ols | logit | find | price | audit | verify | multicalibrate | apply |
-    ledger | testset | demo | schema | explain
+    init | plan | release | ask | table | margins | ols | logit | find | price | audit | verify | multicalibrate |
+    apply | ledger | testset | demo | schema | explain
 
 Verbs parse, call and print.
 
@@ -116,6 +116,7 @@ _VERBS = {
     "release": "hedgerow.cli.verbs.releasing",
     "ask": "hedgerow.cli.verbs.from_records",
     "table": "hedgerow.cli.verbs.releasing",
+    "margins": "hedgerow.cli.verbs.tabulating",
     "ols": "hedgerow.cli.verbs.fitting",
     "logit": "hedgerow.cli.verbs.fitting",
     "find": "hedgerow.cli.verbs.finding",

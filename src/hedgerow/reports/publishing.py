@@ -26,12 +26,13 @@ from hedgerow.errors import FactsError, ParameterError, VerificationError
 from hedgerow.facts.declared import Facts
 from hedgerow.facts.printed import neutralise_formula
 from hedgerow.facts.relation import Relation
+from hedgerow.margins.release_margins import read_margins
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import parts_of
 from hedgerow.reports.protection import EXACT_NOISE
 from hedgerow.reports.verify.verification import read_record, verify_record
 
-RECORDS = ("release.json", "table.json", "regression.json")
+RECORDS = ("release.json", "table.json", "margins.json", "regression.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +123,10 @@ class PublishedRecord:
             yield self._named(estimate)
         for margin in self.record.get("table", {}).get("margins", ()):
             yield from (self._named(estimate) for estimate in margin["estimates"])
+        if "margins" in self.record:
+            made, level = read_margins(self.record, self.certificate), float(self.record["margins"]["level"])
+            for table in made.residuals.workload.tables:
+                yield from made.cells(table).entries(level)
         for fit in self.record.get("coefficients", ()):
             yield {"statistic": "coefficient", "column": fit.get("term"), "cell": fit.get("cell", {}), **fit}
 

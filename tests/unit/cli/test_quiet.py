@@ -17,6 +17,7 @@ OLS = f"ols 'income ~ age' {COMMON} --bounds income:0:90000:100 --bounds age:0:1
 COMMANDS = {
     "release": f"release {COMMON} --mean age:0:100:1 --by sex=0",
     "table": f"table {COMMON} --count --by sex=0",
+    "margins": f"margins {COMMON} --by sex=0,1",
     "ols": OLS,
     "ols in cells": f"{OLS} --by sex=0,1",
     "logit": f"logit 'sex ~ age' {COMMON} --bounds age:0:100:1",
