@@ -250,7 +250,7 @@ MUTANTS = (
     ),
     Mutant(
         "NaN counts as a value",
-        "engines/frames.py",
+        "engines/computed.py",
         "return value * 0.0 == 0.0",
         "return ~value.is_null()",
         ENGINES,

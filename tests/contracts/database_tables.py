@@ -17,8 +17,10 @@ IN_DATABASES = [pytest.param(name, marks=pytest.mark.databases) for name in ("sq
 """As parameters of a fixture: they leave `make test` to `make test-databases`."""
 
 # A column that compares texts without regard to case must not do so here.
-_SQLITE = {pa.float64(): "REAL", pa.string(): "TEXT COLLATE NOCASE", pa.bool_(): "BOOLEAN"}
+_SQLITE = {pa.float64(): "REAL", pa.string(): "TEXT COLLATE NOCASE", pa.bool_(): "BOOLEAN", pa.date32(): "DATE"}
+_SQLITE[pa.timestamp("us")] = "TIMESTAMP"
 _POSTGRES = {pa.float64(): "double precision", pa.string(): "text", pa.bool_(): "boolean", pa.int32(): "integer"}
+_POSTGRES |= {pa.date32(): "date", pa.timestamp("us"): "timestamp"}
 
 
 def opened_in(name: str, table: pa.Table, folder: Path, request: pytest.FixtureRequest) -> Source:

@@ -153,7 +153,7 @@ def test_every_engine_selects_what_three_valued_logic_selects(opened: Opener, wh
 
 def test_sabotage_a_missing_value_that_is_not_equal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without the test for presence, pandas and polars select records whose value is missing."""
-    monkeypatch.setattr(frames, "_present", lambda value: value == value)
+    monkeypatch.setattr(frames, "present", lambda value: value == value)
     expected = sum(truth(parse_condition("x != 1"), record) is True for record in RECORDS)
     assert selected(open_source(MAKERS["pandas"](RECORDS, tmp_path)), "x != 1")[0] > expected
 

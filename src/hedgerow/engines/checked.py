@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from hedgerow.facts.column_function import ColumnFunction
+
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
+    from hedgerow.engines.computed import Cell
     from hedgerow.facts.columns import Grid
     from hedgerow.facts.expression import Arithmetic
-
-    Cell = Callable[[str, bool], nw.Expr]
 
 
 def within_doubles(number: nw.Expr) -> nw.Expr:
@@ -52,7 +53,7 @@ class Steps:
             return self._computed(expression, cell)
         if expression not in self._names:
             depth = _depth(expression)
-            if isinstance(expression, str):
+            if isinstance(expression, (str, ColumnFunction)):
                 step = self._computed(expression, cell)
             else:
                 left, right = self.result(expression.left, cell), self.result(expression.right, cell)
@@ -68,7 +69,7 @@ class Steps:
 
 def _depth(expression: Arithmetic) -> int:
     """Return how many operations stand above one another in an expression."""
-    if isinstance(expression, (str, float)):
+    if isinstance(expression, (str, float, ColumnFunction)):
         return 0
     return 1 + max(_depth(expression.left), _depth(expression.right))
 

@@ -24,7 +24,8 @@ from hedgerow.formats import is_ambiguous, public_name, scheme
 
 # SQLite's own rules of affinity, in their order; DATE and BOOLEAN come first, as they would be numbers.
 _KINDS = (
-    ("DATE|TIME", "date"),
+    ("TIME", "timestamp"),
+    ("DATE", "date"),
     ("BOOL", "boolean"),
     ("INT", "int64"),
     ("CHAR|CLOB|TEXT", "string"),
@@ -289,6 +290,6 @@ def _declared(kind: str) -> str:
     """Return Ibis' name of a type that a column of SQLite is declared with.
 
     >>> [_declared(kind) for kind in ("VARCHAR(20)", "bigint", "DECIMAL(8, 2)", "", "BOOLEAN", "TIMESTAMP")]
-    ['string', 'int64', 'float64', 'binary', 'boolean', 'date']
+    ['string', 'int64', 'float64', 'binary', 'boolean', 'timestamp']
     """
     return next((name for sign, name in _KINDS if re.search(sign, kind.upper())), "float64")

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.engines import frames
+from hedgerow.engines.computed import columns_of_dates
 from hedgerow.engines.databases import DatabaseSource, open_sqlite
 from hedgerow.engines.exact_answers import FrameAnswers
 from hedgerow.engines.incoming.arrivals import plain_csv, unpacked
@@ -39,7 +40,10 @@ from hedgerow.resampling.counted_values import ValueCounts
 if TYPE_CHECKING:
     import duckdb
 
+    from hedgerow.engines.computed import Read
 
+
+_MOMENT = r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d([.]\d+)?)?Z?)?"
 DELIMITERS = (",", ";", "\t", "|")
 MAX_BYTES = 2**20
 MAX_COLUMNS = 10_000
@@ -375,16 +379,21 @@ class CsvSource(FrameAnswers):
 
     def _of_cells(self, connection: duckdb.DuckDBPyConnection, query: Query | SumsQuery | ColumnQuery) -> object:
         """Return the columns that `frames.count` takes, of the needed cells as texts and as numbers."""
-        cells, names = [], self.header.names
+        cells, names, dates = [], self.header.names, columns_of_dates(query, self.columns)
         for column in query.columns():
             place, text = names.index(column), _trimmed(self.header, column)
             # The cast passes over the same blanks, far faster than they are trimmed.
             number = f"TRY_CAST({self._with_point(_cell(self.header, column))} AS DOUBLE)"
             cells += [f"{text} AS text_{place}", f"{number} AS number_{place}"]
+            # As ISO 8601 writes a date and a time; what else DuckDB would take for one depends on the rest of a file.
+            if column in dates:
+                cut = f"left(replace({text}, 'T', ' '), 19)"
+                matches = f"regexp_full_match({text}, '{_MOMENT}')"
+                cells.append(f"CASE WHEN {matches} THEN TRY_CAST({cut} AS TIMESTAMP) END AS date_{place}")
         relation = connection.sql(f"SELECT {', '.join(cells or ['c0'])} FROM cells", alias="records")
 
-        def named(column: str, numeric: bool) -> str:
-            return f"{'number' if numeric else 'text'}_{names.index(column)}"
+        def named(column: str, read: Read) -> str:
+            return f"{'date' if read == 'date' else 'number' if read else 'text'}_{names.index(column)}"
 
         return frames.roles_of_texts(relation, query, self.columns, named)
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from hedgerow.engines.cells import as_texts
 from hedgerow.engines.checked import Steps, distance, within_doubles
+from hedgerow.engines.computed import computed, date_number, on_grid, present
 from hedgerow.engines.dialects import ibis_tables
 from hedgerow.engines.dialects.held import added_up, is_held, read_as_values, terms_of
 from hedgerow.engines.dialects.ibis_tables import Asked, asked_counts, asked_values
@@ -35,12 +36,14 @@ from hedgerow.engines.query import (
     WeightOnGrid,
 )
 from hedgerow.engines.schema import (
+    DATE,
     EXACT_INTEGERS,
     arrow_columns,
     check_names,
     comparable,
     compared,
     group_column,
+    is_of_dates,
     kind_of_column,
     value_column,
     without_row_names,
@@ -54,11 +57,10 @@ from hedgerow.resampling.replicates import Tally
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
+    from hedgerow.engines.computed import Cell, Read
     from hedgerow.engines.query import Value
     from hedgerow.facts.columns import Category, Grid
-    from hedgerow.facts.expression import Arithmetic, Condition
-
-    Cell = Callable[[str, bool], nw.Expr]
+    from hedgerow.facts.expression import Condition
 
 
 _CHAIN = 8  # so many constants of a condition are compared one by one, which is fastest
@@ -101,7 +103,9 @@ def columns_of(frame: nw.LazyFrame[Any]) -> dict[str, str]:
             return "boolean"
         if isinstance(dtype, (nw.String, nw.Categorical, nw.Enum)) or (loose and isinstance(dtype, nw.Object)):
             return "text"
-        return "other"
+        # In a time zone a day depends on where it is asked.
+        dated = isinstance(dtype, nw.Date) or (isinstance(dtype, nw.Datetime) and dtype.time_zone is None)
+        return DATE if dated else "other"
 
     schema = frame.collect_schema()
     named = without_row_names(list(schema))
@@ -131,10 +135,13 @@ def roles_of(frame: object, query: Query | SumsQuery | ColumnQuery, columns: dic
     schema = frame.collect_schema()
     places = {column: place for place, column in enumerate(schema)}
 
-    def as_kind(column: str) -> nw.Expr:
+    def as_kind(column: str, read: Read) -> nw.Expr:
         # By position: a name such as "^a.*$" or "*" means several columns to some engines.
         raw = nw.nth(places[column])
         dtype = schema[column]
+        if columns[column] == DATE:
+            date = raw.cast(nw.Datetime("us")) if dtype == nw.Date else raw
+            return date if read == "date" else date_number(date)
         if ibis and isinstance(dtype, nw.Boolean):
             # Not all databases make a number of a boolean.
             return nw.when(raw).then(nw.lit(1.0)).otherwise(nw.when(~raw).then(nw.lit(0.0)))
@@ -154,8 +161,8 @@ def roles_of(frame: object, query: Query | SumsQuery | ColumnQuery, columns: dic
         return nw.when(~raw.is_null()).then(raw.cast(nw.String))
 
     # A query of nothing still counts records, so some column has to stay.
-    steps = Steps(frozenset(schema), _computed) if ibis else None
-    roles = _role_columns(query, columns, lambda column, _: as_kind(column), steps)
+    steps = Steps(frozenset(schema), computed) if ibis else None
+    roles = _role_columns(query, columns, as_kind, steps)
     roles = roles or [nw.nth(0).alias(value_column(0))]
     if query.unit is not None:
         # Never made a double: two large ids would become one, and a person a part of another. One that is a double
@@ -166,7 +173,7 @@ def roles_of(frame: object, query: Query | SumsQuery | ColumnQuery, columns: dic
         numeric, largest = kind.is_numeric(), float(exact)
         # -0.0 and 0.0 name one unit; Arrow and pandas do not group by halves of single precision.
         name = (name.cast(nw.Float64) if kind == nw.Float16 else name) + 0.0 if kind.is_float() else name
-        apart = _present(name) & (name < largest) & (name > -largest)
+        apart = present(name) & (name < largest) & (name > -largest)
         known = apart if kind.is_float() else ~name.is_null()
         roles += [(name if numeric else name.cast(nw.String)).alias(UNIT), known.alias("known")]
     rows = reduce(lambda made, step: _computed_once(made.with_columns(*step)), steps.made if steps else (), frame)
@@ -182,38 +189,23 @@ def _role_columns(
 ) -> list[nw.Expr]:
     """Return ``value_0``, …, ``group_0``, …: `cell` takes a column and whether its cells are needed as numbers."""
 
-    def role(column: str, numeric: bool) -> nw.Expr:
+    def role(column: str, read: Read, grid: Grid | None = None) -> nw.Expr:
         if not isinstance(column, DerivedColumn):
-            return cell(column, numeric)
-        return steps.result(column.expression, cell) if steps else _computed(column.expression, cell)
+            return cell(column, read)
+        expression = on_grid(column.expression, grid)
+        return steps.result(expression, cell) if steps else computed(expression, cell)
 
     def group(category: Category) -> nw.Expr:
         if isinstance(category, Selection) and category.condition is not None:
             return _true(category.condition, columns, role)
         return role(category.column, bool(category.edges))
 
-    values = [role(value.column, not isinstance(value, Indicator)) for value in query.read]
+    values = [
+        role(value.column, False) if isinstance(value, Indicator) else role(value.column, True, value.grid)
+        for value in query.read
+    ]
     roles = [value.alias(value_column(place)) for place, value in enumerate(values)]
     return roles + [group(category).alias(group_column(place)) for place, category in enumerate(query.by)]
-
-
-def _computed(expression: Arithmetic, cell: Cell) -> nw.Expr:
-    """Return a derived column, one IEEE double operation at a time, missing where anything in it is.
-
-    A divisor is null if it is zero, where some engines raise, or ∞: x / ∞ would be 0. Elsewhere ∞ and NaN are missing.
-    """
-    import narwhals.stable.v2 as nw
-
-    if isinstance(expression, str):
-        return nw.when(_present(cell(expression, True))).then(cell(expression, True))
-    if isinstance(expression, float):
-        return nw.lit(expression, nw.Float64)
-    left, right = _computed(expression.left, cell), _computed(expression.right, cell)
-    if expression.operator == "/":
-        # A divisor that is a column is divided by truly; see `_position`.
-        right = left * 0.0 + right if isinstance(expression.right, float) else right
-        return left / nw.when(_present(right) & (right != 0.0)).then(right)
-    return left + right if expression.operator == "+" else left - right if expression.operator == "-" else left * right
 
 
 def _true(condition: Condition, columns: dict[str, str], role: Cell) -> nw.Expr:
@@ -222,10 +214,12 @@ def _true(condition: Condition, columns: dict[str, str], role: Cell) -> nw.Expr:
 
     if isinstance(condition, Junction):
         return reduce(and_ if condition.every else or_, (_true(part, columns, role) for part in condition.parts))
-    constants = compared(condition, kind_of_column(condition.column, columns))
+    kind = kind_of_column(condition.column, columns)
+    constants, of_dates = compared(condition, kind), is_of_dates(condition, kind)
     wanted, numeric = [nw.lit(constant) for constant in constants], isinstance(constants[0], float)
-    value = role(condition.column, numeric)
-    there = _present(value) if numeric else ~value.is_null()
+    value = role(condition.column, "date" if of_dates and kind != DATE else numeric)
+    value = date_number(value) if of_dates and kind != DATE else value
+    there = present(value) if numeric else ~value.is_null()
     if condition.operator in ("in", "not in"):
         short = len(wanted) <= _CHAIN
         test = reduce(or_, [value == constant for constant in wanted]) if short else value.is_in(constants)
@@ -251,12 +245,12 @@ def _with_texts(frame: nw.LazyFrame[Any], columns: list[str]) -> nw.LazyFrame[An
 
 
 def roles_of_texts(
-    relation: object, query: Query | SumsQuery | ColumnQuery, columns: dict[str, str], name: Callable[[str, bool], str]
+    relation: object, query: Query | SumsQuery | ColumnQuery, columns: dict[str, str], name: Callable[[str, Read], str]
 ) -> nw.LazyFrame[Any]:
     """Return the same columns of a file of texts; `name`: (column, whether as numbers) → column of the relation."""
     import narwhals.stable.v2 as nw
 
-    roles = _role_columns(query, columns, lambda column, numeric: nw.col(name(column, numeric)))
+    roles = _role_columns(query, columns, lambda column, read: nw.col(name(column, read)))
     roles = roles or [nw.nth(0).alias(value_column(0))]
     if query.unit is not None:
         # Text as it stands, but for blanks around it: "007" and "7" are two units.
@@ -309,7 +303,7 @@ def count_values(frame: object, query: ColumnQuery, columns: dict[str, str], key
 
     kind, value = kind_of_column(query.column, columns), nw.col(group_column(0))
     # -0.0 and 0.0 are one number.
-    there, key_of = (~value.is_null(), value) if kind.startswith("text") else (_present(value), value + 0.0)
+    there, key_of = (~value.is_null(), value) if kind.startswith("text") else (present(value), value + 0.0)
     keys = _lazy(_selected(frame, query)).filter(there).select(key_of.alias("key"))
     return asked_values(keys.group_by("key").agg(nw.len().alias("records")), kind)
 
@@ -537,24 +531,15 @@ def _placed(query: Query | SumsQuery, columns: dict[str, str], *, checked: bool)
     def placed(place: int, asked: ValueOnGrid | Indicator) -> tuple[nw.Expr, nw.Expr]:
         value = nw.col(value_column(place))
         if not isinstance(asked, Indicator):
-            return _present(value), _position(value, asked.grid, checked=checked)
+            return present(value), _position(value, asked.grid, checked=checked)
         wanted = comparable(asked.column, asked.value, kind_of_column(asked.column, columns))
-        return ~value.is_null() if isinstance(wanted, str) else _present(value), value == nw.lit(wanted)
+        return ~value.is_null() if isinstance(wanted, str) else present(value), value == nw.lit(wanted)
 
     each = [placed(place, value) for place, value in enumerate(query.read)]
     return [
         *(there.alias(f"there_{place}") for place, (there, _) in enumerate(each)),
         *(position.alias(f"position_{place}") for place, (_, position) in enumerate(each)),
     ]
-
-
-def _present(value: nw.Expr) -> nw.Expr:
-    """Return the one rule of missingness: null, NaN and ±∞ are missing; 0·x is NaN for these, and 0 for finite x only.
-
-    Comparing x with the largest double would say the same, but DuckDB answers that from a Parquet file's smallest and
-    largest value, among which NaN does not count (duckdb issue 25521), so that NaN would be present.
-    """
-    return value * 0.0 == 0.0
 
 
 def _position(value: nw.Expr, grid: Grid, *, checked: bool) -> nw.Expr:

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from hedgerow.engines.cells import ESCAPE
 from hedgerow.engines.query import ColumnQuery, Indicator, Query, SumsQuery
 from hedgerow.errors import DataError, ParameterError
+from hedgerow.facts.column_function import ColumnFunction, as_date, stamp_of
 from hedgerow.facts.columns import Category, Scalar, Selection
-from hedgerow.facts.expression import Comparison, DerivedColumn, place_of, sources_of
+from hedgerow.facts.expression import Comparison, DerivedColumn, place_of, readings
 from hedgerow.facts.validation import check_text, format_argument
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 # The kinds of a column: "text-cell" is a column of a CSV file, text that may be read as a number.
 NUMBER, BOOLEAN, TEXT, OTHER, TEXT_CELL = "number", "boolean", "text", "other", "text-cell"
+DATE = "date"
 BLANKS = " \t\r\n\v\f"
 EXACT_INTEGERS = 2**53
 Comparable = str | float
@@ -91,7 +93,7 @@ def check_query(query: Query | SumsQuery, columns: Mapping[str, str]) -> None:
         name units.
     """
     for value in query.read:
-        kind = _checked_kind(value.column, columns)
+        kind = _checked_kind(value.column, columns, on_grid=not isinstance(value, Indicator))
         if isinstance(value, Indicator):
             comparable(value.column, value.value, kind)
         else:
@@ -161,7 +163,7 @@ def check_values(query: ColumnQuery, columns: Mapping[str, str]) -> None:
     """Check that records can be counted by the values of a column (HG203; HG111 where it has none to declare)."""
     for group in query.chosen:
         _check_selection(group, columns)
-    if _checked_kind(query.column, columns) == OTHER:
+    if _checked_kind(query.column, columns) in (OTHER, DATE):
         raise ParameterError(
             "HG111",
             rule="Categories are numbers, booleans or texts.",
@@ -213,7 +215,7 @@ def kind_of_column(column: str, columns: Mapping[str, str]) -> str:
     return NUMBER if isinstance(column, DerivedColumn) else columns[column]
 
 
-def _checked_kind(column: str, columns: Mapping[str, str]) -> str:
+def _checked_kind(column: str, columns: Mapping[str, str], *, on_grid: bool = False) -> str:
     """Return the kind of a column; of one that is computed, check its name and what it is computed from."""
     if isinstance(column, DerivedColumn):
         if column in columns:
@@ -223,10 +225,17 @@ def _checked_kind(column: str, columns: Mapping[str, str]) -> str:
                 finding=f"{str(column)!r} is a column of the source.",
                 remedy="Declare the expression in the facts, under another name.",
             )
-        for source in sources_of(column):
+        if isinstance(column.expression, ColumnFunction) and column.expression.is_curve and not on_grid:
+            raise ParameterError(
+                "HG132",
+                rule="log, exp and sqrt are read on the grid of a statistic, which compares them with its steps.",
+                finding=f"{str(column)!r} groups records, selects them, or is searched.",
+                remedy="Compare the column itself: log(x) >= 2 where x >= 7.389.",
+            )
+        for source, of_date in readings(column.expression):
             with _standing_in(column.text, source):
                 _check_present(source, columns)
-                _check_numeric(source, columns[source])
+                _check_date(source, columns[source]) if of_date else _check_numeric(source, columns[source])
     else:
         _check_present(column, columns)
     return kind_of_column(column, columns)
@@ -237,11 +246,18 @@ def compared(comparison: Comparison, kind: str) -> list[Comparable]:
 
     A cell of a CSV file is read as a number where the constant is one, and text is never ordered by a number.
     """
+    if is_of_dates(comparison, kind):
+        return [comparable(comparison.column, constant, DATE) for constant in comparison.constants]
     if kind == TEXT_CELL and is_number(comparison):
         return [comparable(comparison.column, constant, NUMBER) for constant in comparison.constants]
     if kind == TEXT and is_number(comparison) and comparison.operator not in ("in", "not in"):
         raise _incomparable(comparison.column, comparison.constants[0], kind)
     return [comparable(comparison.column, constant, kind) for constant in comparison.constants]
+
+
+def is_of_dates(comparison: Comparison, kind: str) -> bool:
+    """Whether a comparison is of dates: those of a column of dates, and of texts with constants that are dates all."""
+    return kind == DATE or (kind == TEXT_CELL and all(as_date(constant) for constant in comparison.constants))
 
 
 def is_number(comparison: Comparison) -> bool:
@@ -267,6 +283,8 @@ def comparable(column: str, value: Scalar, kind: str) -> Comparable:
         value_there = _as_number(value)
     elif kind == BOOLEAN:
         value_there = _as_truth(value)
+    elif kind == DATE:
+        value_there = stamp_of(value)
     if value_there is None:
         raise _incomparable(column, value, kind)
     return value_there
@@ -303,11 +321,13 @@ _OF_FACTS = (
     "Correct the request, or the facts: bounds, bands and categories that are numbers declare numbers, categories "
     "that are texts declare texts, and a column with both may hold both."
 )
+NOUNS = {BOOLEAN: "boolean", DATE: "a date"}
 _REMEDIES = {
     TEXT_CELL: 'Columns of a CSV file are text: give the text of the cell, e.g. "true".',
     TEXT: 'Give the text of the cell; a pandas column of dtype object holding booleans needs .astype("boolean").',
     NUMBER: "Give a finite number, 0 or 1 in place of a boolean; whole numbers from 2**53 on are not told apart.",
     BOOLEAN: "Give True or False.",
+    DATE: "A date is a text: '2026-06-01', or '2026-06-01 10:30'.",
     OTHER: "The column is neither number, boolean nor text: convert it first.",
 }
 
@@ -343,14 +363,27 @@ def _check_numeric(column: str, kind: str) -> None:
     if kind in (NUMBER, TEXT_CELL):
         return
     truth = f"A share is hg.proportion({column!r}, value=True)." if kind == BOOLEAN else ""
+    if kind == DATE:
+        truth = f"A part of a date is hg.column('year({column})'), and so for month, days and others."
     raise DataError(
         "HG204",
         rule="Sums, means, bands and expressions need a numeric column.",
-        finding=f"Column {column!r} is {'boolean' if kind == BOOLEAN else 'no number'} by its declared type.",
+        finding=f"Column {column!r} is {NOUNS.get(kind, 'no number')} by its declared type.",
         remedy=truth
         or "Convert it in the source, or choose another column."
         + " A CSV file that Spark reads has numbers with inferSchema=True alone." * (kind == TEXT),
-        shell=f"A share is --proportion {shlex.quote(column)}=true." if truth else None,
+        shell=f"A share is --proportion {shlex.quote(column)}=true." if kind == BOOLEAN else None,
+    )
+
+
+def _check_date(column: str, kind: str) -> None:
+    if kind in (DATE, TEXT_CELL):
+        return
+    raise DataError(
+        "HG204",
+        rule="Functions of dates need a column of dates, or texts of a CSV file such as 2026-06-01.",
+        finding=f"Column {column!r} is none by its declared type.",
+        remedy="Convert it in the source, without a time zone.",
     )
 
 

@@ -192,7 +192,8 @@ def column(expression: str, *, bounds: tuple[float, float] | None = None, step: 
     Parameters
     ----------
     expression : str
-        Columns and numbers with ``+ - * /`` and brackets. A name that is not a plain word stands between backticks.
+        Columns and numbers with ``+ - * /``, brackets, and functions such as ``log(x)``, ``year(d)``. A name that is
+        not a plain word stands between backticks.
     bounds, step : optional
         Bounds and step of the computed column, for every statistic that has no bounds of its own.
 
@@ -208,9 +209,8 @@ def column(expression: str, *, bounds: tuple[float, float] | None = None, step: 
 
     Examples
     --------
-    >>> from hedgerow.statistics.mean import mean
-    >>> mean(column("income / household", bounds=(0, 100_000), step=50))
-    NeedsBounds(mean of income / household, bounds from the column)
+    >>> column("income / household", bounds=(0, 100_000), step=50)
+    'income / household'
     """
     made = DerivedColumn.named(str(expression).strip(), expression, bounds=bounds, step=step)
     if bounds is not None or step is not None:

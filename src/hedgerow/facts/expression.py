@@ -9,7 +9,7 @@
     constant   = number | 'text' | "text" | true | false
 
     sum        = product {("+" | "-") product}      product = sign {("*" | "/") sign}
-    sign       = "-" sign | "(" sum ")" | column | number
+    sign       = "-" sign | "(" sum ")" | column | number | function "(" column ["," date] ")"
 
 A column is a name of letters, digits and ``_``, or any name between backticks. Nothing else parses, and every refusal
 names the character. No text of a request becomes code of an engine: engines translate what is parsed here.
@@ -29,6 +29,7 @@ from operator import add, mul, sub, truediv
 from typing import Any, ClassVar, Generic, Literal, NoReturn, TypeVar
 
 from hedgerow.errors import ParameterError
+from hedgerow.facts.column_function import FUNCTIONS, ColumnFunction, as_date
 from hedgerow.facts.validation import check_text, format_argument, kind_of
 
 MOST_CHARACTERS = 10_000
@@ -91,7 +92,7 @@ class Operation:
     right: Arithmetic
 
 
-Arithmetic = Operation | str | float
+Arithmetic = Operation | ColumnFunction | str | float
 
 
 def comparisons(condition: Condition) -> Iterator[Comparison]:
@@ -105,11 +106,19 @@ def comparisons(condition: Condition) -> Iterator[Comparison]:
 
 def inputs(expression: Arithmetic) -> Iterator[str]:
     """Yield the columns of an arithmetic expression, from left to right."""
+    for column, _ in readings(expression):
+        yield column
+
+
+def readings(expression: Arithmetic) -> Iterator[tuple[str, bool]]:
+    """Yield the columns of an arithmetic expression, from left to right, and whether each is read as a date."""
     if isinstance(expression, Operation):
-        yield from inputs(expression.left)
-        yield from inputs(expression.right)
+        yield from readings(expression.left)
+        yield from readings(expression.right)
+    elif isinstance(expression, ColumnFunction):
+        yield expression.column, not expression.is_curve
     elif isinstance(expression, str):
-        yield expression
+        yield expression, False
 
 
 def sources_of(column: str) -> tuple[str, ...]:
@@ -143,6 +152,8 @@ def parse_arithmetic(text: object) -> Arithmetic:
     """
     parser = _Parser(_checked(text, "column", _refuse_arithmetic), _refuse_arithmetic)
     terms = parser.whole(parser.sum)
+    if isinstance(terms, Operation) and parser.curves:
+        parser.refuse("log, exp and sqrt are of one column, and stand alone")
     return parser.refuse("there is no column") if isinstance(terms, float) else terms
 
 
@@ -179,6 +190,11 @@ class DerivedColumn(str):
         column.expression = parse_arithmetic(text)
         column.text, column.bounds, column.step = str(text).strip(), bounds, step
         return column
+
+    def image(self, bounds_of: Callable[[str], Any]) -> tuple[float, float] | None:
+        """Return the bounds that follow from those of its column, where it is a function of one; else None."""
+        applied = self.expression
+        return applied.image(bounds_of(applied.column)) if isinstance(applied, ColumnFunction) else None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, (str(self), self.text, self.bounds, self.step)
@@ -282,7 +298,7 @@ class _Parser(Computation[Arithmetic]):
 
     def __init__(self, text: str, refusal: Callable[[str, str], ParameterError]) -> None:
         self.text, self.refusal = text, refusal
-        self.at, self.nested, self.parts, self.constants = 0, 0, 0, 0
+        self.at, self.nested, self.parts, self.constants, self.curves = 0, 0, 0, 0, 0
         self.tokens = list(self._tokens())
 
     def _tokens(self) -> Iterator[_Token]:
@@ -437,9 +453,29 @@ class _Parser(Computation[Arithmetic]):
 
     def leaf(self) -> Arithmetic:
         if (column := self.named()) is not None:
-            return column
+            return self.applied(column) if self.taken("(") else column
         number = self.number()
         return float(number) if number is not None else self.refuse('expected a column, a number or "("')
+
+    def applied(self, function: str) -> ColumnFunction:
+        if function not in FUNCTIONS:
+            self.at -= 2
+            self.refuse(f"functions are {', '.join(FUNCTIONS)}")
+        column, at = self.named(), None
+        if column is None:
+            self.refuse(f"{function} is of a column")
+        if function == "age":
+            if not self.taken(","):
+                self.refuse("an age is asked at a date: age(born, '2026-01-01')")
+            date = as_date(self.constant("expected a date in quotes, such as '2026-01-01'"))
+            if date is None:
+                self.at -= 1
+                self.refuse("a date is written '2026-01-01'")
+            at = date[:3]
+        self.expect(")")
+        made = ColumnFunction(function, column, at)
+        self.curves += made.is_curve
+        return made
 
 
 def _type_of(constant: Constant) -> type:
@@ -468,7 +504,7 @@ def _refuse_condition(text: str, finding: str) -> ParameterError:
 def _refuse_arithmetic(text: str, finding: str) -> ParameterError:
     return ParameterError(
         "HG132",
-        rule="The expression of a computed column has columns and numbers, + - * / and brackets.",
+        rule="The expression of a computed column has columns, numbers, + - * /, brackets and functions of one column.",
         finding=_told(text, finding),
         remedy='For example hg.column("income / household", bounds=(0, 100_000)).',
         shell='For example --mean "(income / household):0:100000".',

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypedDict
 
 from hedgerow.errors import FactsError, ParameterError
 from hedgerow.facts.columns import Bands, Category, Grid, Missing, Scalar, Selection, checked_column
-from hedgerow.facts.declared import Facts
+from hedgerow.facts.declared import ColumnFacts, Facts
 from hedgerow.facts.expression import DerivedColumn
 from hedgerow.facts.relation import Weights
 from hedgerow.facts.written import toml_key
@@ -207,9 +207,16 @@ class Resolver:
             facts_help=True,
         )
 
+    def _fact(self, column: str) -> ColumnFacts:
+        """Return the facts about a column; a function of one column has bounds by those of its column."""
+        fact, named = self.facts.column(column), self.facts.computed(column)
+        if fact.bounds is not None or not isinstance(named, DerivedColumn):
+            return fact
+        return replace(fact, bounds=named.image(lambda source: self.facts.column(source).bounds))
+
     def _lacks(self, kind: str) -> Callable[[str], bool]:
         def lacks(column: str) -> bool:
-            facts = self.facts.column(column)
+            facts = self._fact(column)
             # A column that is computed in the call is declared in the call.
             return (
                 not isinstance(column, DerivedColumn) and (facts.bounds if kind == "bounds" else facts.groups) is None
@@ -267,7 +274,7 @@ class Resolver:
         return policies.pop() if policies else Missing.DROP
 
     def _grid(self, asked: NeedsBounds, column: str) -> Grid:
-        fact = self.facts.column(column)
+        fact = self._fact(column)
         if isinstance(column, DerivedColumn) and column.bounds is not None:
             # Declared with the column, in this call.
             step = column.step if asked.step is None else asked.step
@@ -286,7 +293,7 @@ class Resolver:
 
     def grid(self, column: str, in_python: str, in_shell: str) -> Grid:
         """Return the grid that the facts declare; HG104, with how a call writes bounds, where they declare none."""
-        fact = self.facts.column(column)
+        fact = self._fact(column)
         if fact.bounds is None:
             raise ParameterError(
                 "HG104",

@@ -10,12 +10,14 @@ column = "age" }`` end in the same call as ``hg.mean("age", bounds=(0, 100), ste
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, TypeVar
 
 from hedgerow.errors import ParameterError
+from hedgerow.facts.column_function import FUNCTIONS
 from hedgerow.facts.columns import Grid, Scalar, checked_column
 from hedgerow.facts.expression import DerivedColumn
 from hedgerow.facts.validation import format_argument
@@ -173,7 +175,8 @@ def written_column(text: str) -> str:
     >>> written_column("income (net)")
     'income (net)'
     """
-    bracketed = text.startswith("(") and text.endswith(")") and any(sign in text for sign in "+-*/")
+    computed = any(sign in text for sign in "+-*/") or re.match(rf"\(({'|'.join(FUNCTIONS)})\(", text)
+    bracketed = text.startswith("(") and text.endswith(")") and computed
     return DerivedColumn.named(text[1:-1].strip(), text[1:-1]) if bracketed else text
 
 

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.engines.query import Query, ValueOnGrid
-from hedgerow.engines.schema import OTHER, check_present, comparables
+from hedgerow.engines.schema import DATE, OTHER, check_present, comparables
 from hedgerow.engines.source import InOrder, OrderedSource
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Category, Grid, Scalar
@@ -177,7 +177,7 @@ class FileColumns:
         if self.key is None:
             return
         check_present([self.key], opened.columns)
-        if opened.columns[self.key] == OTHER:
+        if opened.columns[self.key] in (OTHER, DATE):
             raise ParameterError(
                 "HG437",
                 rule="A key must be a whole number or a text, because keys are compared as text.",

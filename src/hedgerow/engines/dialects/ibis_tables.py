@@ -119,8 +119,11 @@ def prepared(table: Any, needed: Sequence[str]) -> Any:
         column = table[name]
         text = column.type().is_string()
         if sqlite:
-            kinds = ["text"] if text else ["integer", "real"]
-            column = ibis.cases((column.typeof().isin(kinds), column))
+            dated = column.type().is_date() or column.type().is_timestamp()
+            held = column.typeof().isin(["text"] if text or dated else ["integer", "real"])
+            # SQLite takes a time or a number for a moment of some day.
+            held = held & column.cast("string").like("____-__-__%") if dated else held
+            column = ibis.cases((held, column))
         chosen[name] = _marked(_BINARY)(column) if text else column
     return table.select(**chosen)
 
