@@ -146,6 +146,8 @@ def margins() -> Made:
         yield f"margins, chosen {relation}", chosen.to_json()
         known = survey.margins(by=by, order=2, epsilon=1.0, other=False, known={"s": [2000, 2000]}, weights={1: 3})
         yield f"margins, known {relation}", known.to_json()
+    paid = hg.open(people(), relation="replace-one", target="file")
+    yield "margins of totals", paid.margins(by=by, total="x", bounds=(0, 10), order=2, epsilon=1.0).to_json()
     units = hg.open(people(), relation="add-remove", unit={"column": "z", "max_rows": 5}, target="file")
     yield "margins of units", units.margins(by=by, order=2, epsilon=1.0).to_json()
 

@@ -99,7 +99,7 @@ def weighed(workload: Workload, weights: object, by: Sequence[Category]) -> Work
 
 
 def parse_known(
-    known: object, by: Sequence[Category], workload: Workload, total: int | None
+    known: object, by: Sequence[Category], workload: Workload, total: int | None, *, counts: bool = True
 ) -> dict[ColumnSet, Floats]:
     """Return the known tables, each with every table of a part of its columns; `total` is the number of all records.
 
@@ -120,11 +120,11 @@ def parse_known(
     tables: dict[ColumnSet, Floats] = {} if total is None else {(): np.array(float(total))}
     for name, numbers in ({} if known is None else known).items():
         columns = named_table(name, by, workload, "HG241")
-        table = _numbers(numbers, [by[place] for place in columns])
+        table = _numbers(numbers, [by[place] for place in columns], counts)
         for part in subsets(columns):
             axes = tuple(axis for axis, place in enumerate(columns) if place not in part)
             summed = np.asarray(table.sum(axis=axes))
-            if not np.array_equal(tables.setdefault(part, summed), summed):
+            if not np.allclose(tables.setdefault(part, summed), summed, rtol=0.0 if counts else 1e-9, atol=0.0):
                 named = ", ".join(str(by[place].column) for place in part) or "all records"
                 raise _unknown("Known totals agree with one another and with n.", f"Those of {named} do not.")
     return {part: tables[part] for part in sorted(tables, key=lambda part: (len(part), part))}
@@ -135,7 +135,7 @@ def closed(known: Mapping[ColumnSet, Floats]) -> frozenset[ColumnSet]:
     return closed_sets(list(known))
 
 
-def _numbers(numbers: object, by: Sequence[Category]) -> Floats:
+def _numbers(numbers: object, by: Sequence[Category], counts: bool) -> Floats:
     """Return the numbers of a table as an array: given as one, or by categories, which texts name too."""
     shape = tuple(category.levels for category in by)
     if isinstance(numbers, Mapping):
@@ -149,8 +149,8 @@ def _numbers(numbers: object, by: Sequence[Category]) -> Floats:
         table = np.asarray(numbers, dtype=np.float64).reshape(shape)
     except (TypeError, ValueError):
         raise _unknown("A known table has one number for every cell.", "One is no table of its columns.") from None
-    if not (np.isfinite(table).all() and (table >= 0.0).all() and (table == np.rint(table)).all()):
-        raise _unknown("Known totals are whole numbers from 0 on.", "One is not.")
+    if not np.isfinite(table).all() or (counts and not ((table >= 0.0) & (table == np.rint(table))).all()):
+        raise _unknown("Known counts are whole numbers from 0 on, known totals are finite.", "One is not.")
     return table
 
 

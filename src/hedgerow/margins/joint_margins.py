@@ -42,7 +42,7 @@ def value_of(residuals: TableResiduals, place: Place) -> float:
 
 
 def joint_values(
-    residuals: TableResiduals, places: Sequence[Place], *, n: int | None, census: bool
+    residuals: TableResiduals, places: Sequence[Place], *, n: int | None, census: bool, counted: bool
 ) -> list[JointValue]:
     """Return the cells as values to compute with, in their order: one joint law holds for all of them.
 
@@ -83,10 +83,8 @@ def joint_values(
         n,
         census=census,
     )
-    most = np.inf if n is None else float(n)
-    return [
-        JointValue.of(totals, 0, SumOfTotals(ScaledMean(place), limits=(0.0, most))) for place in range(1, 1 + size)
-    ]
+    limits = (0.0, np.inf if n is None else float(n)) if counted else (-np.inf, np.inf)
+    return [JointValue.of(totals, 0, SumOfTotals(ScaledMean(place), limits=limits)) for place in range(1, 1 + size)]
 
 
 def place_of(cell: Mapping[str, object], axes: Sequence[tuple[str, Sequence[str], Sequence[str]]]) -> Place:

@@ -34,7 +34,7 @@ from hedgerow.release.designs.design import PublicFacts, covers, rows_kept
 from hedgerow.release.publication.printed_table import Heading, PrintedTable
 from hedgerow.release.publication.shared import REPLAYED, SIMULATED, Result
 from hedgerow.release.record import READING
-from hedgerow.statistics.mean import count
+from hedgerow.statistics.statistic import Statistic
 from hedgerow.tables.protected import AS_DRAWN, ProtectedTable
 
 _NUMBERS = ("standard_error", "sampling_error", "privacy_error", "low", "high")
@@ -76,6 +76,8 @@ class Margins(Result):
     residuals : TableResiduals
         What was released, as the residual of each table.
     facts : PublicFacts
+    statistic : Statistic
+        What tables hold: counts, or sums of a column.
     remarks : tuple of str
         Notes for readers about the whole.
     shown : ShownTables or None
@@ -90,6 +92,7 @@ class Margins(Result):
     axes: tuple[Category, ...]
     residuals: TableResiduals
     facts: PublicFacts
+    statistic: Statistic
     remarks: tuple[str, ...] = ()
     shown: ShownTables | None = None
     request: Mapping[str, Any] = field(default_factory=dict)
@@ -165,25 +168,25 @@ class Margins(Result):
     def cells(self, table: ColumnSet) -> TableCells:
         """Return the cells of a table, given by the places of its columns, as arrays."""
         if table not in self._cells:
-            most = math.inf if self.n is None else float(self.n)
-            shape = TableShape.of([self.axes[place] for place in table])
-            values = self.residuals.table(table).reshape(-1)
-            limit = self.facts.limit
-            words = covers(count(), self.facts)
+            limit, counted = self.facts.limit, self.statistic.is_count
             remark = None if limit is None else rows_kept(limit)
+            words = covers(self.statistic, self.facts)
+            most = math.inf if self.n is None or limit is not None else float(self.n)
             self._cells[table] = TableCells(
-                shape,
-                values,
+                TableShape.of([self.axes[place] for place in table]),
+                self.residuals.table(table).reshape(-1),
                 None,
                 self.residuals.noise_variance(table),
                 "gaussian",
                 self.n if limit is None else None,
                 self.facts.census,
-                True,
-                low=0.0,
-                high=most if limit is None else math.inf,
+                counted,
+                low=0.0 if counted else -math.inf,
+                high=most if counted else math.inf,
                 shown=None if self.shown is None else self.shown.tables[table],
-                subject=Subject("count", None, "margins", words, SMALL_COUNT, remark),
+                subject=Subject(
+                    self.statistic.name, self.statistic.column, "margins", words, SMALL_COUNT if counted else "", remark
+                ),
             )
         return self._cells[table]
 
@@ -288,7 +291,9 @@ class Margins(Result):
         True
         """
         places = [self.place(cell) for cell in cells]
-        values = joint_values(self.residuals, places, n=self._public_n, census=self.facts.census)
+        values = joint_values(
+            self.residuals, places, n=self._public_n, census=self.facts.census, counted=self.statistic.is_count
+        )
         made = []
         for (columns, levels), value in zip(places, values, strict=True):
             shape = tuple(self.residuals.workload.sizes[place] for place in columns)
@@ -334,7 +339,7 @@ class Margins(Result):
             # Each cell that an expression names joins the others, so that all are read from one joint law.
             known = dict(zip(map(_text, named), self.estimates(*named), strict=True)) if named else {}
             try:
-                return ask(expression, [_Cells(known)])
+                return ask(expression, [_Cells(known, self.statistic)])
             except _NotYet as new:
                 named.append(new.cell)
 
@@ -344,6 +349,13 @@ class Margins(Result):
         They are nearer to the truth than the numbers as they were drawn, on average, and biased: small cells are too
         large. Intervals stay those of the numbers as they were drawn, cut at 0.
         """
+        if not self.statistic.is_count and min(self.statistic.grids[0][1].as_bounds()) < 0.0:
+            raise ParameterError(
+                "HG164",
+                rule="Numbers are made non-negative where no record adds less than 0.",
+                finding=f"The bounds of {self.statistic.column} begin below 0.",
+                remedy="Show the numbers as they were drawn.",
+            )
         return self._showing(agreeing(self.residuals), {"step": "nonnegative"})
 
     def rounded(self) -> Self:
@@ -488,6 +500,7 @@ class _Cells(Sequence[Estimate]):
     """The cells that an expression has named so far."""
 
     known: Mapping[str, Estimate]
+    statistic: Statistic
 
     def __getitem__(self, index: Any) -> Any:
         return ()[index]
@@ -497,7 +510,8 @@ class _Cells(Sequence[Estimate]):
 
     def read(self, name: str, about: Sequence[tuple[str, ...]], cell: Mapping[str, str]) -> Estimate | None:
         """Return the cell of a term; None for another statistic."""
-        if name != "count" or about:
+        column = self.statistic.column
+        if name != self.statistic.name or list(about) != ([] if column is None else [(column,)]):
             return None
         if _text(cell) not in self.known:
             raise _NotYet(cell)

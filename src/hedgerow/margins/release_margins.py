@@ -16,7 +16,7 @@ from hedgerow.clock import today
 from hedgerow.engines.crossing import Crossing
 from hedgerow.engines.source import ColumnSource
 from hedgerow.errors import HedgerowError, ParameterError, SpentError, UncertifiedError, VerificationError
-from hedgerow.facts.columns import Category, Missing
+from hedgerow.facts.columns import Category, Missing, checked_column
 from hedgerow.facts.relation import UnitLimit
 from hedgerow.facts.validation import as_float, format_argument
 from hedgerow.margins.asked_margins import Floats, closed, named_table, parse_known, parse_workload, weighed
@@ -27,7 +27,7 @@ from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import parts_of
 from hedgerow.mechanisms.residual_margins import ColumnSet, ResidualMargins, residual_margins
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
-from hedgerow.release.designs.design import LEFT_OUT, Design, PlannedStatistic, PublicFacts, only_where
+from hedgerow.release.designs.design import LEFT_OUT, Design, PlannedStatistic, PublicFacts, complete, only_where
 from hedgerow.release.execute import certificate_of, draw_tables, read_histograms
 from hedgerow.release.plan import Plan
 from hedgerow.release.record import (
@@ -43,11 +43,12 @@ from hedgerow.release.request import Context, parse_request
 from hedgerow.release.rewritten import OF_THE_CUSTODIAN, certified_by
 from hedgerow.release.spend import OpenedSource, receipts
 from hedgerow.resampling.counted_values import Histogram
-from hedgerow.statistics.mean import count
+from hedgerow.statistics.mean import count, sum
 from hedgerow.statistics.statistic import Statistic
 
 _ANY_NUMBER = 2**62
 _COMPLETE = "every record has a declared category of each column of the margins, as declared"
+NO_VALUE = "Records without a value of {} add nothing."
 _REASON = "one vector of residuals, from which all tables follow and add up"
 
 
@@ -66,20 +67,34 @@ class MarginsDesign(Design[ResidualMargins, AdditiveTable]):
 
     @property
     def exhaustive(self) -> bool:
-        """Whether every record lies in a cell."""
+        """Whether every record lies in a cell, with a value where values are added up."""
         selected = any(not category.shown for category in self.by)
-        everywhere = all(category.other for category in self.by) or self.missing is Missing.DECLARED_COMPLETE
+        declared = self.missing is Missing.DECLARED_COMPLETE
+        everywhere = declared or (self.statistic.is_count and all(category.other for category in self.by))
         return everywhere and not selected and self.facts.limit is None
+
+    @property
+    def integers(self) -> tuple[int, int, float]:
+        """(start, stride, unit): a row with grid index t adds start + stride·t units; 1 where records are counted."""
+        grids = self.statistic.grids
+        start, stride, unit = (1, 0, 1) if not grids else grids[0][1].about_zero()
+        return start, stride, float(unit)
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The least and the most that a row adds, in these units."""
+        start, stride, _ = self.integers
+        return start, start + stride * (self.statistic.grids[0][1].steps if self.statistic.grids else 0)
 
     @property
     def public_total(self) -> int | None:
         """The number of records in all cells, where it is public."""
-        return self.facts.n if self.exhaustive else None
+        return self.facts.n if self.exhaustive and self.statistic.is_count else None
 
     @property
     def query(self) -> Crossing:
         """The one question to the engine."""
-        return Crossing(None, self.by, self.facts.limit)
+        return Crossing(self.statistic.counted, self.by, self.facts.limit, self.missing)
 
     def mechanism(self, mu: float) -> ResidualMargins:
         """Return the residuals with the noise that serves the weights best, at a price of μ."""
@@ -92,11 +107,13 @@ class MarginsDesign(Design[ResidualMargins, AdditiveTable]):
             mu=mu,
             relation=self.facts.relation,
             exhaustive=self.exhaustive,
+            ends=self.ends,
             rows=None if limit is None else limit.max_rows,
         )
 
     def table(self, data: Histogram, mechanism: ResidualMargins, source: NoiseSource) -> AdditiveTable:
         """Return the exact residuals with noise: what becomes public."""
+        complete(data, self.missing)
         if self.missing is Missing.DECLARED_COMPLETE and self.exhaustive and data.outside:
             raise SpentError(
                 "HG602",
@@ -104,8 +121,8 @@ class MarginsDesign(Design[ResidualMargins, AdditiveTable]):
                 finding="These have not. The data were read, so the price of this call counts as spent.",
                 remedy='Release it with missing="drop", or with a category for the rest.',
             )
-        query = self.query
-        return mechanism.noisy([*mechanism.exact(query.levels(data), query.rows(data))], source)
+        query, (start, stride, _) = self.query, self.integers
+        return mechanism.noisy([*mechanism.exact(query.levels(data), query.added(data, start, stride))], source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,9 +216,9 @@ class PlannedMargins:
             In the order of the tables: the total, those of one column, of two, ….
         """
         workload = self.design.workload
-        spread = _noise(workload, self.mechanism)
+        spread, unit = _noise(workload, self.mechanism), self.design.integers[2]
         return tuple(
-            ExpectedTable(self.columns(table), workload.length(table), weight, spread[table])
+            ExpectedTable(self.columns(table), workload.length(table), weight, spread[table] * unit)
             for table, weight in zip(workload.tables, workload.weights, strict=True)
         )
 
@@ -216,8 +233,10 @@ class PlannedMargins:
         selected = () if where is None else (only_where(where),)
         rest = any(not group.other for group in self.plan.request.groups) and not self.design.exhaustive
         known = [", ".join(self.columns(table)) or "all records" for table in self.known if table]
+        column = self.design.statistic.column
+        values = () if column is None or self.design.exhaustive else (NO_VALUE.format(column),)
         told = (f"Known totals, which were given and not released: {'; '.join(known)}.",) if known else ()
-        return (*selected, *((LEFT_OUT,) if rest else ()), *told)
+        return (*selected, *((LEFT_OUT,) if rest else ()), *values, *told)
 
     def reading(self) -> AbstractContextManager[ColumnSource]:
         """Reach the source for the question of the plan."""
@@ -242,7 +261,9 @@ class PlannedMargins:
     ) -> Margins:
         """Return the tables; without a certificate they are marked simulated. Post-processing."""
         asked, facts, design = self.plan.request, self.plan.facts, self.design
-        residuals = TableResiduals.read(design.workload, self.mechanism, noisy.column("residual"), self.known)
+        unit = design.integers[2]
+        known = {table: numbers / unit for table, numbers in self.known.items()}
+        residuals = TableResiduals.read(design.workload, self.mechanism, noisy.column("residual"), known).scaled(unit)
         return Margins(
             certificate=certificate,
             source=source,
@@ -254,6 +275,7 @@ class PlannedMargins:
             axes=asked.groups,
             residuals=residuals,
             facts=facts,
+            statistic=design.statistic,
             remarks=self.notes(),
             request={**request_record(asked, facts.n), "margins": self._margins_record()},
             noisy=(table_record(noisy),),
@@ -310,6 +332,9 @@ def plan_margins(
     weights: object = None,
     known: object = None,
     target_se: object = None,
+    total: object = None,
+    bounds: Any = None,
+    step: Any = None,
     **options: Any,
 ) -> PlannedMargins:
     """Return the plan of a workload on an opened source, its columns checked; no value is read.
@@ -332,10 +357,18 @@ def plan_margins(
     protection, facts = opened.protection, opened.facts
     units = isinstance(protection.unit, UnitLimit)
     context = Context(facts=facts, units=units, most_cells=_ANY_NUMBER)
-    request = parse_request(count(), context=context, by=by, noise="gaussian", **options)
+    asked = count() if total is None else sum(checked_column(total), bounds=bounds, step=step)
+    request = parse_request(asked, context=context, by=by, noise="gaussian", **options)
     (policy,), (statistic,) = request.policies, request.statistics
     _check_served(request.budget.delta, policy)
     public = PublicFacts(protection.relation, protection.unit, protection.target, opened.n, request.where)
+    if not statistic.is_count and not public.census:
+        raise ParameterError(
+            "HG240",
+            rule="Margins of totals release no second moments, from which sampling errors would follow.",
+            finding="The target is the population.",
+            remedy='Open the source with target="file": intervals are then about this file.',
+        )
     if units and not public.census:
         raise UncertifiedError(
             "HG402",
@@ -348,8 +381,7 @@ def plan_margins(
     if policy is Missing.DECLARED_COMPLETE and design.exhaustive:
         request = replace(request, notes=(*request.notes, _COMPLETE))
     request = replace(request, notes=(*protection.notes, *request.notes))
-    total = design.public_total
-    totals = parse_known(known, request.groups, workload, total)
+    totals = parse_known(known, request.groups, workload, design.public_total, counts=statistic.is_count)
     workload = replace(weighed(workload, weights, request.groups), known=closed(totals))
     if not workload.released:
         raise ParameterError(
@@ -361,7 +393,10 @@ def plan_margins(
     design = replace(design, workload=workload)
     calibrated = least_noise(design.mechanism, public.relation, request.budget)
     if target_se is not None:
-        targets = _targets(target_se, request.groups, workload)
+        targets = {
+            table: wanted / design.integers[2]
+            for table, wanted in _targets(target_se, request.groups, workload).items()
+        }
         design = replace(design, workload=_met(design, targets, calibrated.precision))
         calibrated = least_noise(design.mechanism, public.relation, request.budget)
     item = PlannedStatistic(statistic, design, calibrated.mechanism)
@@ -445,11 +480,12 @@ def _planned(record: Record, certificate: Certificate) -> tuple[Margins, Planned
     workload = parse_workload(request.groups, asked["order"])
     design = MarginsDesign(statistic, request.by, facts, policy, workload)
     given = {tuple(table["by"]): table["values"] for table in asked["known"]}
-    known = parse_known(given, request.groups, workload, design.public_total)
+    known = parse_known(given, request.groups, workload, design.public_total, counts=statistic.is_count)
     design = replace(design, workload=replace(workload, known=closed(known)))
     limit = None if facts.limit is None else facts.limit.max_rows
     fits = (mechanism.sizes, mechanism.margins) == (workload.sizes, design.workload.released)
-    if not fits or (mechanism.exhaustive, mechanism.rows) != (design.exhaustive, limit):
+    stated = (mechanism.exhaustive, mechanism.rows, (mechanism.low, mechanism.high))
+    if not fits or stated != (design.exhaustive, limit, design.ends):
         raise ValueError("the mechanism has other tables than what was asked")
     plan = Plan(request, facts, (PlannedStatistic(statistic, design, mechanism),), None)
     planned = PlannedMargins(plan, design, known)

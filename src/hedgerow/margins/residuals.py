@@ -80,6 +80,14 @@ class TableResiduals:
                     values[part] = projected(np.asarray(table, dtype=np.float64).sum(axis=axes))
         return cls(workload, values, dict.fromkeys(values, 0.0))
 
+    def scaled(self, unit: float) -> TableResiduals:
+        """Return the residuals of the same tables in another unit, one of which is so many of the new."""
+        return TableResiduals(
+            self.workload,
+            {columns: value * unit for columns, value in self.values.items()},
+            {columns: variance * unit**2 for columns, variance in self.variances.items()},
+        )
+
     def table(self, columns: ColumnSet) -> Floats:
         """Return the table by these columns: all tables add up."""
         whole = np.zeros(self.workload.shape(columns))

@@ -22,6 +22,9 @@ class MarginsOptions(TypedDict, total=False):
     """Keywords of margins; see `AsksMargins.margins`."""
 
     by: By
+    total: str | None
+    bounds: Any
+    step: Any
     order: int
     weights: Mapping[Any, float] | Literal["equal"] | None
     known: Mapping[Any, Any] | None
@@ -53,7 +56,7 @@ class AsksMargins:
     @takes(MarginsOptions, order=3)
     @working("Planning, reading and releasing")
     def margins(self, **options: Unpack[MarginsOptions]) -> Margins:
-        """Release all tables of counts of up to `order` columns, which agree with one another, with their errors.
+        """Release all tables of counts, or totals, of up to `order` columns, which agree with one another.
 
         Guarantee   (ε, δ)-differential privacy of everything in the result; any table, difference, ratio or percentage
         of it costs nothing more.
@@ -62,6 +65,11 @@ class AsksMargins:
         ----------
         by : {column: [category, …]} or [column, …]
             The columns, as in `release`: categories with labels, `hg.bands`, or those of the facts.
+        total : str, optional
+            A numeric column: tables then hold its totals, of values clamped to `bounds`, as in `hg.sum`; the source is
+            opened with ``target="file"``. By default tables hold counts of records.
+        bounds, step : optional
+            Of `total`; by default those of the facts.
         order : int
             The largest number of columns of a table; 3 by default.
         weights : mapping or "equal", optional

@@ -428,3 +428,58 @@ def test_all_pairs_of_cells_of_a_small_workload_have_known_noise_covariances() -
     assert noise[0, 0] == pytest.approx(noise[6:, 6:].sum(), rel=1e-9)
     assert noise[1, 3] == pytest.approx(noise[6:9, :][:, [6, 9]].sum(), rel=1e-9)
     assert np.linalg.eigvalsh(noise).min() > -1e-6 * noise.max()
+
+
+def paid() -> pa.Table:
+    table, rng = people(600), np.random.default_rng(2)
+    pay = [None if at % 50 == 0 else float(value) for at, value in enumerate(rng.normal(500.0, 400.0, 600).round(1))]
+    return table.append_column("pay", pa.array(pay))
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+@pytest.mark.parametrize(("low", "high", "step"), [(0, 1000, 0.5), (-200, 800, 10), (100, 900, 100)])
+def test_totals_of_a_column_are_those_of_its_clamped_values(
+    relation: Any, low: float, high: float, step: float
+) -> None:
+    table = paid()
+    survey = hg.open(table, relation=relation, target="file")
+    options: dict[str, Any] = {"total": "pay", "bounds": (low, high), "step": step, "order": 2}
+    margins = drawn(survey, SilentNoise(), **options)
+    whole = np.zeros([len(values) for values in BY.values()])
+    for row in table.to_pylist():
+        if row["pay"] is not None:
+            on_grid = low + step * math.floor((min(max(row["pay"], low), high) - low) / step + 0.5)
+            whole[tuple(values.index(row[column]) for column, values in BY.items())] += on_grid
+    for columns in margins.tables():
+        assert np.allclose(margins.table(*columns).values, summed(whole, columns), atol=1e-6)
+    noisy = drawn(survey, SimulatedNoise(1), **options)
+    spread = {one.columns: one.privacy_error for one in planned(survey, **options).expected()}
+    assert noisy["sex"].cells.privacy_error[0] == pytest.approx(spread["sex",])
+    difference = noisy.ask("sum(pay | sex=f) - sum(pay | sex=m)")
+    assert abs(difference.estimate - (summed(whole, ("sex",)) @ [1, -1])) < 5 * difference.standard_error
+    assert difference.sampling_error == 0.0 and any("without a value of pay" in note for note in noisy.notes)
+    made = survey.margins(by=BY, epsilon=1.0, **options)
+    assert verify_record(json.loads(made.to_json())).holds
+    if low < 0:
+        with pytest.raises(ParameterError, match="HG164"):
+            made.nonnegative()
+    else:
+        assert made.nonnegative()["sex", "job"].values.min() >= 0.0
+    known = {"sex": summed(whole, ("sex",))}
+    assert np.allclose(drawn(survey, SimulatedNoise(1), known=known, **options)["sex"].values, known["sex"])
+
+
+def test_totals_about_a_population_and_of_a_false_declaration_are_refused() -> None:
+    survey = hg.open(paid(), relation="replace-one")
+    with pytest.raises(ParameterError, match="HG240"):
+        planned(survey, total="pay", bounds=(0, 1000))
+    of_file = hg.open(paid(), relation="replace-one", target="file")
+    with pytest.raises(ParameterError, match="HG104"):
+        planned(of_file, total="pay")
+    with pytest.raises(SpentError, match="HG602"):
+        of_file.margins(by=BY, total="pay", bounds=(0, 1000), epsilon=1.0, **COMPLETE)
+    people = hg.open(paid(), relation="add-remove", target="file", unit={"column": "old", "max_rows": 3})
+    units = drawn(
+        people, SilentNoise(), total="pay", bounds=(0, 1000), by={"sex": ["f", "m"], "job": ["a", "b"]}, order=2
+    )
+    assert 0.0 <= float(units.table().values) <= 6000.0  # two units of three rows each

@@ -79,6 +79,15 @@ def test_raw_numbers_and_known_totals() -> None:
     assert record["margins"]["tables"][1]["noise_sd"] == 0.0
 
 
+def test_totals_of_a_column() -> None:
+    record = json.loads(
+        run(
+            "margins people.csv --relation add-remove --by sex=f,m --total old:0:1:1 --target file --epsilon 1 --json"
+        ).stdout
+    )
+    assert record["request"]["statistics"][0]["statistic"] == "sum" and record["steps"] == []
+
+
 @pytest.mark.parametrize(
     ("more", "code"),
     [

@@ -13,7 +13,7 @@ from hedgerow.cli.call import Call, spends
 from hedgerow.cli.grammar import parse_target
 from hedgerow.cli.terminal import write_json, write_stdout
 from hedgerow.errors import ParameterError
-from hedgerow.statistics.entry import parse_number
+from hedgerow.statistics.entry import parse_number, parse_on_grid
 
 if TYPE_CHECKING:
     from hedgerow.margins.margin_tables import Margins
@@ -31,6 +31,10 @@ _OPTIONS = "by labels other where epsilon rho mu delta missing"
 )
 def margins(
     *,
+    total: Annotated[
+        str | None,
+        typer.Option(metavar="COL[:LO:HI[:STEP]]", help="Totals of a column, of values clamped to LO and HI."),
+    ] = None,
     order: Annotated[int, typer.Option("--order", metavar="K", help="The largest number of columns of a table.")] = 3,
     call: Call,
     weight: Annotated[
@@ -48,7 +52,7 @@ def margins(
         typer.Option(metavar="COL,COL:VALUE", help="The largest standard deviation of the noise of a table's cells."),
     ] = None,
     raw: Annotated[
-        bool, typer.Option("--raw", help="Show the numbers as they were drawn, not non-negative whole ones.")
+        bool, typer.Option("--raw", help="Show counts as they were drawn, not non-negative whole ones.")
     ] = False,
     plan: Annotated[
         bool, typer.Option("--plan", help="Only print the price and the noise of each table; reads and spends nothing.")
@@ -60,7 +64,11 @@ def margins(
     """
     from hedgerow.reports.margins_pages import MARGINS_FILES, add_pages
 
+    column, bounds, step = (None, None, None) if total is None else parse_on_grid("--total", total)
     asked = {
+        "total": column,
+        "bounds": bounds,
+        "step": step,
         "order": order,
         "weights": _weights(weight or ()),
         "known": dict(map(read_known, known)) if known else None,
@@ -76,7 +84,7 @@ def margins(
 
         def release() -> Margins:
             released = survey.margins(**given, request_id=call.request_id)
-            return released if raw else released.nonnegative().rounded()
+            return released if raw or total is not None else released.nonnegative().rounded()
 
         def write(result: Margins) -> Sequence[str]:
             return () if folder is None else add_pages(result, folder, level=call.level)
