@@ -80,7 +80,7 @@ def study(
     for _ in range(runs):
         data = draw(chance)
         fit = simulated(plan, data, noise)
-        ends = np.array(list(fit.conf_int(LEVEL).values()))
+        ends = np.array([tuple(interval) for interval in fit.conf_int(LEVEL).values()])
         finite.append(np.isfinite(ends).all(axis=1))
         held.append((ends[:, 0] <= truth) & (truth <= ends[:, 1]))
         estimates.append(list(fit.params.values()))

@@ -122,7 +122,7 @@ def study(plan: PlannedLogit, data: Histogram, runs: int) -> str:
             np.concatenate([cell, cell + 1])[kept], np.tile(index, 2)[kept], counts[kept], cells=data.cells
         )
         fit = read_logit(plan, drawn_logit(plan, drawn, SimulatedNoise(run)), None, "Adult", None)
-        ends = np.array(list(fit.conf_int().values()))
+        ends = np.array([tuple(interval) for interval in fit.conf_int().values()])
         reliable.append(fit.reliable)
         covered.append(fit.reliable & (ends[:, 0] <= truth) & (truth <= ends[:, 1]))
         found.append(list(fit.params.values()))
@@ -181,8 +181,8 @@ def fair_fits(runs: int) -> None:
                 plans = opened.plan_logit(FAIR, bounds=FAIR_BOUNDS, **given), line
             steps = drawn_logit(plans[0], opened.source.histogram(plans[0].query), noise)
             fit = read_logit(plans[0], steps, None, "fair", None)
-            ends.append(list(fit.conf_int().values()))
-            lines.append(list(simulated(plans[1], drawn, noise).conf_int().values()))
+            ends.append([tuple(interval) for interval in fit.conf_int().values()])
+            lines.append([tuple(interval) for interval in simulated(plans[1], drawn, noise).conf_int().values()])
         low, high = np.moveaxis(np.array(ends), 2, 0)
         wide = np.median(high - low, axis=0) / (3.92 * errors * np.sqrt(len(x) / n))
         share, other = (np.isfinite(np.array(each)).all(axis=(1, 2)).mean() for each in (ends, lines))

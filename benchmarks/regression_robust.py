@@ -97,7 +97,7 @@ def study(plan: Any, draw: Callable[[np.random.Generator], Data], truth: np.ndar
     for _ in range(runs):
         fit = simulated(plan, draw(chance), noise)
         for name, one in (("robust", fit), ("classical", replace(fit, second=None))):
-            ends = np.array(list(one.conf_int(LEVEL).values()))
+            ends = np.array([tuple(interval) for interval in one.conf_int(LEVEL).values()])
             covered[name].append((ends[:, 0] <= truth) & (ends[:, 1] >= truth))
             if name == "robust":
                 lengths.append(ends[:, 1] - ends[:, 0])
