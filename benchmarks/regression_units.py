@@ -1,6 +1,6 @@
 """Regressions of units of several rows: coverage and width of their intervals by simulation, beside an oracle.
 
-Run: python -m benchmarks.regression_units [--runs 200] [--n 500 5000] [--epsilon 1 3] [--alike 0 .3 .9]
+Run: python -m benchmarks.regression_units [--runs 200] [--n 500 5000] [--epsilon 1 3] [--alike 0 .3 .9] [--logit]
 
 Units are drawn with replacement from a population of 50,000, each with 1 to 8 rows; δ = 1e-6. Of y = 1 + x + z + e,
 x and e have the same correlation within a unit, 0, .3 or .9, and z is alike in all rows of a unit. Under replace-one
@@ -12,6 +12,9 @@ are computed here. Seeds are fixed. For each setting and coefficient a line show
 * ``width``: the median width over the oracle's, 2 · 1.96 · √(true sampling variance of clusters + variance of the noise
   at the truth, of a first step that has the whole price).
 * ``ends``: how many intervals have two ends.
+
+With ``--logit`` the response is whether y > 2, and what is printed is of a logistic regression: coverage of the
+coefficients of the population, and the median width over that of cluster-robust intervals without noise.
 """
 
 from __future__ import annotations
@@ -28,9 +31,11 @@ from numpy.typing import NDArray
 
 import hedgerow as hg
 from hedgerow.engines.query import SCORES, Query, SumsQuery
+from hedgerow.mechanisms.newton_steps import logistic
 from hedgerow.regression.clustered import TotalsOfUnits
 from hedgerow.regression.least_squares import LeastSquaresFit, RegressionMoments, noise_parts
 from hedgerow.regression.regression import Regression
+from hedgerow.regression.release_logit import drawn_logit, read_logit
 from hedgerow.regression.release_regression import (
     PlannedRegression,
     drawn_regression,
@@ -170,6 +175,40 @@ def settings(args: argparse.Namespace) -> Iterator[tuple[float, str, int, float]
                     yield alike, relation, n, epsilon
 
 
+def logits(args: argparse.Namespace) -> None:
+    """Print a line for each setting: coverage of the coefficients of a logit, and the median width of an interval."""
+    print("alike, relation, n, ε: coverage; width over the oracle's without noise; fits with ends")
+    for alike, relation, n, epsilon in settings(args):
+        units, rng, noise = Units.population(alike), np.random.default_rng([SEED, n]), SimulatedNoise(SEED)
+        starts = np.searchsorted(units.unit, np.arange(SIZE + 1))
+        high = (units.columns["y"] > 2.0).astype(float)
+        design = np.stack([np.ones(len(high)), units.columns["x"], units.columns["z"]], axis=1)
+        beta = np.zeros(3)
+        for _ in range(20):
+            chance, less = logistic(design @ beta)
+            inverse = np.linalg.inv((design * (chance * less)[:, None]).T @ design)
+            beta = beta + inverse @ design.T @ (high - chance)
+        scores = np.stack([np.bincount(units.unit, column * (high - chance)) for column in design.T], axis=1)
+        oracle = 3.92 * np.sqrt(np.diag(inverse @ scores.T @ scores @ inverse) * SIZE / n)
+        plan, ends = None, []
+        for _ in range(args.runs):
+            chosen = rng.integers(0, SIZE, n if relation == "replace-one" else int(rng.poisson(n)))
+            sizes = starts[chosen + 1] - starts[chosen]
+            rows = np.repeat(starts[chosen] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
+            columns = {"u": np.repeat(np.arange(len(chosen)), sizes), "x": units.columns["x"][rows]}
+            table = pa.table(columns | {"z": units.columns["z"][rows], "y": high[rows]})
+            survey = hg.open(table, relation=relation, unit={"column": "u", "max_rows": MOST})
+            plan = plan or survey.plan_logit("y", ["x", "z"], bounds=BOUNDS, epsilon=epsilon, delta=DELTA)
+            path = drawn_logit(plan, survey.source.histogram(plan.query), noise)
+            fit = read_logit(plan, path, None, "simulated", None)
+            ends.append([tuple(interval) for interval in fit.conf_int().values()])
+        own = np.array(ends)
+        cover = ((own[:, :, 0] <= beta) & (beta <= own[:, :, 1])).mean(axis=0)
+        width = np.median(own[:, :, 1] - own[:, :, 0], axis=0) / oracle
+        finite = np.isfinite(own).all(axis=(1, 2)).mean()
+        print(f"{alike} {relation} {n} {epsilon:g}: {cover.round(3)} {width.round(2)} {finite:.2f}", flush=True)
+
+
 def main() -> None:
     """Print a line for each setting and coefficient."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -177,7 +216,11 @@ def main() -> None:
     parser.add_argument("--n", type=int, nargs="+", default=[500, 5000])
     parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 3.0])
     parser.add_argument("--alike", type=float, nargs="+", default=[0.0, 0.3, 0.9])
+    parser.add_argument("--logit", action="store_true")
     args = parser.parse_args()
+    if args.logit:
+        logits(args)
+        return
     low, lines = least_coverage(args.runs), 0
     print(f"{'alike':>5s} {'relation':12s} {'n':>6s} {'ε':>3s} share  coefficient  cover   rows  width   ends")
     populations = {alike: Units.population(alike) for alike in args.alike}

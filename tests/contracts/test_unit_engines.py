@@ -25,7 +25,7 @@ import pytest
 from scipy import stats
 from tests.contracts.database_tables import IN_DATABASES, as_sqlite, opened_in
 
-from hedgerow.engines.query import SCORES, ColumnProduct, Indicator, Query, SumsQuery, ValueOnGrid
+from hedgerow.engines.query import SCORES, ColumnProduct, Indicator, JointGrid, Query, SumsQuery, ValueOnGrid
 from hedgerow.engines.source import Source, count_units, open_source
 from hedgerow.errors import DataError, ParameterError, UncertifiedError
 from hedgerow.facts.columns import Category, Grid, Missing
@@ -141,6 +141,28 @@ def test_units_add_up_by_their_totals(opened: Opener, by: tuple[Category, ...], 
     }  # fmt: skip
     assert {monomial: found.sums[monomial].tolist() for monomial in monomials} == expected
     assert bool(found.missing.sum()) is (missing is Missing.DECLARED_COMPLETE)
+
+
+@pytest.mark.parametrize("by", [(), BY], ids=["all", "by cell"])
+def test_rows_of_units_are_counted_one_by_one(opened: Opener, by: tuple[Category, ...]) -> None:
+    """Within the limit all rows that count; beyond it as many as the limit, the same ones under one key."""
+    value = JointGrid((X, ValueOnGrid("person", Grid.from_bounds("person", (0, 100), 1))))
+    found = opened(MANY).histogram(Query(value, by, LIMIT, each_row=True))
+    t, person = value.indices(found.index)
+    places = zip(found.cell.tolist(), t.tolist(), person.tolist(), strict=True)
+    rows = Counter(dict(zip(places, found.count.tolist(), strict=True)))
+    expected: Counter[tuple[int, int, int]] = Counter()
+    for row in MANY.to_pylist():
+        cell = "abc".find(row["cell"] or "?") if by else 0
+        if row["person"] is not None and row["x"] is not None and cell >= 0:
+            expected[cell, min(max(math.floor(row["x"] + 0.5), 0), 10), min(row["person"], 100)] += 1
+    assert rows == expected and max(rows.values()) > 1
+    few = Query(value, by, UnitLimit("person", 2), each_row=True)
+    again = opened(MANY).histogram(few)
+    _, person = value.indices(again.index)
+    kept = Counter({one: int(again.count[person == one].sum()) for one in set(person.tolist())})
+    most = Counter({one: sum(times for (_, _, p), times in expected.items() if p == one) for one in range(101)})
+    assert kept == Counter({one: min(times, 2) for one, times in most.items() if times})
 
 
 @pytest.mark.parametrize("by", [(), BY], ids=["all", "by cell"])

@@ -22,7 +22,14 @@ from hedgerow.engines.dialects import ibis_tables
 from hedgerow.engines.dialects.held import added_up, is_held, read_as_values, terms_of
 from hedgerow.engines.dialects.ibis_tables import Asked, asked_counts, asked_values
 from hedgerow.engines.dialects.levels import code_of, with_levels
-from hedgerow.engines.dialects.units import UNIT, added_up_side_by_side, scores_of, units_of
+from hedgerow.engines.dialects.units import (
+    UNIT,
+    added_up_side_by_side,
+    counts_of_units,
+    occurrences,
+    scores_of,
+    units_of,
+)
 from hedgerow.engines.query import (
     ClippedSquare,
     ColumnProduct,
@@ -275,9 +282,9 @@ def count(frame: object, query: Query, columns: dict[str, str], key: bytes | Non
     chosen = _selected(frame, query)
     if query.unit is not None:
         digits, level, named = _digits(chosen, query, columns)
-        return _count_units(digits.select(_index_of(query).alias("index"), level.alias("level"), *named), query, key)
+        return counts_of_units(digits.select(_index_of(query).alias("index"), level.alias("level"), *named), query, key)
     width = query.size + 1
-    codes = _occurrences(keys(chosen, query, columns))
+    codes = occurrences(keys(chosen, query, columns))
 
     def histogram(counted: tuple[Integers, Integers]) -> Histogram:
         places, records = counted
@@ -485,39 +492,8 @@ def _add_up_units(rows: nw.LazyFrame[Any], query: SumsQuery, key: bytes | None) 
         sums.missing[missing[0]] = missing[1]
         return sums
 
-    missing = _occurrences(inside.filter(~nw.col("counts")).select(nw.col("level").alias("key")))
+    missing = occurrences(inside.filter(~nw.col("counts")).select(nw.col("level").alias("key")))
     return asked.beside(missing, with_missing)
-
-
-def _count_units(rows: nw.LazyFrame[Any], query: Query, key: bytes | None) -> Asked[Histogram]:
-    """Ask for counts of units by cell and code of (rows, total): of columns ``unit``, ``known``, ``level``, ``index``.
-
-    What becomes of a row depends on the row; what becomes of a unit on its own rows and the key: nothing that a unit
-    adds or leaves out changes what another one counts as.
-    """
-    import narwhals.stable.v2 as nw
-
-    level, index = nw.col("level"), nw.col("index")
-    inside = rows.filter(nw.col("known"), level >= 0)
-    if query.missing is Missing.MIDPOINT:
-        filled = nw.when(index >= 0).then(index).otherwise(nw.lit((query.row_size - 1) // 2, nw.Int64))
-        inside = inside.select(UNIT, "level", filled.alias("index"))
-    # Before the limit: a row that counts nowhere must not displace one that does.
-    counting = inside.filter(index >= 0).select(UNIT, "level", "index")
-    units = units_of(counting, () if query.value is None else ("index",), query.unit, key, many=bool(query.by))
-    total = nw.lit(0, nw.Int64) if query.value is None else nw.col("sum_0")
-    code = (nw.col("rows") - 1) * query.totals + total
-    asked = _occurrences(units.select((level * query.size + code).alias("key")))
-    none = np.zeros(0, np.int64)
-
-    def histogram(counted: tuple[Integers, Integers], missing: tuple[Integers, Integers] = (none, none)) -> Histogram:
-        cells = np.concatenate([counted[0] // query.size, missing[0]])
-        codes = np.concatenate([counted[0] % query.size, np.full_like(missing[0], -1)])
-        return query.answer(cells, codes, np.concatenate([counted[1], missing[1]]))
-
-    if query.missing is not Missing.DECLARED_COMPLETE:
-        return asked.then(histogram)
-    return asked.beside(_occurrences(inside.filter(index < 0).select(level.alias("key"))), histogram)
 
 
 def _placed(query: Query | SumsQuery, columns: dict[str, str], *, checked: bool) -> list[nw.Expr]:
@@ -576,10 +552,3 @@ def _indices(query: Query | SumsQuery) -> list[nw.Expr]:
         return nw.when(there).then(clamped).otherwise(absent).floor().cast(nw.Int64)
 
     return [on_grid(place, value).alias(f"index_{place}") for place, value in enumerate(query.read)]
-
-
-def _occurrences(keys: nw.LazyFrame[Any]) -> Asked[tuple[Integers, Integers]]:
-    """Ask for each key and how often it occurs."""
-    import narwhals.stable.v2 as nw
-
-    return asked_counts(keys.group_by("key").agg(nw.len().alias("records")))

@@ -363,7 +363,8 @@ class Query(ByCells):
     there: the index is (N − 1)·(L·m + 1) + T, with L the unit's limit (see `unit_totals`). A unit is counted once in
     each cell in which it has a row. Rows that count nowhere (no unit named, no declared cell, no value) are left out
     BEFORE the limit is applied, so that they displace no other; `missing` says what a row without a value is, and
-    matters with a unit only, since otherwise the histogram keeps the number of missing values.
+    matters with a unit only, since otherwise the histogram keeps the number of missing values. With `each_row` the rows
+    that are kept are counted, each by its own index.
 
     Raises
     ------
@@ -384,9 +385,10 @@ class Query(ByCells):
     by: tuple[Category, ...] = ()
     unit: UnitLimit | None = None
     missing: Missing = Missing.DROP
+    each_row: bool = False
 
     def __post_init__(self) -> None:
-        if self.unit is not None and isinstance(self.value, JointGrid):
+        if self.unit is not None and not self.each_row and isinstance(self.value, JointGrid):
             raise UncertifiedError(
                 "HG402",
                 rule="For units of several rows, only means, sums, proportions and counts have a certified price.",
@@ -420,7 +422,7 @@ class Query(ByCells):
     @property
     def size(self) -> int:
         """How many indices the answer can have: those of a row, or L·(L·m + 1) of a unit."""
-        return self.row_size if self.unit is None else self.unit.max_rows * self.totals
+        return self.row_size if self.unit is None or self.each_row else self.unit.max_rows * self.totals
 
     @property
     def totals(self) -> int:

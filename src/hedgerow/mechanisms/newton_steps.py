@@ -379,6 +379,9 @@ class NewtonSteps(Additive):
         For which the noise is chosen; no other is certified.
     bound : "entries" or "joint"
         How the cost of a step is bounded; what was released by earlier versions has "entries".
+    most_rows : int or None
+        The most rows of a unit that count, where units of several rows are protected. Sums are over rows, so a unit
+        adds that number times a mean of what rows add and of zeros: its cost is that of as many equal rows, or of none.
 
     Examples
     --------
@@ -394,11 +397,12 @@ class NewtonSteps(Additive):
     curvature: float
     relation: Literal["replace-one", "add-remove"]
     bound: Bound = field(default="entries", metadata=LATER)
+    most_rows: int | None = field(default=None, metadata=LATER)
     type: Literal["newton-steps"] = "newton-steps"
 
     def __post_init__(self) -> None:
         require_positive(curvature=self.curvature, **{f"precision {t}": mu for t, mu in enumerate(self.precisions)})
-        inside = all(-1.0 <= low <= high <= 1.0 for low, high in self.ranges)
+        inside = all(-1.0 <= low <= high <= 1.0 for low, high in self.ranges) and (self.most_rows or 1) > 0
         if not (inside and 1 <= len(self.ranges) <= MOST_FEATURES and self.precisions):
             raise ParameterError(
                 "HG406",
@@ -419,6 +423,13 @@ class NewtonSteps(Additive):
                 1e-3,
                 released=False,
             ),
+            Specimen(
+                "Newton step of units of four rows",
+                cls(box, (1.0,), 4.0, "add-remove", "joint", 4),
+                Relation.ADD_REMOVE,
+                1e-3,
+                released=False,
+            ),
         )
 
     @property
@@ -427,7 +438,13 @@ class NewtonSteps(Additive):
         # Two records differ by 2 at most in a number of the gradient, by ½ in one of the curvature.
         size = len(self.ranges)
         most = 4.0 * size + 0.25 * self.curvature * size * (size + 1) / 2.0
-        return 2.1 * math.sqrt(most) / UNIT / min(self.precisions) / min(1.0, math.sqrt(self.curvature))
+        least = UNIT * min(self.precisions) * min(1.0, math.sqrt(self.curvature))
+        return 2.1 * (self.most_rows or 1) * math.sqrt(most) / least
+
+    @property
+    def row_limit(self) -> int | None:
+        """The most rows of a unit."""
+        return self.most_rows
 
     @property
     def piloted(self) -> bool:
@@ -461,8 +478,11 @@ class NewtonSteps(Additive):
         """
         at = tuple(float(b) for b in beta)
         numbers = len(self.ranges) + self.curvature * len(self.ranges) * (len(self.ranges) + 1) / 2.0
-        cost = step_cost(at, self.ranges, self.curvature, Relation(self.relation), self.bound)
-        width = (math.sqrt(cost) / UNIT + math.sqrt(numbers) * _ROUNDED) / self.precisions[step] * ROUND_UP
+        # A unit may have no row, also where another takes its place.
+        relations = {Relation(self.relation), *((Relation.ADD_REMOVE,) if self.most_rows else ())}
+        cost = max(step_cost(at, self.ranges, self.curvature, relation, self.bound) for relation in relations)
+        row = math.sqrt(cost) / UNIT + math.sqrt(numbers) * _ROUNDED
+        width = (self.most_rows or 1) * row / self.precisions[step] * ROUND_UP
         return StepNoise(lattice_noise(width), lattice_noise(width / math.sqrt(self.curvature) * ROUND_UP))
 
     def added(self, features: Floats, outcome: Integers, beta: Sequence[float]) -> Integers:
@@ -546,14 +566,14 @@ class NewtonSteps(Additive):
         size = len(self.ranges)
         exact = np.zeros(size + size * (size + 1) // 2, dtype=np.int64)
         for index, count in zip(data.index, data.count, strict=True):
-            exact += self.sums(*self._corner(int(index)), np.array([count]), self._start)
+            exact += (self.most_rows or 1) * self.sums(*self._corner(int(index)), np.array([count]), self._start)
         alike = np.broadcast_to(exact, (n, len(exact)))
         drawn = [self.noisy(alike, step, self._start, noise) for step in range(len(self.precisions))]
         return np.concatenate(drawn, axis=1)[:, None, :]
 
     def contribution(self, record: AuditRecord) -> tuple[Floats, Floats]:
         """Return what a record adds to the numbers of all steps, and the widths of the noise there."""
-        moved = self.added(*self._corner(record.index), self._start)[0].astype(np.float64)
+        moved = (self.most_rows or 1) * self.added(*self._corner(record.index), self._start)[0].astype(np.float64)
         widths = []
         for step in range(len(self.precisions)):
             own, split = self.noise(step, self._start), len(self.ranges)

@@ -10,10 +10,8 @@ from typing import Any, ClassVar
 
 from hedgerow.engines.query import SumsQuery, WeightOnGrid
 from hedgerow.engines.source import ColumnSource
-from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Category, CellLabels, Grid, Missing, Scalar
-from hedgerow.facts.declared import Protection
-from hedgerow.facts.relation import UnitLimit
 from hedgerow.facts.validation import as_float, format_argument
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import normal_quantile
@@ -252,17 +250,6 @@ def planned_source(source: ColumnSource | None) -> ColumnSource:
     if source is None:
         raise TypeError("this regression was planned without a source")
     return source
-
-
-def require_rows(protection: Protection) -> None:
-    """Refuse units of several rows (HG402)."""
-    if isinstance(protection.unit, UnitLimit):
-        raise UncertifiedError(
-            "HG402",
-            rule="A regression protects single rows.",
-            finding=f"Found the unit {protection.unit}.",
-            remedy="Prepare the data with one row for each unit first.",
-        )
 
 
 def _ball(given: object, terms: FormulaTerms) -> float | None:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from hedgerow.engines.query import JointGrid, Query, ValueOnGrid
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Category, Grid, Scalar, Selection
+from hedgerow.facts.relation import UnitLimit
 from hedgerow.mechanisms.newton_steps import NewtonSteps
 from hedgerow.regression.features import declared_of_record, model_record
 from hedgerow.regression.formula import Monomial, Regressor, expanded
@@ -186,17 +187,17 @@ class LogitModel:
             features.append(a * value + b)
         return np.stack(features, axis=1)
 
-    def query(self, chosen: tuple[Selection, ...] = ()) -> Query:
+    def query(self, chosen: tuple[Selection, ...] = (), unit: UnitLimit | None = None) -> Query:
         """Return the one question to the engine: how many records have each combination of columns and outcome.
 
         A record with a missing value, or with an undeclared one of a category, counts nowhere; `chosen` must leave out
-        those whose outcome is missing.
+        those whose outcome is missing. Of units of several rows, those that are kept are counted.
         """
         name = self.computed.get
         by = [Category.declared(name(column, column), list(values)) for column, values in self.categories.items()]
         outcome = Category.declared(name(self.response, self.response), [self.value], other=True)
         parts = tuple(ValueOnGrid(name(column, column), grid) for column, grid in self.used.items())
-        return Query(JointGrid(parts) if parts else None, (*chosen, *by, outcome))
+        return Query(JointGrid(parts) if parts else None, (*chosen, *by, outcome), unit, each_row=unit is not None)
 
 
 def _signed(product: Monomial) -> bool:

@@ -58,26 +58,12 @@ REMARK, UNRELIABLE = 0.25, 1.0
 """Noise of the curvature relative to it, from which on a remark is made, and from which on nothing is relied on."""
 CONVERGED = 0.4
 """The most that the last step may have left behind, in standard errors."""
-_LAST, _GROWTH = 0.65, 1.7
 _FARTHEST = 4.0
 _WRONG = 0.1
 """How wrong the curvature of normal regressors is taken to be, as a part of it."""
 _LEFT = 3.0
 """What normal regressors leave of the remainder of a step is taken to be one part of so many."""
 _MOST_ITERATIONS, _FARTHEST_AT_ONCE = 60, 2.0
-
-
-def precisions(mu: float, steps: int, last: float = _LAST) -> tuple[float, ...]:
-    """Return μ_t of each step: the last one has so much of μ², those before grow by 1.7 from one to the next.
-
-    >>> [round(mu**2, 3) for mu in precisions(1.0, 5)]
-    [0.033, 0.057, 0.096, 0.164, 0.65]
-    """
-    if steps == 1:
-        return (mu,)
-    before = _GROWTH ** np.arange(steps - 1)
-    shares = [*((1.0 - last) * before / before.sum()), last]
-    return tuple(float(mu * np.sqrt(share)) for share in shares)
 
 
 def symmetric(upper: Floats, size: int) -> Floats:
@@ -91,7 +77,8 @@ def symmetric(upper: Floats, size: int) -> Floats:
 class NewtonStep:
     """One step: where it was taken, what it released, and what follows.
 
-    `normal` are the regressors that the pilot told, of a step that follows a pilot.
+    `normal` are the regressors that the pilot told, of a step that follows a pilot. `most_rows` is the most that the
+    sampling variance of a record may count: units of several rows may have so many that depend on each other.
     """
 
     beta: Beta
@@ -99,6 +86,7 @@ class NewtonStep:
     released: ReleasedStep
     reach: Floats
     normal: NormalRegressors | None = None
+    most_rows: int = 1
 
     @cached_property
     def told(self) -> Floats:
@@ -202,8 +190,8 @@ class NewtonStep:
 
     @property
     def sampling(self) -> Floats:
-        """The sampling covariance of the coefficients after it."""
-        return self.inverse
+        """The sampling covariance of the coefficients after it; of units of several rows an upper bound."""
+        return self.most_rows * self.inverse
 
     @cached_property
     def noise(self) -> Floats:
@@ -246,7 +234,7 @@ class NewtonStep:
         low, high = score_interval(
             (weights, float(weights @ self.whole)),
             (self.inverse, self.scores, noise),
-            lambda own, information: (square, 0.0 if census else information),
+            lambda own, information: (square, 0.0 if census else self.most_rows * information),
         )
         start = float(weights @ np.array(self.beta))
         return start + low, start + high
@@ -314,7 +302,8 @@ class NewtonPath:
         normal = None
         for step in range(len(mechanism.precisions)):
             noisy = np.asarray(numbers(step, beta), dtype=np.float64)
-            steps.append(NewtonStep(beta, noisy, mechanism.released(noisy, step, beta), reach, normal))
+            told = mechanism.released(noisy, step, beta)
+            steps.append(NewtonStep(beta, noisy, told, reach, normal, mechanism.most_rows or 1))
             if step == 0 and mechanism.piloted:
                 normal = NormalRegressors.of_curvature(steps[0].told, steps[0].released.curvature_sd)
                 beta = normal.start(steps[0].released.gradient)
@@ -343,6 +332,10 @@ _FAR = (
 )
 _NEAR = "The noise is not small beside the curvature: standard errors are approximate."
 _MODEL = "Standard errors hold where the logistic model does."
+_BOUND = (
+    "Standard errors hold where the logistic model does, however the rows of one unit depend on each other: their "
+    "sampling part is an upper bound, that of independent rows times the root of the most rows of a unit."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -471,12 +464,17 @@ class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
 
     def facts_of_fit(self) -> dict[str, str]:
         """Return the number of records, where it is public."""
-        return {"Records": "private" if self.about.n is None else f"{self.about.n:,}"}
+        return {self._what: "private" if self.about.n is None else f"{self.about.n:,}"}
+
+    @property
+    def _what(self) -> str:
+        """What n counts."""
+        return "Records" if self.about.mechanism.most_rows is None else "Units"
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader must know, in sentences."""
-        path, sentences = self.fit.path, [_MODEL]
+        path, sentences = self.fit.path, [_MODEL if self.about.mechanism.most_rows is None else _BOUND]
         if not path.reliable:
             sentences = [_WIDE if path.informative else _SWAMPED if path.swamped else _FAR]
         elif self.fit.noise_ratio > REMARK:
@@ -563,7 +561,7 @@ class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
 
     def head(self) -> tuple[str, ...]:
         """Return the lines of text above the table of coefficients."""
-        size = "" if math.isnan(self.nobs) else f"Records of the file: {self.nobs:,.0f}   "
+        size = "" if math.isnan(self.nobs) else f"{self._what} of the file: {self.nobs:,.0f}   "
         model = self.about.model
         outcome = f"Logit {self.about.formula}, {model.response} = {model.value}"
         return outcome, f"{size}Newton steps: {len(self.released)}"

@@ -51,9 +51,10 @@ def rewrite(record: Record, certificate: Certificate) -> Rewritten:
     again["request"] = {name: asked[name] for name in _ASKED if name in asked}
     again["regression"] |= model_of_request(asked)
     again["release"] |= _facts(record, certificate, logit=logit)
+    certified = {} if fits[0].about.mechanism.row_limit is not None else {"unit": "row"}
     if logit:
         again["regression"]["value"] = asked["value"]
-        return Rewritten(again, tuple(unchecked), (), {"unit": "row"}, narrowed_by(fits[0].about.mechanism))
+        return Rewritten(again, tuple(unchecked), (), certified, narrowed_by(fits[0].about.mechanism))
     for fit, cell in zip(again["fits"], _cells(asked["by"]), strict=True):
         fit["cell"] = cell
     alone = certificate.relation is Relation.REPLACE_ONE and not asked["by"] and "weights" not in asked
@@ -61,8 +62,6 @@ def rewrite(record: Record, certificate: Certificate) -> Rewritten:
         contradictions.append(_PRESENCE)
     if asked["narrowed"] and certificate.epsilon_lower_why != asked["narrowed"]:
         contradictions.append(_NARROWED)
-    several = fits[0].about.mechanism.row_limit is not None
-    certified = {} if several else {"unit": "row"}
     return Rewritten(again, tuple(unchecked), tuple(contradictions), certified, asked["narrowed"])
 
 

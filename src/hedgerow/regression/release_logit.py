@@ -21,11 +21,12 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Category, Selection
 from hedgerow.facts.declared import Facts, Protection
-from hedgerow.facts.relation import Relation
+from hedgerow.facts.relation import Relation, UnitLimit
 from hedgerow.facts.validation import as_float, as_int, format_argument
 from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.newton_steps import MOST_FEATURES, UNIT, NewtonSteps, ReleasedStep, logistic
 from hedgerow.noise.lattice import NoiseSource, require_drawable
+from hedgerow.regression.clustered import rows_of_unit
 from hedgerow.regression.coefficients import FitContext
 from hedgerow.regression.features import request_record
 from hedgerow.regression.formula import INTERCEPT, FormulaTerms
@@ -39,7 +40,6 @@ from hedgerow.regression.linear_model import (
     named_columns,
     planned_source,
     require_facts,
-    require_rows,
 )
 from hedgerow.regression.logit_model import LogitModel, LogitRecords
 from hedgerow.regression.logit_regression import (
@@ -47,10 +47,9 @@ from hedgerow.regression.logit_regression import (
     NewtonPath,
     NewtonStep,
     logit_from_record,
-    precisions,
 )
 from hedgerow.regression.normal_regressors import NormalRegressors
-from hedgerow.release.designs.design import PublicFacts, only_where
+from hedgerow.release.designs.design import PublicFacts, only_where, rows_kept
 from hedgerow.release.designs.guess import correlations, laws_of, parse_guesses, typical_records
 from hedgerow.release.execute import check_unchanged
 from hedgerow.release.options import Resolver
@@ -88,7 +87,8 @@ def expected_errors(
         second = n * ((features * (mu * less)[:, None]).T @ features / len(features))[np.triu_indices(size)]
         noise = mechanism.noise(place, at)
         sds = noise.gradient.in_units * UNIT, noise.curvature.in_units * UNIT
-        return NewtonStep(at, np.zeros(0), ReleasedStep(np.zeros(size), second, *sds), reach, normal)
+        told = ReleasedStep(np.zeros(size), second, *sds)
+        return NewtonStep(at, np.zeros(0), told, reach, normal, mechanism.most_rows or 1)
 
     steps, normal = len(mechanism.precisions), None
     if mechanism.piloted:
@@ -144,6 +144,7 @@ def _guessed(model: LogitModel, given: Mapping[str, Any]) -> Floats:
 
 MOST_STEPS = 20
 _PILOTED_STEPS, _NEWTON_STEPS = 2, 5
+_LAST, _GROWTH = 0.65, 1.7
 _AMPLE, _TIGHT = (4.0, 0.7), (8.0, 0.6)
 """How much more precise than the gradient the curvature is drawn, and the share of μ² of the last step."""
 _FEW = 500.0
@@ -231,7 +232,8 @@ class PlannedLogit:
         ParameterError
             HG707: a guess that cannot be.
         """
-        size = self.facts.n if self.facts.n is not None else TYPICAL if n is None else n
+        rows = rows_of_unit(self.mechanism.most_rows or 1)
+        size = self.facts.n * rows if self.facts.n is not None else TYPICAL if n is None else n
         errors = expected_errors(self.model, self.mechanism, guess or {}, effects or {}, n=float(size), share=share)
         return (
             tuple(replace(coefficient, sampling_error=0.0) for coefficient in errors) if self.facts.census else errors
@@ -250,7 +252,7 @@ class PlannedLogit:
     @property
     def query(self) -> Query:
         """The one question to the engine."""
-        return self.model.query((self.chosen,))
+        return self.model.query((self.chosen,), self.facts.limit)
 
     def reading(self) -> AbstractContextManager[ColumnSource]:
         """Enter what is read, before the price is reserved."""
@@ -293,10 +295,9 @@ def plan_logit(
     Raises
     ------
     HedgerowError
-        HG190 to HG192 for the formula, HG196 for the steps; HG101 to HG104, HG111, HG131; HG401 at δ = 0; HG402 units
-        of several rows; HG704 where the facts list the statistics that are allowed.
+        HG190 to HG192 for the formula, HG196 for the steps; HG101 to HG104, HG111, HG131; HG401 at δ = 0; HG704 where
+        the facts list the statistics that are allowed.
     """
-    require_rows(protection)
     terms = FormulaTerms.parsed(formula, regressors, intercept=options.get("intercept", True))
     resolver = Resolver(facts or Facts())
     resolver.facts.allow(["logit"])
@@ -307,7 +308,7 @@ def plan_logit(
     chosen = resolver.selection(present if given is None else f"({given}) and ({present})")
     budget, steps = parse_budget(options, facts), _steps(options.get("steps"), model)
     mechanism = least_noise(
-        lambda mu: _newton_steps(model, steps, mu, protection.relation, n), protection.relation, budget
+        lambda mu: _newton_steps(model, steps, mu, protection, n), protection.relation, budget
     ).mechanism
     # Here, and not when a step meets its β: by then the price would be spent.
     require_drawable(mechanism.widest)
@@ -322,11 +323,32 @@ def narrowed_by(mechanism: NewtonSteps) -> str | None:
     return _NOISY_WAY if len(mechanism.precisions) > 1 else None
 
 
-def _newton_steps(model: LogitModel, steps: int, mu: float, relation: Relation, n: int | None) -> NewtonSteps:
+def precisions(mu: float, steps: int, last: float = _LAST) -> tuple[float, ...]:
+    """Return μ_t of each step: the last one has so much of μ², those before grow by 1.7 from one to the next.
+
+    >>> [round(mu**2, 3) for mu in precisions(1.0, 5)]
+    [0.033, 0.057, 0.096, 0.164, 0.65]
+    """
+    if steps == 1:
+        return (mu,)
+    before = _GROWTH ** np.arange(steps - 1)
+    shares = [*((1.0 - last) * before / before.sum()), last]
+    return tuple(float(mu * np.sqrt(share)) for share in shares)
+
+
+def _newton_steps(model: LogitModel, steps: int, mu: float, protection: Protection, n: int | None) -> NewtonSteps:
     """Return the steps at μ: where records are few, more of the price goes to the curvature and to the pilot."""
-    tight = relation is Relation.REPLACE_ONE and n is not None and n * mu <= _FEW * len(model.ranges)
+    relation, limit = protection.relation, rows_of(protection.unit)
+    # A unit of several rows moves the sums by all of them.
+    size = None if n is None else n * rows_of_unit(limit or 1) / (limit or 1)
+    tight = relation is Relation.REPLACE_ONE and size is not None and size * mu <= _FEW * len(model.ranges)
     curvature, last = _TIGHT if tight else _AMPLE
-    return NewtonSteps(model.ranges, precisions(mu, steps, last), curvature, relation.value, "joint")
+    return NewtonSteps(model.ranges, precisions(mu, steps, last), curvature, relation.value, "joint", limit)
+
+
+def rows_of(unit: str | UnitLimit) -> int | None:
+    """Return the most rows of a unit of several; None of rows."""
+    return unit.max_rows if isinstance(unit, UnitLimit) else None
 
 
 def _steps(given: object, model: LogitModel) -> int:
@@ -413,7 +435,12 @@ def read_logit(
             **({} if date is None else {"date": date}),
             "method": "newton-steps",
         },
-        (*(() if where is None else (only_where(where),)), _LISTWISE, *_rounded(plan.model)),
+        (
+            *(() if where is None else (only_where(where),)),
+            *(() if plan.facts.limit is None else (rows_kept(plan.facts.limit),)),
+            _LISTWISE,
+            *_rounded(plan.model),
+        ),
         request_record(
             plan.formula,
             plan.terms,

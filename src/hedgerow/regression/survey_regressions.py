@@ -168,8 +168,8 @@ class AsksRegressions:
         ------
         HedgerowError
             HG190 to HG192: the formula is invalid. HG196: the number of steps is invalid. HG104: bounds are missing.
-            HG111: categories are missing. HG402: a unit has several rows. If the fit does not converge or the noise
-            hides the fit, the fit is returned and marked as unreliable. Its intervals then have infinite ends.
+            HG111: categories are missing. If the fit does not converge or the noise hides the fit, the fit is
+            returned and marked as unreliable. Its intervals then have infinite ends.
 
         Examples
         --------

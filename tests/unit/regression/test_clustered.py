@@ -23,7 +23,9 @@ from hedgerow.mechanisms.joint_moments import cost_of, joint_moments
 from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
 from hedgerow.mechanisms.joint_sensitivity import JointWeights
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law
+from hedgerow.mechanisms.newton_steps import NewtonSteps
 from hedgerow.regression.regression import Regression, RegressionByCell, regressions_from_record
+from hedgerow.regression.release_logit import drawn_logit, precisions, read_logit
 from hedgerow.regression.release_regression import drawn_regression, read_regression, with_errors_of_clusters
 from hedgerow.release.execute import read_histograms
 from hedgerow.reports.answer_pages import regression_html
@@ -237,3 +239,61 @@ def test_from_the_command_line(file: pd.DataFrame, tmp_path: Path, capsys: pytes
     with pytest.raises(SystemExit) as ended:
         app([*asked, "--epsilon", "3", "--bounds", "x:-4:4", "--bounds", "y:-30:30"])
     assert not ended.value.code and "cluster-robust (CR1)" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as ended:
+        app(["logit", "s ~ x", *asked[2:], "--epsilon", "3", "--bounds", "x:-4:4"])
+    assert not ended.value.code and "Units of the file: 800" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("limit", [2, 3])
+def test_no_two_units_move_a_newton_step_more_than_the_price(limit: int, relation: Relation) -> None:
+    """All units of at most `limit` rows of a small grid, at β = 0 and where outcomes are nearly sure."""
+    box = ((1.0, 1.0), (-1.0, 1.0), (0.0, 1.0))
+    rows = np.array(list(itertools.product((1.0,), (-1.0, 0.0, 1.0), (0.0, 1.0))))
+    features, outcome = np.repeat(rows, 2, axis=0), np.tile([0, 1], len(rows))
+    for beta in ((0.0, 0.0, 0.0), (0.3, -0.8, 0.5), (-1.0, 3.0, 2.0)):
+        for curvature in (1.0, 8.0):
+            steps = NewtonSteps(box, (1.0,), curvature, relation.value, "joint", limit)
+            noise = steps.noise(0, beta)
+            widths = np.repeat([noise.gradient.in_units, noise.curvature.in_units], [3, 6])
+            added = steps.added(features, outcome, beta) / widths
+            moved = most_moved(units_of_rows(added, 1, limit), relation, 2) ** 0.5
+            assert 0.55 < moved <= 1.0 + 1e-9
+            # The sabotage: a unit that is priced as a row.
+            row = replace(steps, most_rows=None).noise(0, beta)
+            assert moved * noise.gradient.in_units / row.gradient.in_units > 1.3
+    assert steps.row_limit == limit
+
+
+def test_without_noise_a_logit_is_that_of_statsmodels_and_its_errors_a_bound() -> None:
+    chance = np.random.default_rng(4)
+    person = np.repeat(np.arange(600), 3)
+    level = chance.normal(size=600)[person]
+    x = chance.uniform(-2, 2, 600)[person]
+    late = (0.8 * x - 0.3 + 2.0 * level + chance.logistic(size=len(x)) > 0).astype(int)
+    frame = pd.DataFrame({"person": person, "x": x, "late": late})
+    survey = hg.open(frame, relation="replace-one", unit={"column": "person", "max_rows": 3})
+    plan = survey.plan_logit("late ~ x", bounds={"x": (-2, 2)}, epsilon=5.0)
+    exact = replace(plan, mechanism=replace(plan.mechanism, precisions=precisions(1e5, 12)))
+    path = drawn_logit(exact, survey.source.histogram(plan.query), Silent())
+    fit = read_logit(exact, path, None, "t", None)
+    plain = smf.logit("late ~ x", frame).fit(disp=0)
+    cluster = smf.logit("late ~ x", frame).fit(disp=0, cov_type="cluster", cov_kwds={"groups": person})
+    for name, value in fit.params.items():
+        assert value == pytest.approx(plain.params[name], rel=1e-4)
+        assert fit.sampling_error[name] == pytest.approx(3.0**0.5 * plain.bse[name], rel=1e-3)
+        # Outcomes of one person depend on each other: errors of rows are too small, and the bound holds.
+        assert 1.2 * plain.bse[name] < cluster.bse[name] < fit.sampling_error[name]
+
+
+@pytest.mark.parametrize("relation", [str(one) for one in Relation])
+def test_a_logit_of_units_is_recorded_and_verified(relation: str, file: pd.DataFrame) -> None:
+    survey = hg.open(pl.from_pandas(file.assign(high=(file.y > 1).astype(int))), relation=relation, unit=UNIT)
+    fit = survey.logit("high ~ x + C(s)", bounds=BOUNDS, categories={"s": [0, 1, 2]}, epsilon=10.0)
+    record = json.loads(fit.to_json())
+    assert verify_record(record).holds and record["certificate"]["mechanism"]["most_rows"] == 4
+    assert record["release"]["unit"] == "person, at most 4 rows"
+    notes = " ".join(fit.notes)
+    assert "is an upper bound" in notes and "Over at most 4 rows of each person" in notes
+    record["certificate"]["mechanism"]["most_rows"] = 3
+    assert not verify_record(record).holds

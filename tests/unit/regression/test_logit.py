@@ -20,8 +20,8 @@ from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.newton_steps import NewtonSteps
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.regression.logit_model import LogitRecords
-from hedgerow.regression.logit_regression import LogitRegression, NewtonPath, precisions
-from hedgerow.regression.release_logit import PlannedLogit, drawn_logit, read_logit
+from hedgerow.regression.logit_regression import LogitRegression, NewtonPath
+from hedgerow.regression.release_logit import PlannedLogit, drawn_logit, precisions, read_logit
 from hedgerow.reports.verify.verification import read_record, verify_record
 from hedgerow.resampling.counted_values import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
@@ -334,10 +334,8 @@ def test_refusals_come_before_data_are_read(change: dict[str, Any], code: str, m
     assert refused.value.code == code
 
 
-def test_a_unit_of_several_rows_and_a_submodel_are_refused() -> None:
-    columns = people(3000) | {"person": list(range(3000))}
-    with pytest.raises(HedgerowError, match="HG402"):
-        survey(columns, unit={"column": "person", "max_rows": 2}).logit(**asked())
+def test_a_submodel_is_refused() -> None:
+    columns = people(3000)
     with pytest.raises(HedgerowError, match="HG193"):
         survey(columns).logit(**asked()).submodel("late ~ a")
 

@@ -37,10 +37,11 @@ Categories = Annotated[
 PlanOnly = Annotated[
     bool, typer.Option("--plan", help="Only print the price and the errors to expect; reads and spends nothing.")
 ]
-_FRONT, _BACK = "formula source relation …", "facts ledger request_id out force quiet as_json"
+_FRONT = "formula source relation …"
+_BACK = "… level target table unit facts ledger request_id out force quiet as_json"
 
 
-@spends(f"{_FRONT} weights by labels other where epsilon rho mu delta noise missing … level target table unit {_BACK}")
+@spends(f"{_FRONT} weights by labels other where epsilon rho mu delta noise missing {_BACK}")
 def ols(
     formula: Formula,
     bounds: Bounds = None,
@@ -92,7 +93,7 @@ def ols(
     _fit(call, formula, asked, show_plan if plan or target_se is not None else None)
 
 
-@spends(f"{_FRONT} where epsilon rho mu delta … level target table {_BACK}")
+@spends(f"{_FRONT} where epsilon rho mu delta {_BACK}")
 def logit(
     formula: Formula,
     value: Annotated[

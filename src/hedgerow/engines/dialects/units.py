@@ -26,15 +26,16 @@ import numpy as np
 
 from hedgerow.engines.dialects import ibis_tables
 from hedgerow.engines.dialects.held import added_up
-from hedgerow.engines.dialects.ibis_tables import Asked
+from hedgerow.engines.dialects.ibis_tables import Asked, asked_counts
 from hedgerow.engines.query import SCORES
-from hedgerow.resampling.counted_values import GridSums
+from hedgerow.facts.columns import Missing
+from hedgerow.resampling.counted_values import GridSums, Histogram, Integers
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
     from numpy.typing import NDArray
 
-    from hedgerow.engines.query import SumsQuery
+    from hedgerow.engines.query import Query, SumsQuery
     from hedgerow.facts.relation import UnitLimit
 
 
@@ -78,11 +79,19 @@ def units_of(
         return whole.with_columns(nw.when(size < limit).then(size).otherwise(nw.lit(limit, nw.Int64)).alias("rows"))
     if engine.is_duckdb() and _duckdb_leaves_no_view():
         return _in_duckdb(rows, names, limit, key, many=many)
-    sent = engine.is_duckdb() or engine.is_ibis() or engine.is_spark_like()
-    kept = (_in_sql if sent else _in_memory)(rows, names, limit, key)
+    kept = rows_of_units(rows, names, unit, key)
     sums = [nw.col(name).sum().alias(f"sum_{place}") for place, name in enumerate(names)]
     units = kept.group_by(UNIT, "level").agg(*sums, nw.len().alias("rows"))
     return units.with_columns(nw.col("rows", *(f"sum_{place}" for place in range(len(names)))).cast(nw.Int64))
+
+
+def rows_of_units(
+    rows: nw.LazyFrame[Any], names: Sequence[str], unit: UnitLimit | None, key: bytes | None
+) -> nw.LazyFrame[Any]:
+    """Return the rows that count, at most L of each unit: ``level`` and the whole numbers (see `units_of`)."""
+    limit, key, engine = 1 if unit is None else unit.max_rows, key or fresh_key(), rows.implementation
+    sent = engine.is_duckdb() or engine.is_ibis() or engine.is_spark_like()
+    return (_in_sql if sent else _in_memory)(rows, names, limit, key)
 
 
 @cache
@@ -264,3 +273,44 @@ def added_up_side_by_side(units: nw.LazyFrame[Any], query: SumsQuery, totals: Se
         return GridSums(sums, np.zeros(query.cells, dtype=np.int64), 0)
 
     return whole.then(by_cell)
+
+
+def counts_of_units(rows: nw.LazyFrame[Any], query: Query, key: bytes | None) -> Asked[Histogram]:
+    """Ask for counts of units by cell and code of (rows, total): of columns ``unit``, ``known``, ``level``, ``index``.
+
+    What becomes of a row depends on the row; what becomes of a unit on its own rows and the key: nothing that a unit
+    adds or leaves out changes what another one counts as.
+    """
+    import narwhals.stable.v2 as nw
+
+    level, index = nw.col("level"), nw.col("index")
+    inside = rows.filter(nw.col("known"), level >= 0)
+    if query.missing is Missing.MIDPOINT:
+        filled = nw.when(index >= 0).then(index).otherwise(nw.lit((query.row_size - 1) // 2, nw.Int64))
+        inside = inside.select(UNIT, "level", filled.alias("index"))
+    # Before the limit: a row that counts nowhere must not displace one that does.
+    counting = inside.filter(index >= 0).select(UNIT, "level", "index")
+    names, zero = () if query.value is None else ("index",), nw.lit(0, nw.Int64)
+    if query.each_row:
+        counted_once, code = rows_of_units(counting, names, query.unit, key), index if names else zero
+    else:
+        counted_once = units_of(counting, names, query.unit, key, many=bool(query.by))
+        code = (nw.col("rows") - 1) * query.totals + (nw.col("sum_0") if names else zero)
+    asked = occurrences(counted_once.select((level * query.size + code).alias("key")))
+    none = np.zeros(0, np.int64)
+
+    def histogram(counted: tuple[Integers, Integers], missing: tuple[Integers, Integers] = (none, none)) -> Histogram:
+        cells = np.concatenate([counted[0] // query.size, missing[0]])
+        codes = np.concatenate([counted[0] % query.size, np.full_like(missing[0], -1)])
+        return query.answer(cells, codes, np.concatenate([counted[1], missing[1]]))
+
+    if query.missing is not Missing.DECLARED_COMPLETE:
+        return asked.then(histogram)
+    return asked.beside(occurrences(inside.filter(index < 0).select(level.alias("key"))), histogram)
+
+
+def occurrences(keys: nw.LazyFrame[Any]) -> Asked[tuple[Integers, Integers]]:
+    """Ask for each key and how often it occurs."""
+    import narwhals.stable.v2 as nw
+
+    return asked_counts(keys.group_by("key").agg(nw.len().alias("records")))
