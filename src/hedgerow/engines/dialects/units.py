@@ -117,16 +117,19 @@ def _in_duckdb(
         fraction = f"floor((unit - floor(unit)) * {_PARTS:.0f})::BIGINT"
         mark = f"concat_ws('.', floor(unit)::BIGINT, nullif({fraction}, 0))"
     digest = f"sha256(concat_ws('|', '{key.hex()}', {'' if many else '0, '}{codes}, number, {mark}))"
+    # In one cell a part is a unit, so that none is grouped or joined anew.
+    sizes = f'GROUP BY unit HAVING sum("rows") > {limit}' if many else f'WHERE "rows" > {limit}'
+    small = "ANTI JOIN large USING (unit)" if many else f'WHERE "rows" <= {limit}'
     query = f"""WITH
 counted AS MATERIALIZED (SELECT unit, {codes} FROM hedgerow_rows_of_units),
 parts AS MATERIALIZED (SELECT {keys}, {totals} FROM counted GROUP BY {keys}),
-large AS MATERIALIZED (SELECT unit FROM parts GROUP BY unit HAVING sum("rows") > {limit}),
+large AS MATERIALIZED (SELECT unit FROM parts {sizes}),
 numbered AS (
   SELECT *, row_number() OVER (PARTITION BY unit, {codes}) AS number FROM counted SEMI JOIN large USING (unit)),
 hashed AS (SELECT *, CAST('0x' || left({digest}, {_DIGITS}) AS BIGINT) AS priority FROM numbered),
 ranked AS (SELECT *, row_number() OVER (PARTITION BY unit ORDER BY priority) AS place FROM hashed),
 units AS (
-  SELECT * FROM parts ANTI JOIN large USING (unit)
+  SELECT * FROM parts {small}
   UNION ALL
   SELECT {keys}, {totals} FROM ranked WHERE place <= {limit} GROUP BY {keys})
 SELECT *{"" if many else ", 0::BIGINT AS level"} FROM units"""
