@@ -21,6 +21,7 @@ from hedgerow.inference.estimates_of_cells import Subject, finite
 from hedgerow.inference.interval import parse_level
 from hedgerow.inference.means_and_counts import SMALL_COUNT
 from hedgerow.margins.joint_margins import joint_values, place_of
+from hedgerow.margins.margin_table import MarginTable
 from hedgerow.margins.residuals import Place, TableResiduals
 from hedgerow.margins.shown_margins import ShownTables, agreeing, in_whole_numbers
 from hedgerow.margins.workload import subsets
@@ -40,22 +41,6 @@ from hedgerow.tables.protected import AS_DRAWN, ProtectedTable
 _NUMBERS = ("standard_error", "sampling_error", "privacy_error", "low", "high")
 _REASON = "one vector of residuals, from which all tables follow and add up"
 _ALL_AGREE = "All tables agree: a total has the same number in every table that shows it."
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class MarginTable(ProtectedTable):
-    """One table of a workload: it has its totals already, with the errors that the whole workload gives them."""
-
-    def with_margins(self, hierarchies: Sequence[Any] = ()) -> Self:
-        """Return itself: its totals are those of the workload (HG162 for hierarchies, which it has not)."""
-        if hierarchies:
-            raise ParameterError(
-                "HG162",
-                rule="A table of a workload has the totals of the workload.",
-                finding="Hierarchies were given.",
-                remedy="Release a table of its own with them.",
-            )
-        return self
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
@@ -232,6 +217,8 @@ class Margins(Result):
             )
         margins = {self.columns(part): self.cells(part) for part in subsets(places) if part != places}
         return MarginTable(
+            residuals=self.residuals,
+            places=places,
             table=ConsistentTable(self.cells(places), margins, (), () if self.shown is None else self.shown.notes),
             guarantee="dp",
             option="margins",
