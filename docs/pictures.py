@@ -24,7 +24,6 @@ from hedgerow.plots.figure import (
     INK,
     PALE,
     QUIET,
-    RULE,
     as_svg,
     drawn_with,
     figure_of,
@@ -32,20 +31,12 @@ from hedgerow.plots.figure import (
     set_frame,
     set_heading,
 )
+from hedgerow.plots.figure import ON_DARK as FOR_DARK
 from hedgerow.release.combine import joined
 
 FOLDER = Path(__file__).parent / "_static"
 TRUE = "#d55e00"  # Okabe and Ito's vermilion
-# The colour on a dark page, by the colour on a light page: all have a contrast of 3 or more to a page of #0d1117.
-ON_DARK = {
-    INK: "#e6edf3",
-    QUIET: "#a8b1bb",
-    RULE: "#30363d",
-    AXIS: "#6e7681",
-    PALE: "#2f6690",
-    BLUE: "#8ecbff",
-    TRUE: "#ff9e64",
-}
+ON_DARK = {light: dark for light, dark in FOR_DARK.items() if light != "#ffffff"} | {TRUE: "#ff9e64"}
 
 
 def draw_intervals() -> str:

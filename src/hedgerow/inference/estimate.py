@@ -416,8 +416,14 @@ class Estimate(Operators):
         from hedgerow.plots.bars import ErrorBar
 
         interval, panel = self._interval_shown(level), replace(self, cell={}).label()
+        label = self.cell_in_words() or "all"
+        if not self.is_computed and self.asked_as[0] != self.statistic:
+            # Nine deciles are one panel: the number of each stands beside its bar.
+            name, (*columns, (number,)) = self.asked_as
+            panel = f"{name} of {', '.join(column for column, *_ in columns)}"
+            label = ", ".join([number, self.cell_in_words()]) if self.cell else number
         ends = (interval.low, interval.high)
-        return ErrorBar(self.cell_in_words() or "all", self.estimate, *ends, self.privacy_error, self.reliable, panel)
+        return ErrorBar(label, self.estimate, *ends, self.privacy_error, self.reliable, panel)
 
     def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
         """Draw the estimate with its confidence interval and the part of the interval that comes from the noise.

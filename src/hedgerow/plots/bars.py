@@ -24,11 +24,13 @@ from hedgerow.plots.figure import (
     INK,
     PALE,
     QUIET,
+    axis_number,
     by_name,
     drawn_with,
     label_text,
     new_figure,
     set_heading,
+    set_numbers,
     set_rows,
     wrapped_label,
 )
@@ -61,6 +63,8 @@ class ErrorBar:
         False: the bar is hollow and hatched.
     panel : str
         What is estimated, with its unit: bars of one panel share an axis.
+    about_zero : bool
+        Whether 0 is of interest: the panel then shows it by a line.
     """
 
     label: str
@@ -70,6 +74,7 @@ class ErrorBar:
     privacy_error: float | None
     reliable: bool
     panel: str = ""
+    about_zero: bool = False
 
     def privacy_part(self, level: float) -> tuple[float, float]:
         """Return the ends of the part of the interval that privacy noise alone would leave, cut at the interval."""
@@ -152,10 +157,12 @@ def _draw_panel(axes: Axes, rows: Sequence[tuple[str, ErrorBar]], level: float) 
                 axes.barh(place, end - start, left=start, height=0.18, color=BLUE, lw=0)
         # A thin stroke hides nothing of a narrow privacy part.
         shape, size, width = ("|", 15.0, 2.0) if bar.reliable else ("o", 6.0, 1.2)
-        axes.plot(bar.estimate, place, shape, ms=size, mew=width, mec=INK, mfc="white", zorder=3)
+        axes.plot(bar.estimate, place, shape, color=INK, ms=size, mew=width, mec=INK, mfc="white", zorder=3)
     axes.set_yticks(range(len(rows)), [label for label, _ in rows])
     axes.set_ylim(len(rows) - 0.45, -0.55)
     axes.set_xlim(edges)
+    if any(bar.about_zero for _, bar in rows):
+        axes.axvline(0.0, color=GREY, lw=1.0, zorder=0.5)
     _set_ticks(axes)
 
 
@@ -166,30 +173,22 @@ def _edges(bars: Sequence[ErrorBar]) -> tuple[float, float]:
     """
     known = [bar for bar in bars if bar.reliable] or bars
     ends = [end for bar in known for end in (bar.low, bar.estimate, bar.high) if math.isfinite(end)] or [0.0, 1.0]
+    ends += [0.0] if any(bar.about_zero for bar in bars) else []
     low, high = min(ends), max(ends)
     margin = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
     return low - margin, high + margin
 
 
 def _set_ticks(axes: Axes) -> None:
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
+    from matplotlib.ticker import MaxNLocator
 
     set_rows(axes)
     figure = axes.get_figure(root=True)
     inches = axes.get_position().width * (figure.get_figwidth() if figure is not None else _WIDTH)
-    longest = max(len(_tick(end, [])) for end in axes.get_xlim())
+    longest = max(len(axis_number(end)) for end in axes.get_xlim())
     fitting = min(5, max(2, int(inches / (0.1 * longest + 0.15))))
     axes.xaxis.set_major_locator(MaxNLocator(nbins=fitting, steps=[1, 2, 2.5, 5, 10]))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value, axes.get_xticks().tolist())))
-
-
-def _tick(value: float, places: Sequence[float]) -> str:
-    """Return a tick's label with as many digits as all of them need, thousands apart."""
-    if abs(value) >= 1e9:
-        return f"{value:.4g}".replace("e+", "e").replace("-", "−")
-    step = float(places[1] - places[0]) if len(places) > 1 else 1.0
-    digits = next(digits for digits in range(16) if digits == 15 or abs(round(step, digits) - step) < 1e-3 * step)
-    return f"{value + 0.0:,.{digits}f}".replace("-", "−")
+    set_numbers(axes.xaxis)
 
 
 def _legend(figure: Figure, bars: Sequence[ErrorBar], level: float, total: float) -> None:
@@ -197,7 +196,7 @@ def _legend(figure: Figure, bars: Sequence[ErrorBar], level: float, total: float
     from matplotlib.patches import Patch
 
     keys: list[Patch | Line2D] = [
-        Line2D([], [], marker="|", ls="", ms=11, mew=2.0, mec=INK, label="estimate"),
+        Line2D([], [], color=INK, marker="|", ls="", ms=11, mew=2.0, mec=INK, label="estimate"),
         Patch(facecolor=PALE, label=f"{percent(level, space=' ')} interval"),
         Patch(facecolor=BLUE, label="its privacy part"),
     ]
@@ -319,7 +318,7 @@ def _label(axes: Axes, groups: dict[str, list[ErrorBar]], series: list[str], pla
 
 
 def _set_scale(axes: Axes, bars: Sequence[ErrorBar], places: list[float]) -> None:
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
+    from matplotlib.ticker import MaxNLocator
 
     ends = [end for bar in bars for end in (bar.low, bar.estimate, bar.high) if math.isfinite(end)]
     low, high = min([0.0, *ends]), max([0.0, *ends])
@@ -329,7 +328,7 @@ def _set_scale(axes: Axes, bars: Sequence[ErrorBar], places: list[float]) -> Non
     axes.axvline(0.0, color=GREY, lw=1.0)
     set_rows(axes)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value + 0.0:,.6g}".replace("-", "−")))
+    set_numbers(axes.xaxis)
 
 
 def _grouped_legend(axes: Axes, bars: Sequence[ErrorBar], series: list[str], level: float) -> None:

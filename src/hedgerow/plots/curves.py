@@ -26,6 +26,7 @@ from hedgerow.plots.figure import (
     label_text,
     new_figure,
     set_frame,
+    set_numbers,
 )
 
 if TYPE_CHECKING:
@@ -88,10 +89,13 @@ class DrawnNumbers:
 def draw_distribution(curve: DrawnCurve, ax: Axes | None = None) -> Axes:
     """Draw the curve with its band; return the axes."""
     with _axes(ax) as axes:
-        # Between two places the lower end is that of the first, the upper one that of the second.
-        x = np.repeat(curve.places, 2)[1:-1]
-        low, high = np.repeat(curve.low[:-1], 2), np.repeat(curve.high[1:], 2)
-        axes.fill_between(x, low, high, color=PALE, lw=0, label=f"{100 * curve.level:g} % band, of the whole curve")
+        # Between two places F lies between the lower end of the first and the upper end of the second. These stairs
+        # lie inside of the lines through their outer corners, which make a band.
+        low = np.concatenate([curve.low[:1], curve.low[:-1]])
+        high = np.concatenate([curve.high[1:], curve.high[-1:]])
+        widest = float(np.max(curve.high[1:] - curve.low[:-1])) / 2.0
+        label = f"{100 * curve.level:g} % band, of the whole curve, ± {widest:.2g} at most"
+        axes.fill_between(curve.places, low, high, color=PALE, lw=0, label=label)
         axes.plot(curve.edges, curve.shares, color=BLUE, lw=1.6, label="estimate")
         axes.set_ylim(0.0, 1.0)
         axes.set_xlim(float(curve.edges[0]), float(curve.edges[-1]))
@@ -134,8 +138,13 @@ def draw_lorenz(curve: DrawnNumbers, ax: Axes | None = None) -> Axes:
     y, low, high = (np.concatenate([[0.0], values, [1.0]]) for values in (curve.shares, curve.low, curve.high))
     with _axes(ax) as axes:
         axes.plot([0.0, 1.0], [0.0, 1.0], color=QUIET, lw=1.0, ls="--", label="equality")
-        axes.fill_between(x, low, high, color=PALE, lw=0, label=f"{100 * curve.level:g} % interval of each point")
-        axes.plot(x, y, color=BLUE, lw=1.6, label="estimate")
+        # A band that is thinner than a line is told by its width, and seen by its edges.
+        widest = float(np.max(high - low)) / 2.0
+        label = f"{100 * curve.level:g} % interval of each point, ± {widest:.2g} at most"
+        axes.fill_between(x, low, high, color=PALE, lw=0, label=label)
+        for edge in (low, high):
+            axes.plot(x, edge, color=BLUE, lw=0.6, alpha=0.7)
+        axes.plot(x, y, color=INK, lw=0.9, label="estimate")
         axes.set_xlim(0.0, 1.0)
         axes.set_ylim(0.0, 1.0)
         _labelled(axes, "share of records, the lowest first", f"part of the total of {curve.label}")
@@ -155,6 +164,11 @@ def _labelled(axes: Axes, across: str, up: str) -> None:
     axes.set_xlabel(label_text(across, longest=70), color=INK)
     axes.set_ylabel(label_text(up, longest=46), color=INK)
     axes.tick_params(colors=QUIET)
+    from matplotlib.ticker import MaxNLocator
+
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10]))
+        set_numbers(axis)
     set_frame(axes, "both", hidden=("top", "right"))
 
 

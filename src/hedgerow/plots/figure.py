@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -18,6 +19,7 @@ from hedgerow.facts.printed import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 T = TypeVar("T")
@@ -103,6 +105,19 @@ PALE, BLUE = "#9ecae1", "#0072b2"
 INK, QUIET, RULE, AXIS, GREY = "#1a1a1a", "#6b6b6b", "#e4e4e4", "#b8b8b8", "#8c8c8c"
 
 
+# The colour on a dark page, by the colour on a light one: all have a contrast of 3 or more to a page of #0d1117.
+ON_DARK = {
+    "#ffffff": "#0d1117",
+    INK: "#e6edf3",
+    QUIET: "#a8b1bb",
+    RULE: "#30363d",
+    AXIS: "#6e7681",
+    GREY: "#8b949e",
+    PALE: "#2f6690",
+    BLUE: "#8ecbff",
+}
+
+
 def drawn_with(*, size: int = 10) -> Any:
     """Return matplotlib's settings for a picture with letters of `size` points.
 
@@ -138,6 +153,29 @@ def label_text(text: str, *, longest: int | None = None) -> str:
 def wrapped_label(text: str, width: int, *, longest: int | None = None) -> str:
     """Return a label in at most two lines of `width` characters, cut where that is too little."""
     return "\n".join(textwrap.wrap(label_text(text, longest=longest), width, max_lines=2, placeholder="…"))
+
+
+def axis_number(value: float, places: Sequence[float] = ()) -> str:
+    """Return the label of a place on an axis, with as many digits as all places need: thousands apart, millions as M.
+
+    >>> axis_number(-2500.0), axis_number(25_000_000.0, [0.0, 25e6]), axis_number(0.0, [0.0, 25e6])
+    ('−2,500', '25 M', '0 M')
+    """
+    most = max([abs(value), *(abs(place) for place in places)])
+    if most >= 1e12:
+        return f"{value:.4g}".replace("e+", "e").replace("-", "−")
+    unit, letter = (1e6, " M") if most >= 1e6 else (1.0, "")
+    steps = [abs(after - before) / unit for before, after in pairwise(places)]
+    step = min((step for step in steps if step > 0.0), default=abs(value) / unit or 1.0)
+    digits = next(digits for digits in range(16) if digits == 15 or abs(round(step, digits) - step) < 1e-3 * step)
+    return f"{value / unit + 0.0:,.{digits}f}{letter}".replace("-", "−")
+
+
+def set_numbers(axis: Axis) -> None:
+    """Write the numbers of an axis by `axis_number`."""
+    from matplotlib.ticker import FuncFormatter
+
+    axis.set_major_formatter(FuncFormatter(lambda value, _: axis_number(value, axis.get_majorticklocs().tolist())))
 
 
 def set_frame(axes: Axes, grid: Grid, *, hidden: Sequence[str] = ("top", "right", "left")) -> None:
@@ -198,10 +236,37 @@ def as_svg(axes: Axes) -> str:
 
 
 def save_figure(axes: Axes, path: str | Path) -> None:
-    """Write the figure in the format of the path's ending: ``.png``, ``.svg``, ``.pdf``."""
+    """Write the figure in the format of the path's ending: ``.png``, ``.svg``, ``.pdf``.
+
+    An SVG file follows the page that it stands in, light or dark; a PNG and a PDF are on white paper.
+    """
     import matplotlib
 
+    ending = Path(path).suffix.lower()
     with matplotlib.rc_context(drawn_with()):
         # Without a date the same numbers make the same file.
-        undated = {"Date": None} if Path(path).suffix == ".svg" else None
-        figure_of(axes).savefig(str(path), dpi=200, metadata=undated)
+        undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(ending)
+        if ending != ".svg":
+            figure_of(axes).savefig(str(path), dpi=200, metadata=undated)
+            return
+        written = io.StringIO()
+        figure_of(axes).savefig(written, format="svg", metadata=undated)
+    Path(path).write_text(following_the_page(written.getvalue()), encoding="utf-8")
+
+
+def following_the_page(svg: str) -> str:
+    """Return an SVG text with a style that takes other colours on a dark page; without such a page nothing changes.
+
+    >>> "prefers-color-scheme: dark" in following_the_page('<svg xmlns="http://www.w3.org/2000/svg"></svg>')
+    True
+    """
+    rules = [
+        f'[style*="{part}: {light}"] {{ {part}: {dark} !important }}'
+        for light, dark in ON_DARK.items()
+        for part in ("fill", "stroke")
+    ]
+    rules.append(f'text:not([style*="fill"]) {{ fill: {ON_DARK[INK]} }}')
+    style = "<style>@media (prefers-color-scheme: dark) { " + " ".join(rules) + " }</style>"
+    head, start, rest = svg.partition("<svg")
+    opening, end, inside = rest.partition(">")
+    return f"{head}{start}{opening}{end}\n{style}{inside}"

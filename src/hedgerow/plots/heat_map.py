@@ -16,7 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.plots.figure import AXIS, GREY, INK, QUIET, drawn_with, label_text, new_figure, set_heading, wrapped_label
+from hedgerow.plots.figure import (
+    AXIS,
+    GREY,
+    INK,
+    QUIET,
+    drawn_with,
+    label_text,
+    new_figure,
+    set_heading,
+    set_numbers,
+    wrapped_label,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -126,12 +137,17 @@ def _draw(heat: HeatMap, axes: Axes, *, own: bool) -> Axes:
 
 
 def _print_numbers(heat: HeatMap, axes: Axes, colours: Colormap, bottom: float, top: float) -> None:
+    from matplotlib.patheffects import Normal, Stroke
+
     for (row, column), text in np.ndenumerate(heat.texts):
         shade = colours(float(heat.values[row, column] - bottom) / (top - bottom))
-        # The ink that stands out more on the shade, by relative luminance (WCAG 2).
-        ink = "#ffffff" if _luminance(shade[:3]) < 0.18 else INK
+        # Black or white, whichever stands out more: at the luminance .179 both have a contrast of 4.58 (WCAG 2).
+        ink = "#ffffff" if _luminance(shade[:3]) < 0.179 else "#000000"
         first, _, second = str(text).partition("\n")
         drawn: dict[str, Any] = {"ha": "center", "color": ink, "fontsize": 10, "zorder": 4}
+        if heat.unreliable is not None and heat.unreliable[row, column]:
+            # The shade around the letters keeps the hatch off them.
+            drawn["path_effects"] = [Stroke(linewidth=3.0, foreground=shade), Normal()]
         if second:
             axes.text(column, row - 0.13, label_text(first), va="center", **drawn)
             axes.text(column, row + 0.24, label_text(second), va="center", **{**drawn, "fontsize": 7.5})
@@ -152,7 +168,7 @@ def _mark_unreliable(heat: HeatMap, axes: Axes) -> None:
 def _scale(heat: HeatMap, axes: Axes, picture: Any, *, own: bool) -> None:
     """Draw the scale below the map, with what has no shade and what is hatched said beside it."""
     from matplotlib.patches import Patch
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
+    from matplotlib.ticker import MaxNLocator
 
     figure = axes.get_figure(root=True)
     if figure is None or not own:
@@ -165,7 +181,7 @@ def _scale(heat: HeatMap, axes: Axes, picture: Any, *, own: bool) -> None:
     bar = figure.colorbar(picture, cax=place, orientation="horizontal", extend="min" if below else "neither")
     bar.outline.set_edgecolor(AXIS)
     bar.ax.xaxis.set_major_locator(MaxNLocator(nbins=4, steps=[1, 2, 2.5, 5, 10]))
-    bar.ax.xaxis.set_major_formatter(FuncFormatter(_tick))
+    set_numbers(bar.ax.xaxis)
     bar.ax.tick_params(length=2, color=AXIS, labelcolor=QUIET, labelsize=8)
     bar.ax.set_xlabel(label_text(heat.unit), color=QUIET, fontsize=8, loc="left")
     keys = []
@@ -178,16 +194,6 @@ def _scale(heat: HeatMap, axes: Axes, picture: Any, *, own: bool) -> None:
         figure.legend(
             handles=keys, loc="lower left", bbox_to_anchor=start, ncols=2, frameon=False, fontsize=8, labelcolor=INK
         )
-
-
-def _tick(value: float, _: object = None) -> str:
-    """Return a number of the scale as a table prints it; millions by their letter, since four must stand in a row.
-
-    >>> _tick(-2500.0), _tick(25_000_000.0)
-    ('−2,500', '25 M')
-    """
-    text = f"{value / 1e6:,g} M" if abs(value) >= 1e6 else f"{value:,.6g}"
-    return text.replace("-", "−")
 
 
 def _new_axes(heat: HeatMap) -> Axes:

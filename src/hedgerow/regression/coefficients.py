@@ -22,7 +22,7 @@ from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import Mechanism
 from hedgerow.regression.contrasts import Contrast, ContrastTest, ContrastTests, hypotheses, records_of, unfit
 from hedgerow.regression.features import Declared, written
-from hedgerow.regression.formula import Regressor
+from hedgerow.regression.formula import INTERCEPT, Regressor
 from hedgerow.release.publication.shared import REPLAYED, SIMULATED, build_frame
 from hedgerow.release.publication.text import aligned
 from hedgerow.release.record import READING
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from hedgerow.plots.bars import ErrorBar
     from hedgerow.plots.notebook import Line
 
+COEFFICIENTS = "coefficients"
 Floats = NDArray[np.float64]
 ModelT = TypeVar("ModelT", bound=Declared)
 MechanismT = TypeVar("MechanismT", bound=Mechanism)
@@ -449,14 +450,16 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         return build_frame(self.to_columns(), backend or self.backend)
 
     def error_bars(self, level: float = 0.95) -> list[ErrorBar]:
-        """Return the coefficients as bars for a plot. Each bar has its own panel, since the units differ."""
+        """Return the coefficients as bars on one axis with 0 on it, the intercept last, in a panel of its own."""
         from hedgerow.plots.bars import ErrorBar
 
-        cell = ", ".join(f"{column}={value}" for column, value in self.cell.items()) or "all"
-        return [
-            ErrorBar(cell, self.params[name], ends.low, ends.high, self.privacy_error[name], self.reliable, name)
-            for name, ends in self.conf_int(level).items()
-        ]
+        cell, bars = ", ".join(f"{column}={value}" for column, value in self.cell.items()), []
+        for name, ends in sorted(self.conf_int(level).items(), key=lambda item: item[0] == INTERCEPT):
+            alone = name == INTERCEPT
+            label = (cell or "all") if alone else ", ".join(filter(None, (name, cell)))
+            drawn = (label, self.params[name], ends.low, ends.high, self.privacy_error[name], self.reliable)
+            bars.append(ErrorBar(*drawn, panel=name if alone else COEFFICIENTS, about_zero=not alone))
+        return bars
 
     def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
         """Draw each coefficient with its interval and the part of the interval that comes from the noise.
@@ -487,7 +490,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         >>> survey = hg.open(data, relation="replace-one")
         >>> fit = survey.ols("y", ["x"], bounds={"x": (0, 3), "y": (0, 5)}, epsilon=1.0)
         >>> fit.plot().get_title(loc="left")
-        'Intercept'
+        'coefficients'
         """
         from hedgerow.plots.bars import draw_error_bars
         from hedgerow.plots.figure import shown_in_notebook

@@ -334,7 +334,7 @@ class RegressionByCell(Sequence[Regression]):
         >>> survey = hg.open(data, relation="replace-one")
         >>> fits = survey.ols("y", ["x"], bounds={"x": (0, 3), "y": (0, 5)}, by={"z": [0, 1]}, epsilon=1.0)
         >>> fits.plot().get_title(loc="left")
-        'Intercept'
+        'coefficients'
         """
         from hedgerow.plots.bars import draw_error_bars
         from hedgerow.plots.figure import shown_in_notebook

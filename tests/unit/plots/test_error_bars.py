@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import xml.etree.ElementTree
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from matplotlib.patches import Rectangle
 
 import hedgerow as hg
 from hedgerow.plots.bars import ErrorBar, draw_error_bars
-from hedgerow.plots.figure import save_figure
+from hedgerow.plots.figure import ON_DARK, save_figure
 
 AGE = ErrorBar("sex=0", 41.9, 41.5, 42.3, 0.1, True, "mean of age")
 INCOME = ErrorBar("sex=0", 34_000.0, 33_000.0, 35_000.0, 400.0, True, "mean of income")
@@ -123,3 +124,42 @@ def test_a_release_draws_itself() -> None:
     assert spans(first)[0] == pytest.approx((interval.low, interval.high))
     given = Figure().add_subplot()
     assert release.plot(given, level=0.5) is given
+
+
+class TestPanels:
+    def test_nine_deciles_stand_in_one_panel_by_their_numbers(self) -> None:
+        data = pyarrow.table({"age": [float(place % 90) for place in range(2_000)], "sex": [0, 1] * 1_000})
+        survey = hg.open(data, relation="replace-one")
+        asked = hg.quantile("age", [place / 10 for place in range(1, 10)], bounds=(0, 100), step=1)
+        (panel,) = panels(survey.release(asked, epsilon=2.0).plot())
+        assert panel.get_title(loc="left") == "quantile of age"
+        assert [label.get_text() for label in panel.get_yticklabels()] == [f"0.{place}" for place in range(1, 10)]
+        (panel,) = panels(survey.release(asked, by={"sex": [0, 1]}, epsilon=2.0).plot())
+        assert [label.get_text() for label in panel.get_yticklabels()][:2] == ["0.1, sex=0", "0.1, sex=1"]
+
+    def test_a_panel_about_zero_holds_zero_and_a_line_there(self) -> None:
+        bars = [ErrorBar("x", 5.0, 4.0, 6.0, 0.1, True, "coefficients", about_zero=True)]
+        axes = draw_error_bars(bars, level=0.95)
+        low, high = axes.get_xlim()
+        assert low < 0.0 < high
+        assert [0.0, 0.0] in [list(line.get_xdata()) for line in axes.lines]
+        other = draw_error_bars([ErrorBar("x", 5.0, 4.0, 6.0, 0.1, True, "mean")], level=0.95)
+        assert other.get_xlim()[0] > 0.0
+
+    def test_all_axes_write_millions_alike(self) -> None:
+        axes = draw_error_bars([ErrorBar("all", 25e6, 20e6, 30e6, 1e6, True, "sum")], level=0.95)
+        figure = axes.figure
+        figure.canvas.draw()  # type: ignore[union-attr]  # a figure
+        labels = [label.get_text() for label in axes.get_xticklabels()]
+        assert all(label.endswith(" M") and "e" not in label for label in labels) and "25.0 M" in labels
+
+
+def test_an_svg_file_takes_other_colours_on_a_dark_page(tmp_path: Path) -> None:
+    axes = draw_error_bars([ErrorBar("all", 5.0, 4.0, 6.0, 0.1, True, "mean")], level=0.95)
+    save_figure(axes, tmp_path / "bars.svg")
+    text = (tmp_path / "bars.svg").read_text(encoding="utf-8")
+    assert "@media (prefers-color-scheme: dark)" in text
+    used = set(re.findall(r"(?:fill|stroke): (#[0-9a-f]{6})", text.partition("</style>")[2]))
+    assert used <= set(ON_DARK), "a colour has no other for dark pages"
+    save_figure(axes, tmp_path / "bars.pdf")
+    assert (tmp_path / "bars.pdf").read_bytes().startswith(b"%PDF")

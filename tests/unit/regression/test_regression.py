@@ -314,10 +314,13 @@ def test_a_term_counts_once_in_whatever_order_its_factors_stand(people: pd.DataF
     assert [one.name for one in plan.design.model.regressors] == ["Intercept", "age:educ", "age"]
 
 
-def test_the_picture_has_a_panel_for_each_coefficient(people: pd.DataFrame) -> None:
+def test_the_picture_has_all_coefficients_about_zero_and_the_intercept_apart(people: pd.DataFrame) -> None:
     survey = hg.open(people, relation="replace-one")
-    axes = survey.ols("income ~ age", bounds=BOUNDS, epsilon=1.0).plot()
-    assert [one.get_title(loc="left") for one in axes.figure.axes] == ["Intercept", "age"]
+    axes = survey.ols("income ~ age + educ", bounds=BOUNDS, epsilon=1.0).plot()
+    assert [panel.get_title(loc="left") for panel in axes.figure.axes] == ["coefficients", "Intercept"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["age", "educ"]
+    low, high = axes.get_xlim()
+    assert low < 0.0 < high
 
 
 def test_facts_can_allow_a_regression_or_leave_it_out(people: pd.DataFrame) -> None:

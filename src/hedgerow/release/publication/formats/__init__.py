@@ -6,7 +6,7 @@ To add a format, add a module here with
 * ``KINDS``: what it can write, some of ``("release", "table", "margins")``;
 * ``write(publication, path)``;
 * ``why_not(publication)``, where it can not write every publication: the reason in a few words, else None;
-* ``IN_FOLDER = False``, where a folder of results should not have a file of it.
+* ``APART``: those of its endings of which a folder of results should have no file.
 
 A folder of results then has a file of it, and the method ``write`` of a result takes a path with its suffix.
 """
@@ -59,7 +59,7 @@ def formats(kind: Kind) -> dict[str, ModuleType]:
     """Return the formats of a release or a table by suffix: data first, then pages and pictures.
 
     >>> list(formats("release"))
-    ['.csv', '.json', '.md', '.png', '.qmd', '.svg', '.tex']
+    ['.csv', '.json', '.md', '.pdf', '.png', '.qmd', '.svg', '.tex']
     """
     modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
     by_suffix = {suffix: module for module in modules if kind in module.KINDS for suffix in module.SUFFIXES}
@@ -68,7 +68,7 @@ def formats(kind: Kind) -> dict[str, ModuleType]:
 
 def formats_of_folder(kind: Kind) -> dict[str, ModuleType]:
     """Return the formats of the files that a folder of results has."""
-    return {suffix: module for suffix, module in formats(kind).items() if getattr(module, "IN_FOLDER", True)}
+    return {suffix: module for suffix, module in formats(kind).items() if suffix not in getattr(module, "APART", ())}
 
 
 def suffixes(kind: Kind) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -187,6 +187,7 @@ class _Page:
     priced: bool
     letters: bool
     level: float | None
+    hides_errors: bool
 
 
 def html_page(publication: Publication) -> str:
@@ -197,7 +198,8 @@ def html_page(publication: Publication) -> str:
     ParameterError
         HG160 a column across that the table lacks; HG164 more than 100,000 numbers, which no page shows.
     """
-    page = _page(publication, "table")
+    # A reader hides the standard errors by a box above the table.
+    page = _page(replace(publication, errors=True), "table", whole=True)
     numbers = sum(len(row.cells) for group in page.groups for row in group.rows)
     # A page of many numbers stands beside its table.json.
     recorded = publication.recorded if numbers <= _MOST_WITH_RECORD else None
@@ -236,7 +238,7 @@ def html_table(publication: Publication, *, name: str = "table") -> str:
     )
 
 
-def _page(publication: Publication, name: str) -> _Page:
+def _page(publication: Publication, name: str, *, whole: bool = False) -> _Page:
     layout = arrange(publication)
     check_can_be_shown(layout)
     return _Page(
@@ -249,6 +251,7 @@ def _page(publication: Publication, name: str) -> _Page:
         publication.guarantee_name == "dp",
         publication.has_letters,
         None if publication.table.interior.withheld else publication.level,
+        whole and publication.has_errors,
     )
 
 

@@ -16,7 +16,7 @@ from hedgerow.release.publication.write_file import write_lines
 
 SUFFIXES = (".md", ".qmd")
 KINDS = ("release", "table")
-IN_FOLDER = False
+APART = SUFFIXES
 _SIGNS = re.compile(r"([\\`*_{}\[\]<>#|$~^@])")
 
 

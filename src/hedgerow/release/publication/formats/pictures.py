@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from hedgerow.plots.bars import ErrorBar
 
-SUFFIXES = (".png", ".svg")
+SUFFIXES = (".pdf", ".png", ".svg")
+APART = (".pdf",)
 KINDS = ("release",)
 
 
