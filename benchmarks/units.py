@@ -292,7 +292,7 @@ def beside(design: JointDesign, mechanism: JointMoments, values: Floats) -> Side
             [math.prod(float(mechanism.layout.features[i].steps) for i in one.of) for one in mechanism.coordinates]
         )
         places = [place for place, one in enumerate(mechanism.coordinates) if one.kind == "across"]
-        every = [across_cells(run[:, places] / scale[places], mechanism) for run in values]
+        every = [across_cells(run[:, places] / scale[places], mechanism, sds) for run in values]
         first = next(one for one in every if one is not None)
         moments = np.stack([one.moments[0, 1] for one in every if one is not None])
         matrix = read_as(design.of_rows)

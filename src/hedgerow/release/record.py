@@ -380,7 +380,8 @@ def totals_of(record: Mapping[str, Any], mechanism: JointMoments, about: Recorde
     totals, products = (
         np.array([cell[name] for cell in record["cells"]], dtype=np.float64) for name in ("sums", "second_moments")
     )
-    across = across_cells(np.array([cell.get("across", []) for cell in record["cells"]], np.float64), mechanism)
+    between = np.array([cell.get("across", []) for cell in record["cells"]], np.float64)
+    across = across_cells(between, mechanism, mechanism.noise_sds())
     matrix = None if _plain(powers) or mechanism.layout.rows is None else read_as(powers)
     return JointTotals(
         totals[:, 0],

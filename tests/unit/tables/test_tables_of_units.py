@@ -7,12 +7,16 @@ from itertools import combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import hedgerow as hg
 from hedgerow.facts.declared import Protection
 from hedgerow.facts.relation import Relation, Target, UnitLimit
 from hedgerow.mechanisms.joint_moments import JointMoments
+from hedgerow.noise.lattice import AdditiveTable
+from hedgerow.release.designs.joint_statistic import JointStatistic
+from hedgerow.reports.verify.verification import verify_record
 from hedgerow.tables.table_options import choose
 
 BY = {"wave": [1, 2], "sex": ["f", "m"]}
@@ -76,3 +80,43 @@ def test_no_pair_of_units_tells_more_than_the_price(statistic: str, relation: Re
     most = brute(mechanism, every_unit(statistic == "sum", 2), relation)
     assert 0.9 * price < most <= price * (1.0 + 1e-9)
     assert brute(mechanism, every_unit(statistic == "sum", 3), relation) > 1.2 * price
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("statistic", ["count", "sum"])
+def test_the_record_of_a_table_with_totals_holds(statistic: str, relation: Relation) -> None:
+    """Totals are read again from the products between cells that are on record."""
+    rng = np.random.default_rng(1)
+    rows = {"id": np.repeat(np.arange(500), 2), "wave": np.tile([1, 2], 500), "v": rng.integers(0, 3, 1000)}
+    sex = np.repeat(rng.choice(["f", "m"], 500), 2)
+    survey = hg.open(pa.table({**rows, "sex": sex}), relation=str(relation), unit=UnitLimit("id", 2))
+    given: dict[str, Any] = {"by": BY, "epsilon": 8.0, "margins": True}
+    counted = statistic == "count"
+    table = survey.contingency_table(**given) if counted else survey.magnitude_table("v", bounds=(0, 2), **given)
+    record = table.to_dict()
+    assert verify_record(record).holds
+    record["table"]["margins"][0]["estimates"][0]["confidence_interval"]["low"] -= 1e-3
+    assert not verify_record(record).holds
+
+
+def test_products_between_cells_have_the_noise_that_was_drawn() -> None:
+    """A call divides its budget after the weights of a vector are chosen. The sabotage: the noise of the choice."""
+    asked = [hg.mean("v", bounds=(0, 2), step=1), hg.count(of="units")]
+    survey = hg.open(
+        pa.table({"id": [1, 1, 2], "wave": [1, 2, 1], "v": [0, 1, 2]}), relation="add-remove", unit=("id", 2)
+    )
+    item = survey.plan(asked, by={"wave": [1, 2]}, epsilon=1.0).items[0]
+    design, drawn = item.design, item.mechanism
+    assert isinstance(design, JointStatistic) and isinstance(drawn, JointMoments)
+    chosen = design.release.choice.mechanism
+    zeros = np.zeros((2, len(drawn.names)))
+    table = AdditiveTable(({}, {}), drawn.names, zeros, drawn.noise_sds(), drawn.noise_law.name)
+    (block,) = design.release.read(table).side.blocks
+    assert block.across is not None
+    places = [place for place, number in enumerate(drawn.coordinates) if number.kind == "across"]
+    # Two cells have the products twice, and their averages less noise.
+    expected = drawn.noise_sds()[places[0]] / 2**0.5
+    steps = [drawn.layout.features[i].steps for i in drawn.coordinates[places[0]].of]
+    i, j = drawn.coordinates[places[0]].of
+    assert block.across.sds[0, 1, i, j] == pytest.approx(expected / np.prod(steps))
+    assert chosen.noise_sds()[places[0]] != pytest.approx(drawn.noise_sds()[places[0]], rel=1e-4)

@@ -244,7 +244,7 @@ def joint_totals(table: AdditiveTable, mechanism: JointMoments, asked: JointQues
         count = units_behind(sums[:, -1], products[:, -1, -1], limit, n)
     powers = asked.of_rows or asked.powers or None
     places, _, steps = across_numbers(mechanism)
-    across = across_cells(table.values[:, places] / steps, mechanism)
+    across = across_cells(table.values[:, places] / steps, mechanism, np.asarray(table.noise_sd))
     totals = JointTotals(count, sums, products, mixing, table.noise_law, n, powers, limit=limit, across=across)
     matrix = read_as(asked.of_rows)
     return totals if matrix is None else totals.transformed(matrix, powers)

@@ -47,12 +47,16 @@ def read_as(powers: Powers) -> Floats | None:
     return matrix
 
 
-def across_cells(released: Floats, mechanism: JointMoments) -> AcrossCells | None:
-    """Return second moments between cells from those released of each cell, Σ ff'; None where there are none."""
+def across_cells(released: Floats, mechanism: JointMoments, noise_sds: Floats) -> AcrossCells | None:
+    """Return second moments between cells from those released of each cell, Σ ff'; None where there are none.
+
+    The noise is what all numbers were drawn with, which a mechanism that was chosen before the budget of a call was
+    divided need not know.
+    """
     places, numbers, steps = across_numbers(mechanism)
     if not places or len(released) != mechanism.layout.cells:
         return None
-    return AcrossCells.of(released, numbers, mechanism.noise_sds()[places] / steps, len(mechanism.layout.features))
+    return AcrossCells.of(released, numbers, noise_sds[places] / steps, len(mechanism.layout.features))
 
 
 def across_numbers(mechanism: JointMoments) -> tuple[list[int], list[tuple[int, int, int]], Floats]:
