@@ -287,18 +287,9 @@ class PlannedMargins:
 
     def from_record(self, text: str) -> Margins:
         """Return the result that wrote a text (HG502 where it is another kind of record)."""
-        try:
-            record = json.loads(text)
-            made = read_margins(record, Certificate.from_dict(record["certificate"]))
-        except (KeyError, TypeError, ValueError, AttributeError, HedgerowError):
-            raise VerificationError(
-                "HG502",
-                rule="Margins are read back from the record that they left in the ledger.",
-                finding="This is another kind of record.",
-                remedy="Give the request another id, at its price.",
-            ) from None
         opened = self._opened()
         about = {} if opened.facts is None else dict(opened.facts.about)
+        made = margins_from_record(json.loads(text))
         return replace(made, source=opened.source.name, about=about, backend=opened.backend)
 
     def _opened(self) -> OpenedSource:
@@ -459,6 +450,44 @@ def _unmet(rule: str, finding: str) -> ParameterError:
     return ParameterError(
         "HG242", rule=rule, finding=finding, remedy="Raise the target or epsilon, or lower the order."
     )
+
+
+def margins_from_record(record: Any, *, shown: bool = True) -> Margins:
+    """Return the margins of their record, as JSON data, to compute with them.
+
+    Parameters
+    ----------
+    record : mapping
+    shown : bool
+        Whether the numbers that were shown are made again, which may take seconds; else they are those that were drawn.
+
+    Returns
+    -------
+    Margins
+
+    Raises
+    ------
+    VerificationError
+        HG502: it is another kind of record.
+
+    Examples
+    --------
+    >>> import pyarrow, hedgerow as hg
+    >>> survey = hg.open(pyarrow.table({"a": [0, 1] * 500, "b": [0, 0, 1, 1] * 250}), relation="replace-one")
+    >>> margins = survey.margins(by={"a": [0, 1], "b": [0, 1]}, order=2, epsilon=1.0)
+    >>> margins_from_record(json.loads(margins.to_json())).ask("count(| a=0)") == margins.ask("count(| a=0)")
+    True
+    """
+    try:
+        asked = record if shown else {**record, "steps": []}
+        return read_margins(asked, Certificate.from_dict(record["certificate"]))
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, HedgerowError):
+        raise VerificationError(
+            "HG502",
+            rule="Margins are read back from the record that they left.",
+            finding="This is another kind of record.",
+            remedy="Use margins.json as it was written; for a request in the ledger, give it another id, at its price.",
+        ) from None
 
 
 def read_margins(record: Record, certificate: Certificate) -> Margins:

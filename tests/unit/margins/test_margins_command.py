@@ -67,6 +67,10 @@ def test_the_folder_holds_an_index_every_table_and_a_record_that_verifies() -> N
     assert all(number == int(number) >= 0 for table in record["margins"]["tables"] for number in table["shown"])
     written = sdmx_csv(PublishedRecord.read("tables")).splitlines()
     assert len(written) == 1 + sum(len(table["estimate"]) for table in record["margins"]["tables"])
+    told = run("ask tables/margins.json 'count(| sex=f, old=1) / count(| sex=f)' --json")
+    assert 0.0 < json.loads(told.stdout)["estimate"] < 1.0 and json.loads(told.stdout)["standard_error"] > 0.0
+    assert run("ask tables/margins.json 'count(| wage=1)'").exit_code == 2
+    assert run("ask tables/certificate.json 'count'").exit_code != 0
     page = (Path("tables") / "004_sex_old.html").read_text(encoding="utf-8")
     assert "differential privacy" in page and "<table" in page
     assert run(f"margins {COMMON} --order 2 --out tables").exit_code == 2  # it holds something already

@@ -184,7 +184,7 @@ def publish(
 def ask(
     asked: Annotated[
         list[str],
-        typer.Argument(metavar="RECORD… EXPRESSION", help="release.json or report.html of each; the expression."),
+        typer.Argument(metavar="RECORD… EXPRESSION", help="release.json, report.html or margins.json; the expression."),
     ],
     *,
     independent: Annotated[
@@ -201,6 +201,7 @@ def ask(
     Needs the records alone: no data, no price. Terms of several records are named in order: 'r1.count - r2.count'.
     """
     from hedgerow.inference.interval import parse_level
+    from hedgerow.margins.release_margins import margins_from_record
     from hedgerow.release.ask import ask as answer_of
     from hedgerow.release.publication.text import answer_text
     from hedgerow.release.result import release_from_record
@@ -219,8 +220,11 @@ def ask(
     if len(records) == 1 and isinstance(records[0], dict) and "regression" in records[0]:
         _of_coefficients(records[0], expression, test, level, as_json=as_json)
         return
-    releases = [release_from_record(json.dumps(record)) for record in records]
-    answer = answer_of(expression, releases, independent=independent)
+    if len(records) == 1 and isinstance(records[0], dict) and "margins" in records[0]:
+        answer = margins_from_record(records[0], shown=False).ask(expression)
+    else:
+        releases = [release_from_record(json.dumps(record)) for record in records]
+        answer = answer_of(expression, releases, independent=independent)
     tested = None if test is None else answer.test(test)
     if as_json:
         test_record = {} if tested is None else {"test": tested.to_dict()}
