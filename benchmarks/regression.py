@@ -1,6 +1,6 @@
 """Regression: errors beside those of dp-statsmodels and of no privacy, coverage, and the time of ten million rows.
 
-    python -m benchmarks.regression [anchors] [pums] [coverage] [rows] [--runs R]
+    python -m benchmarks.regression [anchors] [pums] [coverage] [rows] [few] [--runs R]
 
 Every figure is of simulated releases of the shipped path: the plan, the engine's sums, seeded noise, the intervals.
 "coverage" is how often an interval held the truth, "finite" how many had two ends, "coverage_finite" counts those
@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from multiprocessing import get_context
@@ -234,6 +235,41 @@ def coverage(runs: int) -> Iterator[dict[str, Any]]:
                 yield {"part": "coverage", "kind": kind, "p": p, "n": n, **found}
 
 
+def few_data(law: str, n: int, chance: np.random.Generator) -> Data:
+    """Return three regressors of one law and a response without a constant."""
+    laws = {
+        "uniform": lambda: chance.uniform(0.0, 10.0, (3, n)),
+        "normal": lambda: chance.normal(1.0, 1.0, (3, n)),
+        "exponential": lambda: np.minimum(chance.exponential(1.0, (3, n)), 8.0),
+    }
+    x = laws[law]()
+    return {f"x{place}": column for place, column in enumerate(x)} | {"y": FEW_TRUTH @ x + chance.normal(size=n)}
+
+
+def few(runs: int) -> Iterator[dict[str, Any]]:
+    """Yield errors of estimates at μ = 1, add-remove, no intercept: the settings of BinAgg (arXiv 2510.16974).
+
+    The root of the mean square, that of the median over 0.6745², and both without shrinkage.
+    """
+    for law, low, high, most in (("uniform", 0, 10, 30), ("normal", -3, 5, 10), ("exponential", 0, 8, 20)):
+        bounds = {f"x{place}": (low, high) for place in range(3)} | {"y": (-most, most)}
+        for n in (500, 2_000, 10_000):
+            chance, noise = np.random.default_rng(n), SimulatedNoise(n)
+            plan = planned(few_data(law, n, chance), "y ~ x0 + x1 + x2 - 1", "add-remove", bounds=bounds, mu=1.0)
+            made = [simulated(plan, few_data(law, n, chance), noise) for _ in range(runs)]
+            ends_of = np.array([[tuple(interval) for interval in fit.conf_int(LEVEL).values()] for fit in made])
+            line: dict[str, Any] = {"part": "few", "law": law, "n": n, "runs": runs}
+            for name, shrinks in (("", True), ("_plain", False)):
+                off = np.array([replace(fit.fit, shrinks=shrinks).params for fit in made]) - FEW_TRUTH
+                line[f"rmse{name}"] = np.sqrt(np.mean(off**2, axis=0)).round(3).tolist()
+                line[f"robust{name}"] = (np.median(np.abs(off), axis=0) / 0.6745).round(3).tolist()
+            held = (ends_of[:, :, 0] <= FEW_TRUTH) & (ends_of[:, :, 1] >= FEW_TRUTH)
+            yield line | {
+                "shrunk": float(np.mean([fit.fit.shrunk for fit in made])),
+                "held": held.mean(axis=0).tolist(),
+            }
+
+
 def rows(_: int) -> Iterator[dict[str, Any]]:
     """Yield the time and the memory of ten regressors in a Parquet file, over DuckDB's own time of the same sums.
 
@@ -286,7 +322,8 @@ def sums_of(path: str, names: list[str], who: str) -> dict[str, float]:
 
 
 ROWS = 10_000_000
-PARTS = {"rows": rows, "anchors": anchors, "pums": pums_fits, "coverage": coverage}
+FEW_TRUTH = np.array([1.5, -2.0, 0.5])
+PARTS = {"rows": rows, "anchors": anchors, "pums": pums_fits, "coverage": coverage, "few": few}
 
 
 def main() -> int:

@@ -37,9 +37,10 @@ from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
 from hedgerow.mechanisms.joint_sensitivity import JointWeights
 from hedgerow.mechanisms.laws import GAUSSIAN
 from hedgerow.mechanisms.mechanism import AtomicMechanism
+from hedgerow.regression.coefficient_question import CoefficientQuestion
 from hedgerow.regression.features import LinearFeatures
 from hedgerow.regression.formula import Monomial
-from hedgerow.regression.least_squares import CoefficientQuestion, LeastSquaresFit
+from hedgerow.regression.least_squares import LeastSquaresFit
 from hedgerow.regression.sandwich import PRICE_SHARES, Residual, RobustFit, forecast_fit
 from hedgerow.release.designs.chooser import JointChoice
 from hedgerow.resampling.counted_values import GridSums
@@ -392,7 +393,9 @@ class ClusterRelease:
         middle = scores.middle(reading.values(self.released[None, :])[0], fit, self.clip) / n
         noise = np.ascontiguousarray(np.moveaxis(scores.middle(reading.mixing, fit, self.clip) / n, 2, 0))
         return ClusteredFit(
-            fit.moments, fit.rows, fit.response, fit.constant, middle, noise, self.kind, most_rows=most_rows
+            *(fit.moments, fit.rows, fit.response, fit.constant, middle, noise, self.kind),
+            most_rows=most_rows,
+            shrinks=fit.shrinks,
         )
 
     def notes(self, fit: RobustFit) -> tuple[str, ...]:

@@ -90,6 +90,8 @@ class FitContext(Generic[ModelT, MechanismT]):
     request : mapping or None
         What was asked for, as `hedgerow.regression.features.request_record` writes it; None of a record of an earlier
         version.
+    shrinks : bool
+        Whether coefficients are shrunk where the noise is large; not in records of earlier versions.
     """
 
     model: ModelT
@@ -99,6 +101,7 @@ class FitContext(Generic[ModelT, MechanismT]):
     facts: Mapping[str, Any]
     remarks: tuple[str, ...] = ()
     request: Mapping[str, Any] | None = None
+    shrinks: bool = False
 
     @property
     def census(self) -> bool:

@@ -20,9 +20,10 @@ from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
 from hedgerow.mechanisms.mechanism import Composition
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
 from hedgerow.regression.clustered import ClusterStep, TotalsOfUnits, rows_of_unit
+from hedgerow.regression.coefficient_question import TYPICAL, TYPICAL_WEIGHT, CoefficientQuestion, reason_of
 from hedgerow.regression.features import LinearFeatures
 from hedgerow.regression.formula import FormulaTerms
-from hedgerow.regression.least_squares import TYPICAL, TYPICAL_WEIGHT, UNRELIABLE, CoefficientQuestion, reason_of
+from hedgerow.regression.least_squares import UNRELIABLE
 from hedgerow.regression.sandwich import WEIGHTS, SecondStep, parse_robust, shares_exact, shares_query, weight_on_grid
 from hedgerow.release.designs.chooser import JointChoice
 from hedgerow.release.designs.design import Design, PublicFacts, complete

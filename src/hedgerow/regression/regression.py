@@ -47,6 +47,10 @@ _HIDDEN = (
     "The noise swamps the moments of the regressors: these coefficients are not reliable, and their intervals are as "
     "wide as what is known. The price was paid; a larger epsilon, more records or fewer regressors would help."
 )
+_SHRUNK = (
+    "The noise is large beside the moments of the regressors: estimates are drawn towards 0, which makes them wrong by "
+    "less on average. Intervals are not drawn, and an estimate need not be in their middle."
+)
 _NEAR = "The noise is not small beside the moments of the regressors: standard errors are approximate."
 
 
@@ -99,7 +103,8 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
             )
             for column, values in model.categories.items()
         )
-        fit = LeastSquaresFit(self.moments, model.rows(self.regressors), model.target, constant)
+        rows, shrinks = model.rows(self.regressors), self.about.shrinks
+        fit = LeastSquaresFit(self.moments, rows, model.target, constant, shrinks=shrinks)
         return fit if self.second is None else self.second.robust_fit(fit, model)
 
     @cached_property
@@ -170,6 +175,7 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
         """What a reader must know, in sentences."""
         hidden = () if self.reliable else (_HIDDEN,)
         near = (_NEAR,) if self.reliable and self.fit.noise_ratio > REMARK else ()
+        near = (*near, _SHRUNK) if self.fit.shrunk else near
         sentences: tuple[str, ...] = (HIDDEN,) if self.reliable and self.fit.hidden and not self.about.census else ()
         if self.shrunk is not None:
             share, error = self.shrunk
@@ -269,6 +275,7 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
         """Return the request as plain JSON data."""
         question, ball = model_record(self.about.model, self.about.formula, self.regressors), self.about.model.ball
         question |= {} if ball is None else {"clip_norm": ball}
+        question |= {"shrinks": True} if self.about.shrinks else {}
         return question if self.second is None else question | {"robust": self.second.kind}
 
     def known(self) -> dict[str, Any]:
@@ -444,7 +451,10 @@ def regressions_from_record(record: Mapping[str, Any] | str) -> tuple[Regression
         if mechanism.layout.shares != (WEIGHTS if weighted else None):
             raise ValueError
         formula, asked = str(content["regression"]["formula"]), content["request"] if "reading" in content else None
-        about = FitContext(model, formula, mechanism, facts["n"], facts, tuple(notes), asked)
+        shrinks = content["regression"].get("shrinks", False)
+        if not isinstance(shrinks, bool):
+            raise ValueError
+        about = FitContext(model, formula, mechanism, facts["n"], facts, tuple(notes), asked, shrinks)
         read = partial(second_of, weighted=weighted) if most_rows is None else clusters_of
         seconds = [
             None if robust is None else read(cell["second_step"], kind=robust, parts=parts, model=model)

@@ -27,10 +27,10 @@ from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.newton_steps import MOST_FEATURES, UNIT, NewtonSteps, ReleasedStep, logistic
 from hedgerow.noise.lattice import NoiseSource, require_drawable
 from hedgerow.regression.clustered import rows_of_unit
+from hedgerow.regression.coefficient_question import TYPICAL
 from hedgerow.regression.coefficients import FitContext
 from hedgerow.regression.features import request_record
 from hedgerow.regression.formula import INTERCEPT, FormulaTerms
-from hedgerow.regression.least_squares import TYPICAL
 from hedgerow.regression.linear_model import (
     ExpectedCoefficient,
     card_of_coefficients,

@@ -31,17 +31,11 @@ from hedgerow.regression.clustered import (
     design_effect,
     rows_of_unit,
 )
+from hedgerow.regression.coefficient_question import TYPICAL, TYPICAL_WEIGHT, guessed_records
 from hedgerow.regression.coefficients import FitContext
 from hedgerow.regression.features import request_record, written
 from hedgerow.regression.formula import FormulaTerms
-from hedgerow.regression.least_squares import (
-    TYPICAL,
-    TYPICAL_WEIGHT,
-    LeastSquaresFit,
-    RegressionMoments,
-    guessed_records,
-    noise_parts,
-)
+from hedgerow.regression.least_squares import LeastSquaresFit, RegressionMoments, noise_parts
 from hedgerow.regression.linear_model import (
     ExpectedCoefficient,
     LinearModel,
@@ -384,6 +378,7 @@ def read_regression(
             },
             narrowed=plan.narrowed(),
         ),
+        shrinks=True,
     )
     return tuple(
         Regression(about, released, design.model.regressors, certificate, dict(cell))

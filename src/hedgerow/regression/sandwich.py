@@ -48,9 +48,10 @@ from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
 from hedgerow.mechanisms.joint_sensitivity import JointWeights, Of
 from hedgerow.mechanisms.laws import Law
 from hedgerow.mechanisms.mechanism import AtomicMechanism
+from hedgerow.regression.coefficient_question import CoefficientQuestion
 from hedgerow.regression.features import LinearFeatures
 from hedgerow.regression.formula import FormulaTerms
-from hedgerow.regression.least_squares import CoefficientQuestion, LeastSquaresFit, noise_parts
+from hedgerow.regression.least_squares import LeastSquaresFit, noise_parts
 from hedgerow.release.designs.chooser import JointChoice, noise_of_numbers, reading_of_numbers
 from hedgerow.resampling.counted_values import GridSums
 from hedgerow.resampling.counted_values import Monomial as Moment
@@ -149,8 +150,13 @@ class RobustFit(LeastSquaresFit):
 
     @cached_property
     def sampling_covariance(self) -> Floats:
-        """A⁻¹ΩA⁻¹/N in the regressors' own units."""
-        return np.asarray(self._back @ self._between[0] @ self._back.T)
+        """A⁻¹ΩA⁻¹/N in the regressors' own units; of a shrunk fit with its gain in place of A⁻¹."""
+        if not self.shrunk:
+            return np.asarray(self._back @ self._between[0] @ self._back.T)
+        q, _ = self._basis
+        values, vectors = np.linalg.eigh(q @ self.middle @ q.T * self._factor)
+        moved = self._back @ self._shrinkage[1]
+        return np.asarray(moved @ (vectors * np.maximum(values, 0.0)) @ vectors.T @ moved.T)
 
     def _sampling(self, w: Floats) -> tuple[float, float]:
         q, _ = self._basis
@@ -434,7 +440,8 @@ class SandwichRelease:
         middle_sums = self.clip**2 / n * middle.products(reading.values(self.released[None, :])[0])
         noise = self.clip**2 * _noise(middle, self.mechanism, n)
         return RobustFit(
-            fit.moments, fit.rows, fit.response, fit.constant, middle_sums, noise, self.kind, self.weighted
+            *(fit.moments, fit.rows, fit.response, fit.constant, middle_sums, noise, self.kind, self.weighted),
+            shrinks=fit.shrinks,
         )
 
     def notes(self, fit: RobustFit) -> tuple[str, ...]:
