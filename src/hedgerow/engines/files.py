@@ -34,7 +34,7 @@ from hedgerow.engines.schema import (
     without_row_names,
 )
 from hedgerow.errors import DataError
-from hedgerow.formats import formats, quoted_name, quoted_text
+from hedgerow.formats import formats, parquet, quoted_name, quoted_text
 from hedgerow.resampling.counted_values import ValueCounts
 
 if TYPE_CHECKING:
@@ -168,7 +168,13 @@ def _relation(file: SourceFile, table: str | None) -> Iterator[tuple[duckdb.Duck
             check_names(without_row_names(names))
             _check_case(names)
         connection.begin()
-        relation = known.relation(connection, where, table)
+        relation: Any = None
+        if file.keys and names is not None:
+            stored = [name for name in names if name not in file.keys]
+            names = [*stored, *file.keys]
+            relation = parquet.partitioned(connection, where, file.keys, stored)
+        else:
+            relation = known.relation(connection, where, table)
         names = relation.columns if names is None else names
         # DuckDB gives the column without a name one of its own.
         left_out = len(names) - len(without_row_names(names))

@@ -19,6 +19,7 @@ from hedgerow.engines.incoming.arrivals import (
     Copy,
     converted,
     is_several,
+    keys_of_folders,
     others,
     packing_of,
     parts_of_folder,
@@ -81,7 +82,8 @@ class SourceFile:
     """A file that was found and looked at: its name as given, where it is, its format, and which file it was.
 
     `identity` is device, inode, size and time of change: a file that was replaced between two readings is refused.
-    `packing` is the suffix of a packed CSV file, `parts` the files of a folder, `held` a copy that lives as long.
+    `packing` is the suffix of a packed CSV file, `parts` the files of a folder and `keys` the columns whose
+    values are names of folders in it, `held` a copy that lives as long.
     """
 
     name: str
@@ -90,6 +92,7 @@ class SourceFile:
     identity: tuple[int, int, int, int]
     packing: str = ""
     parts: tuple[SourceFile, ...] = ()
+    keys: tuple[str, ...] = ()
     held: Copy | None = field(default=None, repr=False, compare=False)
 
     def still_there(self) -> None:
@@ -131,9 +134,12 @@ def arrived(source: str | os.PathLike[Any], table: str | None) -> SourceFile:
         path, status = _ordinary(name)
         return SourceFile(name, path, "csv", _identity(status), packing)
     if "\0" not in name and is_several(name):
-        parts = tuple(source_file(part) for part in parts_of_folder(name))
+        listed = parts_of_folder(name)
+        parts = tuple(map(source_file, listed))
         folder = os.path.realpath(name if Path(name).is_dir() else Path(name).parent)
-        return SourceFile(name, folder, "parquet", _identity(Path(folder).stat()), parts=parts)
+        return SourceFile(
+            name, folder, "parquet", _identity(Path(folder).stat()), parts=parts, keys=keys_of_folders(name, listed)
+        )
     return source_file(source)
 
 

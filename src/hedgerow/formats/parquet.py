@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from hedgerow.errors import DataError
-from hedgerow.formats import quoted_text
+from hedgerow.formats import quoted_name, quoted_text
 
 SUFFIXES = (".parquet", ".pq")
 SIGNATURE = (0, b"PAR1")
@@ -21,6 +22,17 @@ def relation(connection: Any, path: str | list[str], table: str | None) -> Any:
     """Return the records of the file, or of all files, as a DuckDB relation; `table` is not used."""
     # Folders called year=2020 would otherwise become columns.
     return connection.read_parquet(path, hive_partitioning=False)
+
+
+def partitioned(connection: Any, path: list[str], keys: Sequence[str], stored: Sequence[str]) -> Any:
+    """Return the records of all files, with the names of their folders as columns of texts.
+
+    A text it stays, whatever stands in it: which folders there are may depend on one record.
+    """
+    listed = ", ".join(map(quoted_text, path))
+    chosen = ", ".join(map(quoted_name, (*stored, *keys)))
+    read = f"read_parquet([{listed}], hive_partitioning = true, hive_types_autocast = false)"
+    return connection.sql(f"SELECT {chosen} FROM {read}", alias="records")
 
 
 def names(connection: Any, path: str | list[str]) -> list[str]:

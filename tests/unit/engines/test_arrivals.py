@@ -21,7 +21,7 @@ import hedgerow as hg
 from hedgerow.engines.incoming import arrivals
 from hedgerow.engines.query import Indicator, Query
 from hedgerow.engines.source import open_source
-from hedgerow.facts.columns import Category
+from hedgerow.facts.columns import Category, Selection
 
 ROWS = [("age", "sex", "name"), (41, 1, "a"), (58.5, 2, "b,c"), (None, 1, 'd"e'), (0.1, None, "é")]
 LINES = "".join(
@@ -149,15 +149,29 @@ def test_a_folder_that_changes_or_differs_is_refused(tmp_path: Path) -> None:
     parquet.write_table(pa.table({"age": ["x"], "sex": [1]}), tmp_path / "1.parquet")
     with pytest.raises(hg.DataError, match="HG205"):
         hg.open(tmp_path, relation="replace-one")
-    (tmp_path / "deep" / "year=2020").mkdir(parents=True)
-    parquet.write_table(as_parquet(9), tmp_path / "deep" / "year=2020" / "a.parquet")
-    with pytest.raises(hg.DataError, match="HG202"):
-        hg.open(tmp_path / "deep", relation="replace-one")
     (tmp_path / "none").mkdir()
     with pytest.raises(hg.DataError, match="HG202"):
         hg.open(tmp_path / "none", relation="replace-one")
     with pytest.raises(hg.DataError, match="HG201"):
         hg.open(tmp_path / "none" / "*.parquet", relation="replace-one")
+
+
+def test_folders_whose_names_are_values_are_a_column_of_texts(tmp_path: Path) -> None:
+    table = as_parquet(30).append_column("site", pa.array(["York", "Hull", None] * 10))
+    table = table.append_column("year", pa.array([2020, 2021] * 15))
+    parquet.write_to_dataset(table, tmp_path / "x=1" / "hive", partition_cols=["site", "year"])
+    survey = hg.open(tmp_path / "x=1" / "hive", relation="replace-one")
+    assert survey.n == 30
+    assert dict(survey.source.columns) == {"age": "number", "sex": "number", "site": "text", "year": "text"}
+    sites = (Category("site", ("Hull", "York")), Category("year", ("2020", "2021")))
+    counted = survey.source.histogram(Query(None, by=sites))
+    assert (counted.cell_sums() + counted.missing).tolist() == [5, 5, 5, 5] and counted.outside == 10
+    where = Category.declared("sex", [0, 1]), Selection.of("site == 'York' and age < 15")
+    counted = survey.source.histogram(Query(None, by=where))
+    assert int((counted.cell_sums() + counted.missing).sum()) == 5
+    parquet.write_table(table, tmp_path / "x=1" / "hive" / "more.parquet")
+    with pytest.raises(hg.DataError, match="HG205"):
+        hg.open(tmp_path / "x=1" / "hive", relation="replace-one")
 
 
 def test_a_sheet_is_named_where_there_are_several(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import typer
 from hedgerow.cli import shared_options
 from hedgerow.cli.terminal import write_json, write_stdout
 from hedgerow.errors import ParameterError
+from hedgerow.facts.printed import for_terminal
 from hedgerow.interrupts import held_back, price_is_spent
 
 if TYPE_CHECKING:
@@ -134,6 +135,8 @@ def _print(opened: Ledger, as_json: bool) -> None:
     for entry in record["entries"]:
         alone = f"ε ≤ {entry['epsilon']:.6g} at δ = {entry['delta']:.3g} alone"
         write_stdout(f"  {entry['at']}  {entry['request_id']}  {entry['mechanism']}, {alone}, {entry['state']}")
+        if entry["asked"] is not None:
+            write_stdout(f"    asked: {for_terminal(entry['asked'])}")
     write_stdout(f"  head {record['head']}")
 
 
@@ -143,6 +146,8 @@ def _public_columns(opened: Ledger) -> list[str]:
 
 
 def _record(opened: Ledger) -> dict[str, Any]:
+    from hedgerow.ledger.ledger_entry import asked_in_words
+
     return {
         "dataset": opened.dataset,
         "relation": str(opened.relation),
@@ -163,6 +168,7 @@ def _record(opened: Ledger) -> dict[str, Any]:
                 "epsilon": entry.epsilon,
                 "delta": entry.delta,
                 "state": entry.state,
+                "asked": asked_in_words(entry.result),
                 "total": entry.total_micro / 1e6,
             }
             for entry in opened.entries()

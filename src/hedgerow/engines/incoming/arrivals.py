@@ -128,7 +128,7 @@ def parts_of_folder(name: str) -> list[str]:
     Raises
     ------
     DataError
-        HG201, HG202: there is none; HG202: they lie in folders whose names are values, such as ``year=2020``.
+        HG201, HG202: there is none.
     """
     folder = Path(name)
     is_folder = folder.is_dir()
@@ -141,15 +141,35 @@ def parts_of_folder(name: str) -> list[str]:
             finding=f"There is none in {name!r}.",
             remedy="Check the path.",
         )
-    if is_folder and any("=" in step for path in parts for step in path.relative_to(folder).parent.parts):
-        raise DataError(
-            "HG202",
-            rule="hedgerow reads only the columns inside the Parquet files of a folder, not columns in folder names.",
-            finding=f"Folders in {name!r} have names that are values.",
-            remedy="In Python, open a frame: polars.scan_parquet(…, hive_partitioning=True).",
-            shell="Read it by a program that knows such folders, and write one Parquet file.",
-        )
     return [str(path) for path in parts]
+
+
+def keys_of_folders(name: str, parts: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns whose values are names of folders, as in ``year=2020/part.parquet``; none of a pattern.
+
+    Raises
+    ------
+    DataError
+        HG205: the files do not lie in folders of the same columns.
+
+    Examples
+    --------
+    >>> keys_of_folders("none", [])
+    ()
+    """
+    folder = Path(name)
+    if not folder.is_dir():
+        return ()
+    steps = [Path(part).relative_to(folder).parent.parts for part in parts]
+    keys = {tuple(step.partition("=")[0] for step in below if "=" in step) for below in steps}
+    if len(keys) > 1:
+        raise DataError(
+            "HG205",
+            rule="All files of a folder lie in folders of the same columns, such as year=2020.",
+            finding="Some lie in folders of other columns.",
+            remedy="Move them, or open the folder that they share.",
+        )
+    return keys.pop() if keys else ()
 
 
 def is_several(name: str) -> bool:
