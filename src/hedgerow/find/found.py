@@ -78,6 +78,8 @@ class Found(Receivable):
     kind: ClassVar[str]
     how: ClassVar[str]
     """How the answer was found, in a sentence."""
+    command: ClassVar[str] = ""
+    """What follows ``hedgerow find``, where that is another word than the kind."""
     certificate: Certificate
     about: dict[str, Any]
     found: dict[str, Any]
@@ -97,7 +99,7 @@ class Found(Receivable):
         """Where the facts are known from, for the facts file."""
         chosen = "" if self.where is None else f" where {self.where}"
         dated = f", {self.about['date']}" if self.about.get("date") else ""
-        return f"hedgerow find {self.kind}{chosen}, {self.price()}{dated}"
+        return f"hedgerow find {self.command or self.kind}{chosen}, {self.price()}{dated}"
 
     @property
     def where(self) -> str | None:
@@ -265,6 +267,7 @@ class RowLimit(Found):
     """A limit of rows that most units keep; ``.max_rows`` goes wherever a unit is declared."""
 
     kind: ClassVar[str] = "rows"
+    command: ClassVar[str] = "bounds --of rows"
     how: ClassVar[str] = (
         "How many units have one row, two rows and so on was counted, noise was added to every count, and the limit "
         "was read off the noisy counts."

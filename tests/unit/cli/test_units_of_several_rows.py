@@ -60,7 +60,8 @@ def test_searches_for_bounds_and_for_a_limit_of_rows() -> None:
     assert low <= 1000 and 1400 <= high <= 3000 and found["release"]["unit"] == "person, at most 3 rows"
     unit = ("--relation", "replace-one", "--unit", "person:1")
     rows = run("find", "bounds", "panel.csv", "person", "--of", "rows", *unit, "--epsilon", "5")
-    assert rows.exit_code == 0 and 'unit = { column = "person", max_rows = 3 }' in rows.stdout
+    assert rows.exit_code == 0
+    assert 'unit = { column = "person", max_rows = 3 }  # hedgerow find bounds --of rows, ε' in rows.stdout
     (file := Path("facts.toml")).write_text('relation = "replace-one"\n')
     words = ("person", "--of", "rows", *unit, "--epsilon", "5", "--write", "facts.toml")
     refused = run("find", "bounds", "panel.csv", *words)
