@@ -128,7 +128,7 @@ class Setting:
 
     def noise_variance(self, made: Estimate) -> float:
         """Return the variance of the noise by the tangent at the true totals."""
-        joint = made.joint
+        joint = made._joint
         assert isinstance(joint, JointValue)
         (whole,) = joint.releases
         x, y = self.population.columns.T
@@ -150,7 +150,7 @@ def line(setting: Setting, runs: int) -> tuple[str, bool, bool]:
     """Return the line of a setting, and whether it falls short in coverage and in width."""
     made, plain = zip(*setting.differences(runs), strict=True)
     oracle = float(np.sqrt(setting.sampling_variance() + setting.noise_variance(made[0])))
-    ends = np.array([one.region.ends(0.95) for one in made])
+    ends = np.array([one._region.ends(0.95) for one in made])
     truth = setting.truth()
     covered = float(np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1])))
     width = float(np.mean(ends[:, 1] - ends[:, 0])) / (2.0 * Z * oracle)

@@ -26,7 +26,7 @@ SOURCE = ROOT / "src" / "hedgerow"
 PAGES = ("README.md", "CONTRIBUTING.md", "llms.txt")
 MESSAGE_PARTS = ("rule", "finding", "remedy")
 _BLOCKS = re.compile(r"^(`{3,}).*?^\1|\A---\n.*?^---$", re.MULTILINE | re.DOTALL)
-_LINES = re.compile(r"^(?: {4}|\||#|:::).*$", re.MULTILINE)
+_LINES = re.compile(r"^\s*(?:\||#|:::|<).*$|^(?: {4}).*$", re.MULTILINE)
 _END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\"“])")
 _NAMED = re.compile(r"^(?:\S.*\n-+|(?:\S[^\n]*) : [^\n]*|[\w*, ]+)$", re.MULTILINE)
 _LEAST_WORDS, _MOST_WORDS = 5, 60

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,17 @@ def test_dir_shows_the_interface_only() -> None:
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.split() == sorted(hg.__all__)
     assert not {"import_module", "TYPE_CHECKING", "Any", "warnings", *MOVED} & set(dir(hg))
+
+
+@pytest.mark.parametrize("shown", [hg.Release, hg.Estimate, hg.Interval])
+def test_a_result_shows_its_interface_only(shown: type) -> None:
+    """What other modules read of a result (its request, its noisy numbers, how it is drawn) begins with `_`."""
+    described = "".join(base.__doc__ or "" for base in shown.__mro__ if base.__module__.startswith("hedgerow"))
+    members = [name for name in dir(shown) if not name.startswith("_") and name not in dir(Sequence)]
+    data = [name for name in members if not callable(getattr(shown, name)) and not getattr(shown, name).__doc__]
+    assert [name for name in data if name not in re.findall(r"\w+", described)] == []
+    internal = {"asked", "identity", "joint", "distributions", "request", "noisy", "pooled", "joined", "region", "term"}
+    assert not internal & set(members)
 
 
 def test_every_name_has_a_page_of_the_reference() -> None:

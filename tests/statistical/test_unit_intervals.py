@@ -186,7 +186,7 @@ def test_the_spread_of_replicates_is_that_of_clusters() -> None:
     (estimate,) = made.estimates(made.table(per_unit(rows, 1), made.mechanism(1e4), SimulatedNoise(12)))
     centred = np.bincount(rows.person, rows.t - rows.t.mean())
     clustered, naive = (centred**2).sum() / len(rows.t) ** 2, rows.t.var() / len(rows.t)
-    spread = estimate.region.replicates.spread
+    spread = estimate._region.replicates.spread
     # 3,999 s²/v is χ² of 3,999 degrees of freedom.
     assert 1e-6 < stats.chi2.cdf(3999 * spread / clustered, 3999) < 1 - 1e-6
     assert stats.chi2.sf(3999 * spread / naive, 3999) < 1e-12

@@ -82,7 +82,7 @@ def test_releases_that_were_sent_are_pooled_like_others() -> None:
 def test_a_function_of_the_users_own_is_not_sent_and_equals_no_other() -> None:
     opened = survey()
     one, two = (opened.release([ASKED["own function"]()], epsilon=4.0) for _ in range(2))
-    sent = again(one).asked[0]
+    sent = again(one)._asked[0]
     assert isinstance(sent, SmoothStatistic)
     with pytest.raises(hg.ParameterError, match="HG112"):
         sent.function({"count": 1.0})

@@ -105,7 +105,7 @@ class Estimate(Operators):
     reliable: bool
     note: str | None
     covers: str
-    region: Region = field(repr=False, compare=False)
+    _region: Region = field(repr=False, compare=False)
     replicates: tuple[float, ...] | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
 
@@ -163,25 +163,25 @@ class Estimate(Operators):
         True
         """
         level = parse_level(level)
-        chosen = self.region.methods[0] if method is None else method
-        if self.region.withheld:
+        chosen = self._region.methods[0] if method is None else method
+        if self._region.withheld:
             raise ParameterError(
                 "HG159",
                 rule="An interval and a test need the width of the noise.",
-                finding=f"That of {self.term()} is confidential: it would reveal how far the rows of the data differ.",
+                finding=f"That of {self._term()} is confidential: it would reveal how far the rows of the data differ.",
                 remedy="The custodian reads intervals in memory: release.for_the_custodian().interval(0.95). For "
                 "others, release under differential privacy, without guarantee='bootstrap-dp'.",
                 shell="The custodian sees the accuracy with --for-the-custodian. For others, release under "
                 "differential privacy, without --guarantee bootstrap-dp.",
             )
-        if chosen not in self.region.methods:
+        if chosen not in self._region.methods:
             raise ParameterError(
                 "HG108",
                 rule="The interval method must fit the method of the release.",
                 finding=f"Found {format_argument(method)} on a release by {format_argument(self.method)}.",
-                remedy="It offers: " + ", ".join(self.region.methods) + ".",
+                remedy="It offers: " + ", ".join(self._region.methods) + ".",
             )
-        region = self.region if alpha_prime is None else self.region.with_alpha(chosen, alpha_prime)
+        region = self._region if alpha_prime is None else self._region.with_alpha(chosen, alpha_prime)
         return Interval(*region.ends(level, chosen), level, chosen, self.covers)
 
     def test(self, value: float = 0.0, method: str | None = None) -> HypothesisTest:
@@ -228,12 +228,12 @@ class Estimate(Operators):
         by = self.confidence_interval(0.95, method).method
         error, distance = self.standard_error, self.estimate - number
         statistic = None if error is None or (error == 0.0 and distance) else distance / error if error else 0.0
-        return HypothesisTest(statistic, pvalue_of(self.region, number, by), number, by, self.covers)
+        return HypothesisTest(statistic, pvalue_of(self._region, number, by), number, by, self.covers)
 
     def _interval_shown(self, level: float) -> Interval:
         """Return the interval for records and pictures: all that is possible, where it is withheld."""
-        if self.region.withheld:
-            return Interval(*self.region.possible, parse_level(level), self.region.methods[0], self.covers)
+        if self._region.withheld:
+            return Interval(*self._region.possible, parse_level(level), self._region.methods[0], self.covers)
         return self.confidence_interval(level)
 
     @property
@@ -242,7 +242,7 @@ class Estimate(Operators):
 
         None of what is no mean, and where the noise hides the spread. Source: Brawner & Honaker (2018), eq. 30.
         """
-        records = self.region.records
+        records = self._region.records
         return math.sqrt(records) * self.sampling_error if records and self.sampling_error else None
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
@@ -266,9 +266,9 @@ class Estimate(Operators):
         }
 
     @property
-    def joint(self) -> JointValue | None:
+    def _joint(self) -> JointValue | None:
         """What knows its joint law with other estimates; None where nothing does, as for a bootstrap."""
-        return self.region.joint
+        return self._region.joint
 
     def of_others(self) -> Estimate:
         """Return this estimate, marked as independent of estimates from other releases (disjoint sets of people).
@@ -276,10 +276,10 @@ class Estimate(Operators):
         The caller must know that the people are different. If the same people are in both releases, the errors are
         wrong.
         """
-        joint = self.joint
-        return self if joint is None else replace(self, region=replace(self.region, joint=joint.of_others()))
+        joint = self._joint
+        return self if joint is None else replace(self, _region=replace(self._region, joint=joint.of_others()))
 
-    def combined(self, symbol: str, other: object, *, swapped: bool = False) -> Estimate:
+    def _combined(self, symbol: str, other: object, *, swapped: bool = False) -> Estimate:
         """Return ``self symbol other``. `symbol` is one of + − * /, and `other` is a number or another estimate.
 
         Raises
@@ -290,12 +290,12 @@ class Estimate(Operators):
             subtracted, because their replicates are known.
         """
         if isinstance(other, Estimate) and self.method == PUBLIC != other.method:
-            return other.combined(symbol, self, swapped=not swapped)
+            return other._combined(symbol, self, swapped=not swapped)
         exact = isinstance(other, Estimate) and other.method == PUBLIC
         number = other.estimate if isinstance(other, Estimate) and exact else as_float(other)
         if number is None and not isinstance(other, Estimate):
             return NotImplemented  # type: ignore[no-any-return]  # Python's own answer to an unknown operand
-        terms = [self.term(), other.term() if isinstance(other, Estimate) else f"{number:.15g}"]
+        terms = [self._term(), other._term() if isinstance(other, Estimate) else f"{number:.15g}"]
         text = operation_text(symbol, *(reversed(terms) if swapped else terms))
         if number is not None and not (swapped and symbol == "/"):
             return self._moved(*_line(symbol, number, swapped=swapped), text)
@@ -307,14 +307,14 @@ class Estimate(Operators):
                 return by_replicates
         operands = [self, *([other] if isinstance(other, Estimate) else [])]
         joint, *others = [_joint_of(operand) for operand in operands]
-        return _computed(joint.combined(symbol, others[0] if others else number, swapped=swapped), text, operands)
+        return _computed(joint._combined(symbol, others[0] if others else number, swapped=swapped), text, operands)
 
-    def applied(self, name: str) -> Estimate:
+    def _applied(self, name: str) -> Estimate:
         """Return the log, exp or sqrt of this estimate (HG130: the distribution of the estimate is not known)."""
-        text = f"{name}({self.term()})"
+        text = f"{name}({self._term()})"
         if self.method == PUBLIC:
             return self._moved(0.0, {"log": math.log, "exp": math.exp, "sqrt": math.sqrt}[name](self.estimate), text)
-        return _computed(_joint_of(self).applied(name), text, [self])
+        return _computed(_joint_of(self)._applied(name), text, [self])
 
     def _moved(self, scale: float, shift: float, text: str) -> Estimate:
         estimate, errors = (
@@ -324,9 +324,9 @@ class Estimate(Operators):
         if not math.isfinite(estimate):
             raise OverflowError("the result is too large for a number")
         sampling, bootstrap, privacy = (None if error is None else abs(scale) * error for error in errors)
-        joint = self.joint
+        joint = self._joint
         if joint is not None:
-            joint = joint.combined("*", scale).combined("+", shift)
+            joint = joint._combined("*", scale)._combined("+", shift)
         drawn = self.replicates
         return replace(
             self,
@@ -339,24 +339,24 @@ class Estimate(Operators):
             bootstrap_error=bootstrap,
             privacy_error=privacy,
             covers=_covers([self]),
-            region=self.region.moved(scale, shift, joint),
+            _region=self._region.moved(scale, shift, joint),
             replicates=None if drawn is None else tuple(scale * value + shift for value in drawn),
         )
 
-    def term(self) -> str:
+    def _term(self) -> str:
         """Return the name of the estimate in an expression, such as ``mean(age | sex=0)``."""
-        if self.is_computed:
+        if self._is_computed:
             return self.statistic
-        name, about = self.asked_as
+        name, about = self._asked_as
         return term_text(name, about, self.cell)
 
     @property
-    def is_computed(self) -> bool:
+    def _is_computed(self) -> bool:
         """Whether it was computed from other estimates; its statistic is then the expression."""
         return self.covers.startswith(_COMBINATION)
 
     @property
-    def asked_as(self) -> tuple[str, list[tuple[str, ...]]]:
+    def _asked_as(self) -> tuple[str, list[tuple[str, ...]]]:
         """The statistic and what stands in its brackets in a term: columns, a column with a value, or a number."""
         columns: list[tuple[str, ...]] = (
             [] if self.column is None else [(column,) for column in self.column.split(", ")]
@@ -371,17 +371,17 @@ class Estimate(Operators):
 
     def label(self) -> str:
         """Return the name of the estimate in words, such as ``mean of age (sex=0)``."""
-        if self.is_computed:
+        if self._is_computed:
             return self.statistic
         name = self.statistic if self.column is None else f"{self.statistic} of {self.column}"
-        where = self.cell_in_words()
+        where = self._cell_in_words()
         return f"{name} ({where})" if where else name
 
-    def cell_in_words(self) -> str:
+    def _cell_in_words(self) -> str:
         """Return the cell in words, with the labels of its categories, such as ``sex=women``."""
         return ", ".join(f"{column}={self.labels.get(column, value)}" for column, value in self.cell.items())
 
-    def labelled(self, labels: Mapping[str, Mapping[Any, str]]) -> Estimate:
+    def _labelled(self, labels: Mapping[str, Mapping[Any, str]]) -> Estimate:
         """Return the estimate with the labels of its cell. `labels` maps columns and values to labels."""
         own = {column: labels[column].get(value) for column, value in self.cell.items() if column in labels}
         return replace(self, labels={column: label for column, label in own.items() if label is not None})
@@ -399,7 +399,7 @@ class Estimate(Operators):
         return f"<Estimate {self}>"
 
     def __str__(self) -> str:
-        if self.region.withheld:
+        if self._region.withheld:
             return f"{self.label()}: {self.estimate:.6g} ({self.note})"
         interval = self.confidence_interval().outward()
         span = f"95 % interval {interval.low:.6g} to {interval.high:.6g}"
@@ -411,17 +411,17 @@ class Estimate(Operators):
             f"{self.privacy_error:.3g}; {span}{unsure})"
         )
 
-    def error_bar(self, level: float = 0.95) -> ErrorBar:
+    def _error_bar(self, level: float = 0.95) -> ErrorBar:
         """Return the estimate as a bar for a plot. The bars of one statistic and column belong to one panel."""
         from hedgerow.plots.bars import ErrorBar
 
         interval, panel = self._interval_shown(level), replace(self, cell={}).label()
-        label = self.cell_in_words() or "all"
-        if not self.is_computed and self.asked_as[0] != self.statistic:
+        label = self._cell_in_words() or "all"
+        if not self._is_computed and self._asked_as[0] != self.statistic:
             # Nine deciles are one panel: the number of each stands beside its bar.
-            name, (*columns, (number,)) = self.asked_as
+            name, (*columns, (number,)) = self._asked_as
             panel = f"{name} of {', '.join(column for column, *_ in columns)}"
-            label = ", ".join([number, self.cell_in_words()]) if self.cell else number
+            label = ", ".join([number, self._cell_in_words()]) if self.cell else number
         ends = (interval.low, interval.high)
         return ErrorBar(label, self.estimate, *ends, self.privacy_error, self.reliable, panel)
 
@@ -456,23 +456,23 @@ class Estimate(Operators):
         from hedgerow.plots.figure import shown_in_notebook
 
         with shown_in_notebook():
-            return draw_error_bars([self.error_bar(level)], level=level, ax=ax)
+            return draw_error_bars([self._error_bar(level)], level=level, ax=ax)
 
-    def card_line(self, *, with_cell: bool) -> Line:
+    def _card_line(self, *, with_cell: bool) -> Line:
         """Return the line of this estimate on a `Card`, with or without the name of the cell."""
         from hedgerow.plots.notebook import Line
 
         unsure = "" if self.reliable else " (not reliable)"
         interval = self._interval_shown(0.95).outward(decimals(self.standard_error))
         name = replace(self, cell={}).label()
-        names = (name, self.cell_in_words() + unsure) if with_cell else (name + unsure,)
+        names = (name, self._cell_in_words() + unsure) if with_cell else (name + unsure,)
         errors = (self.standard_error, self.sampling_error, self.privacy_error)
         return Line(names, self.estimate, errors, (interval.low, interval.high))
 
     def _repr_html_(self) -> str:
         from hedgerow.plots.notebook import card_of_lines
 
-        line, notes = self.card_line(with_cell=bool(self.cell)), (self.note,) if self.note else ()
+        line, notes = self._card_line(with_cell=bool(self.cell)), (self.note,) if self.note else ()
         head = ("statistic", "cell")[: len(line.names)]
         return card_of_lines("", self.covers, head, [line], notes=notes, picture=self.plot)
 
@@ -487,13 +487,13 @@ def _line(symbol: str, number: float, *, swapped: bool) -> tuple[float, float]:
 
 
 def _joint_of(estimate: Estimate) -> JointValue:
-    if (joint := estimate.joint) is not None:
+    if (joint := estimate._joint) is not None:
         return joint
     raise ParameterError(
         "HG130",
         rule="Estimates can be combined only if their joint distribution is known, that is, if they come from the same "
         "joint moments.",
-        finding=f"That of {estimate.term()}, by {format_argument(estimate.method)}, with other estimates is not known.",
+        finding=f"That of {estimate._term()}, by {format_argument(estimate.method)}, with others is not known.",
         remedy="In one call with estimator='moments', release the means, sums, counts, shares, ratios, variances or "
         "smooth functions of means. Every estimate can be combined with a plain number. Cells of one bootstrap "
         "statistic can be added and subtracted on the release itself, such as release[0] - release[1], but not on "
@@ -505,7 +505,7 @@ def _joint_of(estimate: Estimate) -> JointValue:
 
 def _by_replicates(symbol: str, pair: tuple[Estimate, Estimate], text: str) -> Estimate | None:
     """Return a sum or difference by its replicates; None unless both were drawn together by one bootstrap."""
-    first, second = (operand.region.by_replicates() for operand in pair)
+    first, second = (operand._region.by_replicates() for operand in pair)
     if first is None or second is None:
         return None
     region = first.plus(second.scaled(1.0 if symbol == "+" else -1.0, 0.0))
@@ -525,7 +525,7 @@ def _by_replicates(symbol: str, pair: tuple[Estimate, Estimate], text: str) -> E
         reliable=all(operand.reliable for operand in pair),
         note=" ".join(dict.fromkeys(operand.note for operand in pair if operand.note)) or None,
         covers=_covers(pair),
-        region=region,
+        _region=region,
         replicates=region.replicates.estimates or None,
     )
 
@@ -551,7 +551,7 @@ def _computed(joint: JointValue, text: str, operands: Sequence[Estimate]) -> Est
         reliable=sure,
         note=" ".join(notes) or None,
         covers=_covers(operands),
-        region=ScoreRegion.of(joint),
+        _region=ScoreRegion.of(joint),
     )
 
 

@@ -146,7 +146,7 @@ class Cells(LazyEstimates):
             reliable=bool(self.reliable[at]),
             note=self.note(at),
             covers=self.subject.covers,
-            region=self.region.row(at),
+            _region=self.region.row(at),
             replicates=self.replicates(at),
         )
 

@@ -84,8 +84,8 @@ def normal_quantile(level: float) -> float:
 class Interval:
     """A confidence interval with its level, its method and its target in words.
 
-    An end is infinite if no bound is possible; JSON then has null. An interval unpacks into its two ends: ``low, high =
-    interval``.
+    ``covers`` names the target in words. An end is infinite if no bound is possible; JSON then has null. An interval
+    unpacks into its two ends: ``low, high = interval``.
 
     >>> low, high = Interval(1.0, 3.0, 0.95, "moments")
     >>> high - low

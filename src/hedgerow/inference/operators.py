@@ -17,57 +17,57 @@ from typing import Any, Self
 class Operators:
     """A value that ``+ − * /`` take, and log, exp and sqrt: by the methods of that name or by NumPy's functions.
 
-    `combined` returns ``NotImplemented`` for an operand that it does not know, which is Python's own answer.
+    `_combined` returns ``NotImplemented`` for an operand that it does not know, which is Python's own answer.
     """
 
     __slots__ = ()
 
-    def combined(self, symbol: str, other: object, *, swapped: bool = False) -> Self:
+    def _combined(self, symbol: str, other: object, *, swapped: bool = False) -> Self:
         """Return ``self symbol other``, or ``other symbol self`` if `swapped`. `symbol` is one of ``+ - * /``."""
         raise NotImplementedError
 
-    def applied(self, name: str) -> Self:
+    def _applied(self, name: str) -> Self:
         """Return the ``log``, ``exp`` or ``sqrt`` of this estimate."""
         raise NotImplementedError
 
     def log(self) -> Self:
         """Return the natural logarithm of this estimate."""
-        return self.applied("log")
+        return self._applied("log")
 
     def exp(self) -> Self:
         """Return the exponential of this estimate."""
-        return self.applied("exp")
+        return self._applied("exp")
 
     def sqrt(self) -> Self:
         """Return the square root of this estimate."""
-        return self.applied("sqrt")
+        return self._applied("sqrt")
 
     def __add__(self, other: object) -> Self:
-        return self.combined("+", other)
+        return self._combined("+", other)
 
     def __radd__(self, other: object) -> Self:
-        return self.combined("+", other, swapped=True)
+        return self._combined("+", other, swapped=True)
 
     def __sub__(self, other: object) -> Self:
-        return self.combined("-", other)
+        return self._combined("-", other)
 
     def __rsub__(self, other: object) -> Self:
-        return self.combined("-", other, swapped=True)
+        return self._combined("-", other, swapped=True)
 
     def __mul__(self, other: object) -> Self:
-        return self.combined("*", other)
+        return self._combined("*", other)
 
     def __rmul__(self, other: object) -> Self:
-        return self.combined("*", other, swapped=True)
+        return self._combined("*", other, swapped=True)
 
     def __truediv__(self, other: object) -> Self:
-        return self.combined("/", other)
+        return self._combined("/", other)
 
     def __rtruediv__(self, other: object) -> Self:
-        return self.combined("/", other, swapped=True)
+        return self._combined("/", other, swapped=True)
 
     def __neg__(self) -> Self:
-        return self.combined("*", -1.0, swapped=True)
+        return self._combined("*", -1.0, swapped=True)
 
 
 _BARE = re.compile(r"[\w.]([\w.-]*[\w.])?")

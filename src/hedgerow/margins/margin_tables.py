@@ -133,7 +133,7 @@ class Margins(Result):
         """Return the price in a line: ε, δ, relation and unit; or that the margins are simulated."""
         return SIMULATED if self.certificate is None else self.certificate.price()  # type: ignore[attr-defined]  # margins have certificates
 
-    def noted(self, notes: Sequence[str]) -> Self:
+    def _noted(self, notes: Sequence[str]) -> Self:
         """Return it with further notes."""
         return replace(self, remarks=(*self.remarks, *notes))
 
@@ -286,7 +286,7 @@ class Margins(Result):
             shape = tuple(self.residuals.workload.sizes[place] for place in columns)
             drawn = self.cells(columns).with_shown(None)
             estimate = drawn[int(np.ravel_multi_index(levels, shape)) if columns else 0]
-            made.append(replace(estimate, region=replace(estimate.region, joint=value)))
+            made.append(replace(estimate, _region=replace(estimate._region, joint=value)))
         return made
 
     @property

@@ -149,7 +149,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         """What a reader must know, in sentences."""
         raise NotImplementedError
 
-    def noted(self, notes: Sequence[str]) -> Self:
+    def _noted(self, notes: Sequence[str]) -> Self:
         """Return the result with more notes."""
         return replace(self, about=replace(self.about, remarks=(*self.about.remarks, *notes)))
 

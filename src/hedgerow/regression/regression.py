@@ -300,9 +300,9 @@ class RegressionByCell(Sequence[Regression]):
     def __len__(self) -> int:
         return len(self.fits)
 
-    def received(self, receipt: Receipt) -> RegressionByCell:
+    def _received(self, receipt: Receipt) -> RegressionByCell:
         """Return the fits with the receipt of the ledger."""
-        return RegressionByCell(tuple(fit.received(receipt) for fit in self.fits))
+        return RegressionByCell(tuple(fit._received(receipt) for fit in self.fits))
 
     def with_backend(self, backend: str | None) -> RegressionByCell:
         """Return the fits with the caller's own frame library, for `to_frame`."""

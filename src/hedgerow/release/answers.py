@@ -78,7 +78,7 @@ def stratified(totals: object, plan: Plan) -> tuple[str, ...]:
     terms: dict[str, list[str]] = {}
     for estimate in _stand_ins(plan):
         if estimate.statistic in _STRATIFIED:
-            terms.setdefault(str(estimate.asked_as), []).append(estimate.term())
+            terms.setdefault(str(estimate._asked_as), []).append(estimate._term())
     if not terms:
         raise unfit_totals("No mean and no share was asked for.")
     for of_cells in terms.values():
@@ -126,7 +126,7 @@ def answered(release: Release, expressions: Sequence[str]) -> Release:
     """
     for expression in expressions:
         try:
-            release = release.answering(expression)
+            release = release._answering(expression)
         except ParameterError as refused:
             release = replace(release, notes=(*release.notes, f"Not answered: {expression}. {refused.finding}"))
     return release
@@ -156,7 +156,7 @@ def _stand_ins(plan: Plan) -> Iterator[Estimate]:
                 *(None, True, None),
                 covers(item.statistic, plan.facts),
                 region,
-            ).labelled(plan.request.labels)
+            )._labelled(plan.request.labels)
 
 
 def _moments(size: int, cells: int, *, several: bool) -> JointTotals:

@@ -104,10 +104,10 @@ def covariances(estimates: Sequence[Estimate]) -> Covariances:
         if estimate.method == PUBLIC:
             for part in (sampling, noise):
                 part[place, :] = part[:, place] = 0.0
-        elif isinstance(estimate.joint, JointValue) and len(estimate.joint.releases) == 1:
-            groups.setdefault(estimate.joint.drawn_with, []).append(place)
+        elif isinstance(estimate._joint, JointValue) and len(estimate._joint.releases) == 1:
+            groups.setdefault(estimate._joint.drawn_with, []).append(place)
     for places in groups.values():
-        values = [joint for place in places if isinstance(joint := estimates[place].joint, JointValue)]
+        values = [joint for place in places if isinstance(joint := estimates[place]._joint, JointValue)]
         for whole, part in zip((sampling, noise), covariance_of(values), strict=True):
             whole[np.ix_(places, places)] = part
     for place, estimate in enumerate(estimates):
@@ -118,7 +118,7 @@ def covariances(estimates: Sequence[Estimate]) -> Covariances:
             continue
         sampling[place, place] = estimate.sampling_error**2
         noise[place, place] = estimate.privacy_error**2 + estimate.bootstrap_error**2
-    return Covariances(tuple(estimate.term() for estimate in estimates), sampling, noise)
+    return Covariances(tuple(estimate._term() for estimate in estimates), sampling, noise)
 
 
 def correlated_numbers(estimates: Sequence[Estimate]) -> list[Any]:
@@ -182,8 +182,8 @@ def found(
     named = [
         estimate
         for estimate in estimates
-        if estimate.asked_as[0] == name
-        and (not about or _text(about) in (_text(estimate.asked_as[1]), estimate.column))
+        if estimate._asked_as[0] == name
+        and (not about or _text(about) in (_text(estimate._asked_as[1]), estimate.column))
     ]
     fitting = [estimate for estimate in named if _texts(estimate.cell) == where]
     fitting = fitting or [estimate for estimate in named if _is_called(estimate, where)]
@@ -243,7 +243,7 @@ def _text(about: Sequence[tuple[str, ...]]) -> str:
 
 
 def _listed(estimates: Sequence[Estimate]) -> str:
-    terms = list(dict.fromkeys(estimate.term() for estimate in estimates))
+    terms = list(dict.fromkeys(estimate._term() for estimate in estimates))
     beyond = f", and {len(terms) - _MOST_LISTED:,} more" if len(terms) > _MOST_LISTED else ""
     verb = "is" if len(terms) == 1 else "are"
     return f"{verb} " + ("; ".join(terms[:_MOST_LISTED]) + beyond if terms else "none")
@@ -284,7 +284,7 @@ def ask(text: str, releases: Sequence[Sequence[Estimate]], *, independent: bool 
     if not isinstance(text, str):
         raise _unreadable("", 0, f"Found {kind_of(text)}.")
     value = _ExpressionReader(text, tuple(releases), independent).whole()
-    if value.is_computed:
+    if value._is_computed:
         return replace(value, statistic=" ".join(text.split()))
     return value
 
@@ -293,7 +293,7 @@ def ask(text: str, releases: Sequence[Sequence[Estimate]], *, independent: bool 
 class Reads(Protocol):
     """A release that reads what was not asked of it, from what it released."""
 
-    def read(self, name: str, about: Sequence[tuple[str, ...]], cell: Mapping[str, str]) -> Estimate | None:
+    def _read(self, name: str, about: Sequence[tuple[str, ...]], cell: Mapping[str, str]) -> Estimate | None:
         """Return the estimate of a term; None where nothing that was released tells it."""
         ...
 
@@ -303,7 +303,7 @@ def _held(held: Sequence[Estimate], name: str, about: Sequence[tuple[str, ...]],
     try:
         return found(held, name, about, cell)
     except ParameterError:
-        read = held.read(name, about, cell) if isinstance(held, Reads) else None
+        read = held._read(name, about, cell) if isinstance(held, Reads) else None
         if read is None:
             raise
         return read
@@ -370,10 +370,10 @@ class _ExpressionReader(Computation[Value]):
 
     def _of(self, number: int, estimate: Estimate) -> Estimate:
         """Return an estimate of one of the releases; of different people than the others are, if that was said."""
-        if not self.independent or not isinstance(estimate.joint, JointValue):
+        if not self.independent or not isinstance(estimate._joint, JointValue):
             return estimate
-        drawn = self.drawn.setdefault(number, estimate.joint.releases)
-        if [*map(id, drawn)] != [*map(id, estimate.joint.releases)]:
+        drawn = self.drawn.setdefault(number, estimate._joint.releases)
+        if [*map(id, drawn)] != [*map(id, estimate._joint.releases)]:
             raise ParameterError(
                 "HG130",
                 rule="Estimates of the same people can be combined only if they were drawn together.",
@@ -416,7 +416,7 @@ class _ExpressionReader(Computation[Value]):
         return self._at(place, lambda: _OPERATIONS[operator](left, right))
 
     def _applied(self, name: str, place: int, value: Value) -> Value:
-        return self._at(place, lambda: value.applied(name) if isinstance(value, Estimate) else _FUNCTIONS[name](value))
+        return self._at(place, lambda: value._applied(name) if isinstance(value, Estimate) else _FUNCTIONS[name](value))
 
     def _at(self, place: int, compute: Callable[[], T]) -> T:
         """Return what is computed; a refusal says at which character of the text."""

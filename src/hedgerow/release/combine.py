@@ -46,7 +46,7 @@ def pooled(estimates: Sequence[Estimate]) -> Estimate:
         for parts in ([e.privacy_error for e in usable], [e.bootstrap_error for e in usable])
     )
     first = usable[0]
-    low, high = first.region.possible
+    low, high = first._region.possible
     test = QuadraticTest(
         np.array([value]),
         sampling=Quadratic(sampling**2),
@@ -70,7 +70,7 @@ def pooled(estimates: Sequence[Estimate]) -> Estimate:
         reliable=True,
         note=f"{len(usable)} releases pooled by inverse variance.",
         covers=first.covers,
-        region=ScoreRegion(test),
+        _region=ScoreRegion(test),
     )
 
 
@@ -119,7 +119,7 @@ def combine(releases: Sequence[Release | ReleasedEstimate]) -> Release:
     certified = [release.certificate for release in listed if release.certificate is not None]
     certificate = composed_certificate(certified) if len(certified) == len(listed) else None
     reasons = {"combined": "releases of the same statistics, pooled by inverse variance"}
-    return replace(_alone(first), estimates=estimates, certificate=certificate, reasons=reasons, pooled=tuple(listed))
+    return replace(_alone(first), estimates=estimates, certificate=certificate, reasons=reasons, _pooled=tuple(listed))
 
 
 def joined(releases: Sequence[Release]) -> Release:
@@ -133,15 +133,15 @@ def joined(releases: Sequence[Release]) -> Release:
     reasons = {method: reason for release in releases for method, reason in release.reasons.items()}
     before = accumulate((len(release) for release in releases), initial=0)
     joint = tuple(
-        moved(part, start) for release, start in zip(releases, before, strict=False) for part in release.joint
+        moved(part, start) for release, start in zip(releases, before, strict=False) for part in release._joint
     )
-    alone = replace(_alone(first), joint=joint, joined=tuple(releases))
+    alone = replace(_alone(first), _joint=joint, _joined=tuple(releases))
     return replace(alone, estimates=estimates, certificate=certificate, reasons=reasons)
 
 
 def _alone(release: Release) -> Release:
     """Return a release without what it holds beside its estimates, which is not that of several."""
-    return replace(release, joint=(), distributions=(), answers={}, request={}, noisy=())
+    return replace(release, _joint=(), _distributions=(), answers={}, _request={}, _noisy=())
 
 
 def composed_certificate(certificates: Sequence[Certificate]) -> Certificate:
@@ -163,7 +163,7 @@ def _subject(release: Release) -> tuple[object, ...]:
     def about(estimate: Estimate) -> tuple[object, ...]:
         return estimate.statistic, estimate.column, tuple(estimate.cell.items()), estimate.covers
 
-    names = ("identity", "asked", "source", "relation", "unit", "target", "n", "missing", "simulated")
+    names = ("_identity", "_asked", "source", "relation", "unit", "target", "n", "missing", "simulated")
     return (*(getattr(release, name) for name in names), tuple(about(estimate) for estimate in release))
 
 

@@ -170,7 +170,7 @@ class ColumnDistribution:
     def _repr_html_(self) -> str:
         from hedgerow.plots.notebook import card_of_lines
 
-        lines = [self.quantile(share).card_line(with_cell=False) for share in _SHOWN]
+        lines = [self.quantile(share)._card_line(with_cell=False) for share in _SHOWN]
         title = f"Distribution of {self.column}{self.cell_in_words}"
         notes = (() if is_clear(self.counts) else (NOT_RELIABLE,)) + (_CURVE,)
         return card_of_lines(title, "", ("statistic",), lines, notes=notes, picture=self.plot)

@@ -44,7 +44,7 @@ def public_count(facts: PublicFacts, name: str) -> Estimate:
         reliable=True,
         note=PUBLIC_COUNT,
         covers="the number of records of this file, which replace-one makes public",
-        region=ScoreRegion(exact_count(facts.n or 0)),
+        _region=ScoreRegion(exact_count(facts.n or 0)),
     )
 
 

@@ -65,36 +65,36 @@ class ReleasedEstimate(Estimate):
         """Return the estimate without its release: as it stands in the release."""
         return self.release.estimates[0]
 
-    def combined(  # type: ignore[override]  # what is computed from the number was not released
+    def _combined(  # type: ignore[override]  # what is computed from the number was not released
         self, symbol: str, other: object, *, swapped: bool = False
     ) -> Estimate:
-        """Return ``self symbol other``; see `Estimate.combined`."""
+        """Return ``self symbol other``; see `Estimate._combined`."""
         operand = other.plain() if isinstance(other, ReleasedEstimate) else other
-        return self.plain().combined(symbol, operand, swapped=swapped)
+        return self.plain()._combined(symbol, operand, swapped=swapped)
 
-    def applied(self, name: str) -> Estimate:  # type: ignore[override]  # as of `combined`
-        """Return log, exp or sqrt; see `Estimate.applied`."""
-        return self.plain().applied(name)
+    def _applied(self, name: str) -> Estimate:  # type: ignore[override]  # as of `combined`
+        """Return log, exp or sqrt; see `Estimate._applied`."""
+        return self.plain()._applied(name)
 
     def of_others(self) -> Estimate:
         """Return the number to be computed with beside those of different people; see `Estimate.of_others`."""
         return self.plain().of_others()
 
-    def labelled(self, labels: Mapping[str, Mapping[Any, str]]) -> Estimate:
-        """Return the number with the labels of its cell; see `Estimate.labelled`."""
-        return self.plain().labelled(labels)
+    def _labelled(self, labels: Mapping[str, Mapping[Any, str]]) -> Estimate:
+        """Return the number with the labels of its cell; see `Estimate._labelled`."""
+        return self.plain()._labelled(labels)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: object) -> Any:
         # NumPy would take what has a length for an array.
         if method != "__call__" or options:
             return NotImplemented
         if ufunc in _FUNCTIONS:
-            return self.applied(_FUNCTIONS[ufunc])
+            return self._applied(_FUNCTIONS[ufunc])
         swapped = inputs[0] is not self
         other = inputs[0] if swapped else inputs[-1]
         if ufunc not in _OPERATIONS or np.ndim(other):
             return NotImplemented
-        return self.combined(_OPERATIONS[ufunc], other, swapped=swapped)
+        return self._combined(_OPERATIONS[ufunc], other, swapped=swapped)
 
     @property
     def certificate(self) -> Certificate | None:
@@ -153,7 +153,7 @@ class ReleasedEstimate(Estimate):
 
     def __getattr__(self, name: str) -> Any:
         # What else a release has, such as its source and its distributions.
-        if name.startswith("_"):
+        if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.release, name)
 

@@ -67,20 +67,9 @@ class Release(Result):
         The reason for each method, which follows from public facts.
     notes : tuple of str
         Notes for readers about the release as a whole.
-    asked, identity : tuple of statistic, str
-        The statistics of the request, and an id of the opened source. Neither is written to a record.
-    joint : tuple of dict
-        The noisy joint moments that determine the estimates, as plain JSON data; see `kept_records`.
-    distributions : tuple of dict
-        The noisy counts of whole columns, as plain JSON data; see `kept_records`.
     answers : dict
         The answers to expressions that were asked with the release: {expression: Estimate}. The record and the report
         show them.
-    request, noisy : dict, tuple of dict
-        The request and the noisy tables as plain JSON data. A record is read again from these (`release.record`). Empty
-        for records of earlier versions.
-    pooled, joined : tuple of Release
-        The releases that were pooled by `hedgerow.combine`, or whose estimates were put together.
 
     All fields of `hedgerow.release.publication.shared.Result` (source, relation, unit, target, n, missing, …) are given
     by name.
@@ -90,18 +79,22 @@ class Release(Result):
     certificate: Certificate | None = field(kw_only=True)
     reasons: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    asked: tuple[Statistic, ...] = ()
-    identity: str = ""
-    joint: tuple[dict[str, Any], ...] = ()
-    distributions: tuple[dict[str, Any], ...] = ()
+    # What was asked of which opened source; in no record. It tells releases of one request from others.
+    _asked: tuple[Statistic, ...] = ()
+    _identity: str = ""
+    # The noisy joint moments and the noisy counts of columns, as plain JSON data; see `kept_records`.
+    _joint: tuple[dict[str, Any], ...] = ()
+    _distributions: tuple[dict[str, Any], ...] = ()
     answers: dict[str, Estimate] = field(default_factory=dict)
-    request: dict[str, Any] = field(default_factory=dict)
-    noisy: tuple[dict[str, Any], ...] = ()
-    pooled: tuple[Release, ...] = ()
-    joined: tuple[Release, ...] = ()
+    # The request and the noisy tables, from which a record is read again; empty for records of earlier versions.
+    _request: dict[str, Any] = field(default_factory=dict)
+    _noisy: tuple[dict[str, Any], ...] = ()
+    # The releases that `hedgerow.combine` pooled, or whose estimates were put one after the other.
+    _pooled: tuple[Release, ...] = ()
+    _joined: tuple[Release, ...] = ()
 
     @classmethod
-    def of(
+    def _of(
         cls,
         plan: Plan,
         tables: Sequence[AdditiveTable | None],
@@ -135,12 +128,12 @@ class Release(Result):
             reasons=plan.reasons(),
             notes=plan.notes(),
             backend=backend,
-            asked=request.statistics,
-            identity=identity,
-            joint=parts["joint"],
-            distributions=parts["distributions"],
-            request=request_record(request, plan.facts.n),
-            noisy=tuple(noisy_record(plan, tables)),
+            _asked=request.statistics,
+            _identity=identity,
+            _joint=parts["joint"],
+            _distributions=parts["distributions"],
+            _request=request_record(request, plan.facts.n),
+            _noisy=tuple(noisy_record(plan, tables)),
         )
 
     @classmethod
@@ -252,7 +245,7 @@ class Release(Result):
         """
         return ask(expression, [self])
 
-    def read(self, name: str, about: Sequence[tuple[str, ...]], cell: Mapping[str, str]) -> Estimate | None:
+    def _read(self, name: str, about: Sequence[tuple[str, ...]], cell: Mapping[str, str]) -> Estimate | None:
         """Return the estimate that a released distribution gives for a term of an expression, or None."""
         column = about[0][0] if about and len(about[0]) == 1 else ""
         try:
@@ -263,7 +256,7 @@ class Release(Result):
         asked = statistic_of("_".join([name, *numbers]), column, whole.reading.leaves.grid)
         return None if asked is None else whole.estimate_of(asked)
 
-    def answering(self, *expressions: str) -> Release:
+    def _answering(self, *expressions: str) -> Release:
         """Return the release with the answers to expressions, for its record and its report (HG136, HG137, HG130)."""
         return replace(self, answers=self.answers | {expression: self.ask(expression) for expression in expressions})
 
@@ -295,19 +288,19 @@ class Release(Result):
         >>> release.distribution("age").quantile(0.25).statistic
         'quantile_0.25'
         """
-        return distribution_of(self.all_distributions(), column, cell)
+        return distribution_of(self._all_distributions(), column, cell)
 
-    def all_distributions(self) -> tuple[ColumnDistribution, ...]:
+    def _all_distributions(self) -> tuple[ColumnDistribution, ...]:
         """Return every distribution of the release: one for each column and cell."""
         distinct = {id(reading): reading for reading in map(reading_behind, self) if reading is not None}
         tables = list(distinct.values()) or self._readings()
         facts = PublicFacts(Relation(self.relation), self.unit, Target(self.target), self.n, self.where)
-        return tuple(released(zip(self.distributions, tables, strict=True), facts))
+        return tuple(released(zip(self._distributions, tables, strict=True), facts))
 
     def _readings(self) -> list[TableReading]:
         if self.certificate is None:
             return []
-        read = readings(self.distributions, self.certificate.mechanism, n=self.n, target=str(self.target))
+        read = readings(self._distributions, self.certificate.mechanism, n=self.n, target=str(self.target))
         return list(read)
 
     def covariance(self) -> Covariances:
@@ -339,8 +332,8 @@ class Release(Result):
     def __reduce__(self) -> tuple[Any, tuple[type[Release]], list[Any]]:
         # Functions of the user's own are not sent along: no estimate, interval or certificate needs them. Before Python
         # 3.11.4 a dataclass with slots puts its own `__getstate__` in place of one that is written here.
-        asked = tuple(statistic.without_code() for statistic in self.asked)
-        state = [asked if part.name == "asked" else getattr(self, part.name) for part in fields(self)]
+        asked = tuple(statistic.without_code() for statistic in self._asked)
+        state = [asked if part.name == "_asked" else getattr(self, part.name) for part in fields(self)]
         return copyreg.__newobj__, (type(self),), state  # type: ignore[attr-defined]  # typeshed does not list it
 
     def price(self) -> str:
@@ -353,18 +346,18 @@ class Release(Result):
             "release": self._facts(self.notes, self.reasons),
             "estimates": self._entries(level),
             **({"asked": self._answers(level)} if self.answers else {}),
-            **({"joint": list(self.joint)} if self.joint else {}),
-            **({"distributions": list(self.distributions)} if self.distributions else {}),
+            **({"joint": list(self._joint)} if self._joint else {}),
+            **({"distributions": list(self._distributions)} if self._distributions else {}),
             **self._determining(level),
             "certificate": self.certificate.to_dict() if self.certificate else None,
         }
 
     def _determining(self, level: float) -> dict[str, Any]:
         """Return what the other fields follow from; nothing where an earlier version wrote the record."""
-        for name, several in (("pooled", self.pooled), ("joined", self.joined)):
+        for name, several in (("pooled", self._pooled), ("joined", self._joined)):
             if several:
                 return {name: [estimate.to_dict(level) for estimate in several], "reading": READING}
-        return {"request": self.request, "noisy": list(self.noisy), "reading": READING} if self.request else {}
+        return {"request": self._request, "noisy": list(self._noisy), "reading": READING} if self._request else {}
 
     def _entries(self, level: float) -> list[dict[str, Any]]:
         level = parse_level(level)
@@ -399,9 +392,9 @@ class Release(Result):
         columns |= {name: [row["confidence_interval"][name] for row in rows] for name in ("low", "high", "level")}
         return columns | {name: [row[name] for row in rows] for name in _TAIL}
 
-    def error_bars(self, level: float = 0.95) -> list[ErrorBar]:
+    def _error_bars(self, level: float = 0.95) -> list[ErrorBar]:
         """Return the estimates as bars for a plot. The bars of one statistic and column belong to one panel."""
-        return [estimate.error_bar(level) for estimate in self]
+        return [estimate._error_bar(level) for estimate in self]
 
     def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
         """Draw each estimate with its interval and the part of the interval that comes from the noise.
@@ -414,7 +407,7 @@ class Release(Result):
         from hedgerow.plots.figure import shown_in_notebook
 
         with shown_in_notebook():
-            return draw_error_bars(self.error_bars(level), level=level, ax=ax)
+            return draw_error_bars(self._error_bars(level), level=level, ax=ax)
 
     def _repr_html_(self) -> str:
         from hedgerow.plots.notebook import card_of_lines
@@ -426,7 +419,7 @@ class Release(Result):
             f"Release of {plural(len(self), 'estimate')}",
             self.price(),
             ("statistic", "cell")[: 1 + celled],
-            [estimate.card_line(with_cell=celled) for estimate in self],
+            [estimate._card_line(with_cell=celled) for estimate in self],
             notes=(*said, *again),
             picture=self.plot,
         )
@@ -472,12 +465,12 @@ class ReleasePublication:
 
     def error_bars(self) -> list[ErrorBar]:
         """Return the estimates as bars to be drawn."""
-        return self.release.error_bars(self.level)
+        return self.release._error_bars(self.level)
 
 
 def labelled(estimates: Sequence[Estimate], labels: Mapping[str, Mapping[Any, str]]) -> Sequence[Estimate]:
     """Return estimates with the labels of their cells."""
-    return tuple(estimate.labelled(labels) for estimate in estimates) if labels else estimates
+    return tuple(estimate._labelled(labels) for estimate in estimates) if labels else estimates
 
 
 _ESTIMATE = (
@@ -529,13 +522,13 @@ def release_from_record(text: str, *, backend: str | None = None) -> Release:
             reasons=about["methods"],
             notes=tuple(about["notes"]),
             backend=backend,
-            joint=joint,
-            distributions=tables,
+            _joint=joint,
+            _distributions=tables,
             answers={str(answer["expression"]): recorded_estimate(answer, None) for answer in record.get("asked", ())},
-            request=dict(record.get("request", {})),
-            noisy=tuple(record.get("noisy", ())),
-            pooled=_several(record.get("pooled", ())),
-            joined=_several(record.get("joined", ())),
+            _request=dict(record.get("request", {})),
+            _noisy=tuple(record.get("noisy", ())),
+            _pooled=_several(record.get("pooled", ())),
+            _joined=_several(record.get("joined", ())),
         )
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         raise VerificationError(
@@ -561,6 +554,6 @@ def recorded_estimate(entry: Mapping[str, Any], computed: Region | None) -> Esti
         **{name: entry[name] for name in _ESTIMATE},
         labels=dict(entry.get("labels", {})),
         covers=str(interval["covers"]),
-        region=region,
+        _region=region,
         replicates=None if drawn is None else tuple(float(replicate) for replicate in drawn),
     )

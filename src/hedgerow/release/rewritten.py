@@ -76,7 +76,7 @@ def reread(record: Record, certificate: Certificate) -> tuple[Release, Plan]:
     plan = plan_of(record, certificate, request)
     tables = tables_of(record, plan)
     estimates = Estimates(_estimates(record, certificate, plan, tables))
-    release = Release.of(
+    release = Release._of(
         plan,
         tables,
         certificate,
@@ -88,7 +88,7 @@ def reread(record: Record, certificate: Certificate) -> tuple[Release, Plan]:
     )
     reasons = {name: about["methods"].get(name, "") for name in release.reasons}
     release = replace(release, reasons=reasons, notes=with_receipts(release.notes, about["notes"]))
-    return release.answering(*(answer["expression"] for answer in record.get("asked", ()))), plan
+    return release._answering(*(answer["expression"] for answer in record.get("asked", ()))), plan
 
 
 def _estimates(
@@ -121,7 +121,7 @@ def _estimates(
 
 def _by_tangent(estimate: Estimate) -> Estimate:
     """Return an estimate of a function of one's own with the value of its tangent, where the record has one."""
-    tangent = estimate.joint
+    tangent = estimate._joint
     if tangent is None or not estimate.reliable:
         return estimate
     return replace(estimate, estimate=min(max(tangent.estimate, tangent.low), tangent.high))

@@ -97,15 +97,15 @@ class Receivable:
 
     __slots__ = ()
 
-    def noted(self, notes: Sequence[str]) -> Self:
+    def _noted(self, notes: Sequence[str]) -> Self:
         """Return the result with more notes."""
         result: Any = self
         noted: Self = replace(result, notes=(*result.notes, *notes))
         return noted
 
-    def received(self, receipt: Receipt) -> Self:
+    def _received(self, receipt: Receipt) -> Self:
         """Return the result with the receipt of the ledger."""
-        noted: Any = self.noted(receipt.notes)
+        noted: Any = self._noted(receipt.notes)
         known: Self = replace(noted, ledger_head=receipt.head, replayed=receipt.replayed, unrecorded=receipt.unrecorded)
         return known
 
@@ -116,7 +116,7 @@ N = TypeVar("N")
 
 
 class _Received(Protocol):
-    def received(self, receipt: Receipt, /) -> Self: ...
+    def _received(self, receipt: Receipt, /) -> Self: ...
 
 
 R = TypeVar("R", bound=_Received)
@@ -318,25 +318,25 @@ def spend(product: Product[S, N, R], account: Account) -> R:
             reservation = account.spending(price).reserve(price, request, account.request_id)
             if isinstance(reservation, Answered):
                 _log("answered from the record", price)
-                return product.from_record(reservation.result).received(Receipt(reservation.head or None, True))
+                return product.from_record(reservation.result)._received(Receipt(reservation.head or None, True))
             price_is_spent()
         _log("reserved" if not isinstance(reservation, NoLedger) else "spent without a ledger", price)
         result = whatever_fails_is_spent(lambda: product.read(product.draw(source, SecureNoise())))
     if isinstance(reservation, NoLedger):
         # A record that nobody keeps need not be written.
-        return result.received(Receipt(uncounted=account.total is not None and account.ledger is None))
+        return result._received(Receipt(uncounted=account.total is not None and account.ledger is None))
     try:
         with held_back():
             head = reservation.record(product.write(result))
         _log("recorded", price)
-        return result.received(Receipt(None if head is None else str(head)))
+        return result._received(Receipt(None if head is None else str(head)))
     except Exception:
         # Its words are dropped: they may quote what was to be written.
         pass
     # Also where a filter makes warnings errors, the result is returned: `unrecorded` says the same.
     with suppress(HedgerowWarning):
         warnings.warn(str(not_on_record()), HedgerowWarning, stacklevel=3)
-    return result.received(Receipt(unrecorded=True))
+    return result._received(Receipt(unrecorded=True))
 
 
 def _log(step: str, price: Price) -> None:

@@ -42,7 +42,7 @@ class StatisticsProduct:
     def read(self, noisy: Drawn) -> Release:
         """Read the estimates from the noisy tables."""
         facts = self.opened.facts
-        return Release.of(
+        return Release._of(
             self.plan,
             noisy,
             self.price,
@@ -60,4 +60,4 @@ class StatisticsProduct:
     def from_record(self, text: str) -> Release:
         """Return the release that wrote a record, on this source."""
         release = release_from_record(text, backend=self.opened.backend)
-        return replace(release, asked=self.plan.request.statistics, identity=self.opened.identity)
+        return replace(release, _asked=self.plan.request.statistics, _identity=self.opened.identity)

@@ -187,7 +187,7 @@ def _estimates(release: Release, level: float) -> Section:
 
 def _distributions(release: Release, level: float) -> tuple[Section, ...]:
     """Return a section of the distributions that were released: quantiles of each, and a picture."""
-    every = release.all_distributions()
+    every = release._all_distributions()
     if not every:
         return ()
     rows = {
@@ -456,7 +456,7 @@ def estimates_figures(release: Release, level: float) -> tuple[Figure, ...]:
     from hedgerow.plots.figure import as_svg
 
     panels: dict[str, list[ErrorBar]] = {}
-    for bar, estimate in zip(release.error_bars(level), release, strict=True):
+    for bar, estimate in zip(release._error_bars(level), release, strict=True):
         # A distribution of one cell has pictures of its own: what is read from it is not drawn number by number.
         if estimate.cell or estimate.method != "distribution":
             panels.setdefault(bar.panel, []).append(bar)
@@ -485,7 +485,7 @@ def _row(estimate: Estimate, level: float, *, resampled: bool, place: str = "") 
         "privacy_error": estimate.privacy_error,
     }
     return (
-        estimate.cell_in_words() or "all",
+        estimate._cell_in_words() or "all",
         *(_of_record(number(value, places), place, name) for name, value in shown.items()),
         ends_shown(f"{number(interval.low, places)} to {number(interval.high, places)}", place),
         "yes" if estimate.reliable else "NO",

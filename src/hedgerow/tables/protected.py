@@ -209,7 +209,7 @@ class ProtectedTable(TwoWayReadings):
         """The numbers as an array of the table's shape."""
         return self.cells.published.reshape(self.shape.shape)
 
-    def noted(self, notes: Sequence[str]) -> Self:
+    def _noted(self, notes: Sequence[str]) -> Self:
         """Return the result with more notes."""
         return replace(self, remarks=(*self.remarks, *notes))
 

@@ -95,7 +95,7 @@ class Study:
     def draw(self, noise: SimulatedNoise) -> Release:
         """Return one simulated release of this study."""
         tables = draw_tables(self.plan, self.histograms, noise)
-        return Release.of(self.plan, tables, None, source=self.source, backend=None)
+        return Release._of(self.plan, tables, None, source=self.source, backend=None)
 
 
 def draw_estimates(plan: Plan, answers: Mapping[Any, Answer], noise: NoiseSource) -> Estimates:

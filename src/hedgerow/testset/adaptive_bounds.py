@@ -295,4 +295,4 @@ def for_fitted_model(answer: LookAnswer, mechanism: LookMechanism, earlier: Earl
     """Return the estimate of a look with the interval that holds for a model fitted to the earlier answers."""
     estimate = answer.estimate
     fitted = FittedModel(estimate.estimate, mechanism, earlier, answer.paid, answer.sums)
-    return replace(estimate, region=ScoreRegion(fitted), covers=COVERS_FITTED if fitted.proven else _NONE)
+    return replace(estimate, _region=ScoreRegion(fitted), covers=COVERS_FITTED if fitted.proven else _NONE)

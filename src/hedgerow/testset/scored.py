@@ -186,9 +186,9 @@ def difference_score(settings: Settings, drawn: DrawnLook, differing: int | None
         reliable=True,
         note=None,
         covers=_COVERS,
-        region=ScoreRegion(plain),
+        _region=ScoreRegion(plain),
     )
-    fitted = replace(fixed, region=ScoreRegion(bound)) if earlier.looks else None
+    fitted = replace(fixed, _region=ScoreRegion(bound)) if earlier.looks else None
     released = {"numbers": list(drawn.numbers), "differing": differing}
     return _compared(settings, fixed, fitted, earlier, (released, {}))
 
@@ -198,7 +198,7 @@ def _difference_of_private_n(settings: Settings, look: GaussianLook, drawn: Draw
     answer, known = look.read(drawn), {"nats_of_one_record": earlier.of_one_record} if earlier.looks else {}
     fixed = replace(answer.estimate, covers=_COVERS)
     bound = LevelTest(partial(_fitted_ends_of_private_n, look, drawn, earlier), METHOD, -1.0, 1.0)
-    fitted = replace(fixed, region=ScoreRegion(bound)) if earlier.looks else None
+    fitted = replace(fixed, _region=ScoreRegion(bound)) if earlier.looks else None
     return _compared(settings, fixed, fitted, earlier, ({"numbers": list(drawn.numbers)}, known))
 
 

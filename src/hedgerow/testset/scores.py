@@ -377,7 +377,7 @@ def _estimate(fields: dict[str, Any], mechanism: str) -> Estimate:
         reliable=fields["reliable"],
         note=fields["note"],
         covers=interval["covers"],
-        region=RecordedRegion(*ends, float(interval["level"]), interval["method"]),
+        _region=RecordedRegion(*ends, float(interval["level"]), interval["method"]),
     )
 
 

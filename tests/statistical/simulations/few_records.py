@@ -128,7 +128,7 @@ class FewRecords:
         drawn[0::2], drawn[1::2] = (rng.multinomial(size, law) for size in (group, self.n - group))
         item, table, name = self._released([hg.mean("x", bounds=(0, 1), step=0.01)], drawn, rng, by={"g": [0, 1]})
         cells = item.design.estimates(table).region.test
-        pairs = [cells.row(place).combined("-", cells.row(place + 1)) for place in range(0, 2 * runs, 2)]
+        pairs = [cells.row(place)._combined("-", cells.row(place + 1)) for place in range(0, 2 * runs, 2)]
         numbers = np.array([(pair.estimate, pair.privacy_error, *np.ravel(pair.accepted(LEVEL))) for pair in pairs])
         both = [(_variance(drawn[side::2]), drawn[side::2].sum(axis=1)) for side in (0, 1)]
         return {

@@ -162,7 +162,7 @@ def answers(plan: Plan, histogram: Histogram) -> dict[Query | SumsQuery, Histogr
 
 def oracle_width(estimate: hg.Estimate, setting: Setting, statistic: str, size: float) -> float:
     """Return 2·z·√(sampling variance + noise variance), both known exactly."""
-    law, region = setting.law, estimate.region
+    law, region = setting.law, estimate._region
     if isinstance(region, ReplicateRegion):
         noise = Quadratic(region.replicates.privacy_variance * (size**2 if statistic == "mean" else 1.0))
     else:

@@ -75,7 +75,7 @@ def test_a_calibrated_p_value_has_one_digit_and_is_never_too_small(monkeypatch: 
     estimate = replicated()
     # Student's interval in place of the programme's, so that any level is quick.
     monkeypatch.setattr("hedgerow.inference.region._SOLVED", "student")
-    estimate = replace(estimate, region=replace(estimate.region, census=True))
+    estimate = replace(estimate, _region=replace(estimate._region, census=True))
     half = estimate.confidence_interval().high - estimate.estimate
     exact = [estimate.test(estimate.estimate + share * half) for share in (-1.7, 0.3, 0.9)]
     assert [one.method for one in exact] == ["student"] * 3
@@ -107,7 +107,7 @@ def test_only_numbers_are_tested(value: object) -> None:
 
 def test_a_record_with_one_interval_says_that_it_has_no_other() -> None:
     men = by_sex()[0]
-    recorded = replace(men, region=RecordedRegion(39.0, 41.0, 0.95, "moments"))
+    recorded = replace(men, _region=RecordedRegion(39.0, 41.0, 0.95, "moments"))
     with pytest.raises(ParameterError, match="HG108"):
         recorded.test(40.0)
 

@@ -86,7 +86,7 @@ def test_cells_are_named_whole_and_in_any_order() -> None:
     assert CELLS.ask(text).estimate == (east - north).estimate
     assert CELLS.ask("count(| sex=0, region=North)") is CELLS.estimate("count", sex="0", region="North")
     # The name that an estimate gives itself finds it.
-    assert all(release.ask(one.term()) is one for release in (WHOLE, CELLS) for one in release)
+    assert all(release.ask(one._term()) is one for release in (WHOLE, CELLS) for one in release)
 
 
 def test_categories_are_named_by_their_labels_too() -> None:
@@ -196,14 +196,14 @@ def test_what_was_computed_names_the_expression_that_computes_it(tree: Any) -> N
             return {"+": left + right, "-": left - right, "*": left * right}[name] if name != "/" else left / right
         if name == "neg":
             return -parts[0]
-        return parts[0].applied(name) if isinstance(parts[0], Estimate) else getattr(math, name)(parts[0])
+        return parts[0]._applied(name) if isinstance(parts[0], Estimate) else getattr(math, name)(parts[0])
 
     try:
         made = computed(tree)
     except (ArithmeticError, ValueError):
         return
     if isinstance(made, Estimate):
-        again = WHOLE.ask(made.term())
+        again = WHOLE.ask(made._term())
         assert again.estimate == pytest.approx(made.estimate, rel=1e-9, abs=1e-12)
         assert again.privacy_error == pytest.approx(made.privacy_error or 0.0, rel=1e-9) or not made.reliable
         assert again.reliable == made.reliable and made.confidence_interval().low <= made.confidence_interval().high
@@ -213,8 +213,8 @@ def test_what_was_computed_names_the_expression_that_computes_it(tree: Any) -> N
 @given(st.text(min_size=1, max_size=12), st.text(min_size=1, max_size=12))
 def test_any_name_and_any_category_can_be_quoted(column: str, value: str) -> None:
     cell = {column: value.strip() or "x"}
-    one = Estimate("mean", "a, b", cell, 1.0, 0.0, 0.0, 0.0, "public", None, True, None, "", R.region)
-    assert ask(one.term(), [[one]]) is one
+    one = Estimate("mean", "a, b", cell, 1.0, 0.0, 0.0, 0.0, "public", None, True, None, "", R._region)
+    assert ask(one._term(), [[one]]) is one
     assert ask(f"2 * mean(| {quoted(column)}={quoted(cell[column])})", [[one]]).estimate == 2.0
 
 

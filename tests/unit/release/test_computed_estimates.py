@@ -49,7 +49,7 @@ def test_the_difference_and_the_quotient_of_two_means_of_the_same_people_are_est
     assert quotient.estimate == pytest.approx(RATIO.estimate)
     assert quotient.standard_error == pytest.approx(RATIO.standard_error, rel=0.01)
     interval = quotient.confidence_interval(0.8)
-    assert (interval.low, interval.high) == pytest.approx(RATIO.region.ends(0.8), rel=2e-3)
+    assert (interval.low, interval.high) == pytest.approx(RATIO._region.ends(0.8), rel=2e-3)
     assert quotient.method == "moments" and quotient.reliable and quotient.bootstrap_error == 0.0
     assert quotient.to_dict().keys() == RATIO.to_dict().keys()
     assert {quotient.column, *quotient.cell} == {None}
@@ -65,7 +65,7 @@ def test_numbers_move_an_interval_as_it_is() -> None:
         (N * RATIO, SIZE, 0),
         (N - RATIO, -1, SIZE),
     ):
-        low, high = sorted(scale * end + shift for end in RATIO.region.ends(0.9))
+        low, high = sorted(scale * end + shift for end in RATIO._region.ends(0.9))
         interval = made.confidence_interval(0.9)
         assert (interval.low, interval.high) == pytest.approx((low, high), rel=1e-12)
         assert made.estimate == pytest.approx(scale * RATIO.estimate + shift)
@@ -100,7 +100,7 @@ def test_functions_by_method_and_by_numpy() -> None:
     ],
 )
 def test_what_was_computed_is_named_by_its_expression(made: Callable[[], Estimate], text: str) -> None:
-    assert made().statistic == made().label() == made().term() == text
+    assert made().statistic == made().label() == made()._term() == text
 
 
 def test_what_an_interval_of_an_expression_covers() -> None:
@@ -116,7 +116,7 @@ def test_the_difference_of_the_means_of_two_groups_of_a_public_file() -> None:
     survey = hg.open(TABLE, relation="replace-one")
     means = simulated.release(survey, hg.mean("age", bounds=BOUNDS["age"]), by={"sex": [0, 1]}, epsilon=2.0, rng=3)
     made, groups = means[0] - means[1], [AGE[np.asarray(TABLE["sex"]) == sex] for sex in (0, 1)]
-    assert made.term() == "mean(age | sex=0) - mean(age | sex=1)"
+    assert made._term() == "mean(age | sex=0) - mean(age | sex=1)"
     assert made.estimate == pytest.approx(groups[0].mean() - groups[1].mean(), abs=5 * (made.privacy_error or 0.0))
     assert made.sampling_error == pytest.approx(
         math.hypot(*(group.std(ddof=1) / math.sqrt(len(group)) for group in groups)), rel=0.1
@@ -125,7 +125,7 @@ def test_the_difference_of_the_means_of_two_groups_of_a_public_file() -> None:
 
 def test_cells_are_independent_and_a_census_has_no_sampling_error() -> None:
     women, men = released(by={"sex": [0, 1]})[:2]
-    assert (women - men).term() == "ratio(pay, age | sex=0) - ratio(pay, age | sex=1)"
+    assert (women - men)._term() == "ratio(pay, age | sex=0) - ratio(pay, age | sex=1)"
     assert (women - men).standard_error == pytest.approx(
         math.hypot(women.standard_error or 0.0, men.standard_error or 0.0), rel=0.02
     )

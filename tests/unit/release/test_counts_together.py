@@ -33,7 +33,7 @@ def test_the_difference_of_two_shares_is_that_of_independent_samples() -> None:
     survey = hg.open(TABLE, relation="add-remove")
     women, men = simulated.release(survey, [SHARE], by=BY, epsilon=2.0, rng=1)
     made = women - men
-    assert made.term() == "proportion(employed=1 | sex=0) - proportion(employed=1 | sex=1)"
+    assert made._term() == "proportion(employed=1 | sex=0) - proportion(employed=1 | sex=1)"
     assert made.estimate == pytest.approx(women.estimate - men.estimate)
     assert made.privacy_error == pytest.approx(math.hypot(women.privacy_error or 0, men.privacy_error or 0), rel=0.02)
     assert made.sampling_error == pytest.approx(

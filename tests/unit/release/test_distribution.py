@@ -187,7 +187,7 @@ def test_an_expression_reads_what_was_not_asked() -> None:
         assert read.estimate == release.distribution("income", sex=1).quantile(0.3).estimate
         assert one.ask("share_below(income, 12000 | sex=0)").statistic == "share_below_12000"
         assert one.ask("gini(income | sex=0)").method == "distribution"
-        assert one.answering("quantile(income, 0.3 | sex=1)").answers
+        assert one._answering("quantile(income, 0.3 | sex=1)").answers
         for wrong in (
             "quantile(income, 1.5 | sex=1)",
             "quantile(income, half | sex=1)",
@@ -291,13 +291,13 @@ def test_shares_bins_and_gini_are_read_from_the_same_table(relation: str, by: di
         assert found[2].estimate == pytest.approx(found[3].estimate)
         whole = again.distribution("income", **cell)
         assert whole.cdf(0).to_dict() == found[2].to_dict()
-        assert whole.share_below(12_000).estimate == found[0].estimate == release.ask(found[0].term()).estimate
+        assert whole.share_below(12_000).estimate == found[0].estimate == release.ask(found[0]._term()).estimate
         assert whole.gini().estimate == pytest.approx(found[6].estimate)
-        assert whole.lorenz(0.4).to_dict() == found[7].to_dict() == release.ask(found[7].term()).to_dict()
+        assert whole.lorenz(0.4).to_dict() == found[7].to_dict() == release.ask(found[7]._term()).to_dict()
         bins = whole.histogram([0, 100, 20_000, 100_000])
         assert [one.to_dict() for one in bins] == [one.to_dict() for one in found[3:6]]
-        assert release.ask(found[4].term()).estimate == found[4].estimate
-        assert release.ask(found[4].term().replace("_100_20000(income", "(income, 100, 20000")).reliable
+        assert release.ask(found[4]._term()).estimate == found[4].estimate
+        assert release.ask(found[4]._term().replace("_100_20000(income", "(income, 100, 20000")).reliable
 
 
 @pytest.mark.parametrize(

@@ -175,10 +175,10 @@ def test_a_record_from_before_functions_were_kept_is_read_and_verified() -> None
 
 
 def test_statistics_of_one_draw_are_read_from_one_object() -> None:
-    values = [one.joint for one in released(by={"sex": [0, 1]}) if one.joint is not None]
+    values = [one._joint for one in released(by={"sex": [0, 1]}) if one._joint is not None]
     assert len(values) == 6 and len({id(value.releases[0]) for value in values}) == 1
     assert [value.node.place for value in values if isinstance(value.node, EstimateTerm)] == [(0, 0), (0, 1)] * 3
-    other = released(by={"sex": [0, 1]})[0].joint
+    other = released(by={"sex": [0, 1]})[0]._joint
     assert other is not None and other.releases[0] is not values[0].releases[0]
 
 
@@ -210,7 +210,7 @@ def test_statistics_of_other_columns_lose_no_records_to_missing_values() -> None
     release = hg.open(holes, relation="add-remove").release(asked, epsilon=50.0)
     assert release[0].estimate == pytest.approx(AGE.var(), rel=0.02)
     # One vector for both: the number of people who have a value is a feature of it.
-    (joint,) = release.joint
+    (joint,) = release._joint
     sums = dict(zip(joint["features"], joint["cells"][0]["sums"][1:], strict=True))
     assert [sums["present(age)"], sums["present(bonus)"]] == pytest.approx([3000, 1500], abs=5)
 
@@ -225,7 +225,7 @@ def test_a_mean_a_variance_and_a_correlation_share_one_release(relation: str, mi
     survey = hg.open(HOLES if missing == "drop" else TABLE, relation=relation)
     asked = [MEANS[0], hg.variance("pay", bounds=(0, 200)), hg.correlation("age", "pay", bounds=BOUNDS)]
     release = simulated.release(survey, asked, epsilon=60.0, missing=missing, rng=5)
-    assert len(release.joint) == 1
+    assert len(release._joint) == 1
     columns = survey_columns(missing)
     age, pay = columns["age"], columns["pay"]
     both = ~np.isnan(age) & ~np.isnan(pay)
@@ -248,9 +248,9 @@ def test_statistics_of_too_many_columns_at_a_time_are_released_apart() -> None:
     four = pa.table({name: RNG.uniform(0, 1, 500) for name in "abcd"})
     pairs = [hg.correlation(*pair, bounds=dict.fromkeys(pair, (0, 1))) for pair in ("ab", "bc", "cd")]
     survey = hg.open(four, relation="replace-one")
-    assert len(survey.release(pairs[:2], epsilon=1.0).joint) == 1
+    assert len(survey.release(pairs[:2], epsilon=1.0)._joint) == 1
     release = survey.release(pairs, epsilon=1.0)
-    assert len(release.joint) == 2
+    assert len(release._joint) == 2
     with pytest.raises(hg.ParameterError, match="HG130"):
         release[0] - release[2]
 

@@ -72,7 +72,7 @@ def test_a_selection_is_released_as_the_one_declared_cell_of_it(relation: str, a
         return
     for one, other in zip(ours, theirs, strict=True):
         assert (one.cell, other.cell) == ({}, {"selected": 1})
-        same = replace(other, cell={}, covers=one.covers, region=one.region)
+        same = replace(other, cell={}, covers=one.covers, _region=one._region)
         ends = [(interval.low, interval.high) for interval in map(hg.Estimate.confidence_interval, (one, other))]
         assert one == same and ends[0] == ends[1]
         assert one.method != "public" and one.covers.startswith(f"(among records where {WHERE}) ")

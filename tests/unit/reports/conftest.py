@@ -31,7 +31,7 @@ def estimate(column: str | None, cell: dict[str, Any], value: float, **changes: 
     parts = {"sampling_error": 0.3, "bootstrap_error": 0.0, "privacy_error": 0.4, "reliable": True, "note": None}
     parts |= {"method": "moments", "n_resamples": None, "covers": f"the population mean of {column}; sampling counts"}
     statistic = "count" if column is None else "mean"
-    return Estimate(statistic, column, cell, value, region=normal(value, 0.5), **(parts | changes))
+    return Estimate(statistic, column, cell, value, _region=normal(value, 0.5), **(parts | changes))
 
 
 @pytest.fixture(scope="session")

@@ -93,8 +93,8 @@ def test_every_statistic_goes_through_every_door(kind: str, tmp_path: Path) -> N
     (path := tmp_path / "r.json").write_text(json.dumps(record))
     again = hg.Release.from_json(path)
     assert [(one.statistic, one.estimate) for one in again] == [(one.statistic, one.estimate) for one in release]
-    if release[0].joint is not None:
-        assert again.ask(release[0].term()).estimate == pytest.approx(release[0].estimate, rel=1e-9)
+    if release[0]._joint is not None:
+        assert again.ask(release[0]._term()).estimate == pytest.approx(release[0].estimate, rel=1e-9)
 
 
 def test_every_statistic_is_written_here_and_exported() -> None:

@@ -210,8 +210,8 @@ def test_a_second_model_is_caught() -> None:
 def test_totals_over_units_allow_for_units_with_rows_in_several_cells() -> None:
     """A spread, or a second moment, is read for as many cells as a unit may have rows in."""
     table, _ = simulated("totals of units, replicates")
-    assert {one.region.replicates.rate for one in table} == {1.0}
-    assert table.with_margins().margin()[0].region.replicates.rate == 2.0
+    assert {one._region.replicates.rate for one in table} == {1.0}
+    assert table.with_margins().margin()[0]._region.replicates.rate == 2.0
     for setting in ("totals of units", "counts of units"):
         table, _ = simulated(setting, epsilon=0.5)
         cells, (whole,) = table.cells.moments, table.with_margins().margin()[0].joint.releases

@@ -170,7 +170,7 @@ def table(
                 # Under --json standard output holds JSON and nothing else.
                 write_note(missed) if call.as_json or call.quiet else write_stdout(missed)
             if custodian:
-                tell_the_custodian(drawn[0], [estimate.cell_in_words() or "all" for estimate in drawn[0]], call.level)
+                tell_the_custodian(drawn[0], [estimate._cell_in_words() or "all" for estimate in drawn[0]], call.level)
 
         call.spend(
             release,

@@ -338,11 +338,11 @@ class JointValue(SingleTest, Operators):
         """Return the same value, to be computed with beside values of other releases as of different people."""
         return JointValue(self.releases, self.node, others=True)
 
-    def applied(self, name: str) -> JointValue:
+    def _applied(self, name: str) -> JointValue:
         """Return log, exp or sqrt of it."""
         return JointValue(self.releases, Applied(name, self.node), self.others)
 
-    def combined(self, symbol: str, other: object, *, swapped: bool = False) -> JointValue:
+    def _combined(self, symbol: str, other: object, *, swapped: bool = False) -> JointValue:
         """Return it under one of + − * / with a number or another value."""
         if isinstance(other, JointValue):
             releases, node = _merged(self, other)

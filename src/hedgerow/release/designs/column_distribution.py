@@ -428,7 +428,7 @@ class DistributionTest(SingleTest):
 
 def reading_behind(estimate: Estimate) -> TableReading | None:
     """Return the released table that an estimate was read from; None of what was read from none."""
-    test = getattr(estimate.region, "test", None)
+    test = getattr(estimate._region, "test", None)
     return test.reading if isinstance(test, DistributionTest) else None
 
 

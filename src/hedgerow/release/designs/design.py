@@ -252,7 +252,7 @@ class Design(Generic[M, T]):
 
     def part_of_record(self, first: Estimate) -> PartOfRecord | None:
         """Return what a record keeps of what is drawn, beside noisy numbers, from the estimate of the first cell."""
-        function, joint = self.function, first.joint
+        function, joint = self.function, first._joint
         if function is None or not isinstance(joint, JointValue):
             return None
         (totals,) = joint.releases

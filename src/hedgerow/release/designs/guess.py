@@ -527,5 +527,5 @@ def _averaged(readings: Sequence[tuple[float, Estimate]], level: float) -> Expec
 
 
 def _width(estimate: Estimate, level: float) -> float:
-    low, high = estimate.region.ends(level)
+    low, high = estimate._region.ends(level)
     return high - low

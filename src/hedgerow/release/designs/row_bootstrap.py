@@ -102,7 +102,7 @@ class ReplicatedDesign(Design[R, AdditiveTable]):
             reliable=read.reliable,
             note=" ".join([*said, *notes]) or None,
             covers=covers(statistic, self.facts),
-            region=region,
+            _region=region,
             replicates=read.replicates.estimates or None,
         )
 

@@ -221,7 +221,7 @@ class ReplicatedCells(TableCells):
         """Read replicates of cells, or of totals that add up so many cells."""
         estimates = design.estimates(drawn, added)
         numbers = [
-            (estimate.estimate, estimate.sampling_error, estimate.privacy_error, *estimate.region.possible)
+            (estimate.estimate, estimate.sampling_error, estimate.privacy_error, *estimate._region.possible)
             for estimate in estimates
         ]
         values, sampling, privacy, low, high = np.array(numbers, dtype=np.float64).T
@@ -236,7 +236,7 @@ class ReplicatedCells(TableCells):
             low=low,
             high=high,
             subject=Subject(first.statistic, first.column, first.method, first.covers),
-            region=JoinedRegions([estimate.region for estimate in estimates]),
+            region=JoinedRegions([estimate._region for estimate in estimates]),
             design=design,
             drawn=drawn,
             added=added,

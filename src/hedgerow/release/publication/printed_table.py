@@ -85,7 +85,7 @@ def printed_estimates(
         ends = interval if places is None else interval.outward(places)
         cell = [str(estimate.labels.get(column, estimate.cell.get(column, ""))) for column in columns]
         name = (
-            estimate.statistic if estimate.is_computed or not estimate.column else estimate.label().partition(" (")[0]
+            estimate.statistic if estimate._is_computed or not estimate.column else estimate.label().partition(" (")[0]
         )
         mark, unsure = ("" if estimate.reliable else "†"), unsure or not estimate.reliable
         numbers = (figure(estimate.estimate, error) + mark, in_brackets(error))

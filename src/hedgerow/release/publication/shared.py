@@ -105,7 +105,7 @@ def hidden_cells(estimates: Iterable[Estimate]) -> list[str]:
     []
     """
     cells = list(
-        dict.fromkeys(estimate.cell_in_words() for estimate in estimates if estimate.cell and not estimate.reliable)
+        dict.fromkeys(estimate._cell_in_words() for estimate in estimates if estimate.cell and not estimate.reliable)
     )
     if not cells:
         return []

@@ -257,7 +257,7 @@ def _named(estimate: Estimate) -> str:
 
 
 def _cell(estimate: Estimate) -> str:
-    return for_terminal(estimate.cell_in_words()) or "all"
+    return for_terminal(estimate._cell_in_words()) or "all"
 
 
 def _numbers_of(

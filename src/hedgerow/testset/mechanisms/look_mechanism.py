@@ -508,7 +508,7 @@ def estimate_of_mean(
         reliable=True,
         note=None,
         covers=COVERS,
-        region=ScoreRegion(test),
+        _region=ScoreRegion(test),
     )
 
 

@@ -185,7 +185,7 @@ class ThresholdoutLook(LookMechanism):
             reliable=True,
             note=_AGREES,
             covers=COVERS,
-            region=ScoreRegion(LevelTest(ends, self.name, low, high)),
+            _region=ScoreRegion(LevelTest(ends, self.name, low, high)),
         )
 
 

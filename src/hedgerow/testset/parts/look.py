@@ -417,7 +417,7 @@ def _part(
         reliable=reading.reliable,
         note=None if reading.reliable else "the noise is too large for the records that this divides by",
         covers=COVERS,
-        region=ScoreRegion(LevelTest(reading.fixed, GaussianLook.name, *reading.ends)),
+        _region=ScoreRegion(LevelTest(reading.fixed, GaussianLook.name, *reading.ends)),
     )
     if not look.earlier:
         return Part(measure.name, group, records, estimate, None)
@@ -425,7 +425,7 @@ def _part(
     of_private = partial(_fitted_ends_of_private_n, reading, look, total)
     fitted = of_private if records is None else partial(fitted_ends, reading, look, records, known.sd)
     region = ScoreRegion(LevelTest(fitted, METHOD, *reading.ends))
-    return Part(measure.name, group, records, replace(estimate, region=region, covers=COVERS_FITTED), fixed)
+    return Part(measure.name, group, records, replace(estimate, _region=region, covers=COVERS_FITTED), fixed)
 
 
 def fitted_ends(reading: PartReading, look: LookByParts, records: int, sd: float, level: float) -> tuple[float, float]:
