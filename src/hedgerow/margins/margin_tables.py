@@ -397,35 +397,10 @@ class Margins(Result):
 
     def to_json(self, level: float = 0.95) -> str:
         """Return the JSON text of `to_dict`."""
-        return "".join(self.publication(level=level).json_parts())
+        return "".join(self._publication(level=level).json_parts())
 
-    def publication(self, title: str | None = None, *, level: float = 0.95) -> MarginsPublication:
-        """Return what the formats read, with intervals at `level`.
-
-        Parameters
-        ----------
-        title : str, optional
-            Not used: margins have many tables.
-        level : float
-            The confidence level of the intervals.
-
-        Returns
-        -------
-        MarginsPublication
-
-        Raises
-        ------
-        ParameterError
-            HG110: the level is invalid.
-
-        Examples
-        --------
-        >>> import pyarrow, hedgerow as hg
-        >>> survey = hg.open(pyarrow.table({"a": [0, 1] * 500, "b": [0, 0, 1, 1] * 250}), relation="replace-one")
-        >>> margins = survey.margins(by={"a": [0, 1], "b": [0, 1]}, order=2, epsilon=1.0)
-        >>> len(list(margins.publication().lines()))
-        10
-        """
+    def _publication(self, title: str | None = None, *, level: float = 0.95) -> MarginsPublication:
+        """Return what the formats read, with intervals at `level`."""
         return MarginsPublication(self, parse_level(level))
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:

@@ -68,11 +68,9 @@ class Release(Result):
     notes : tuple of str
         Notes for readers about the release as a whole.
     answers : dict
-        The answers to expressions that were asked with the release: {expression: Estimate}. The record and the report
-        show them.
+        The answers to expressions, {expression: Estimate}, which the record and the report show.
 
-    All fields of `hedgerow.release.publication.shared.Result` (source, relation, unit, target, n, missing, …) are given
-    by name.
+    The fields of `hedgerow.release.publication.shared.Result` (source, relation, unit, target, …) are given by name.
     """
 
     estimates: Sequence[Estimate]
@@ -82,14 +80,12 @@ class Release(Result):
     # What was asked of which opened source; in no record. It tells releases of one request from others.
     _asked: tuple[Statistic, ...] = ()
     _identity: str = ""
-    # The noisy joint moments and the noisy counts of columns, as plain JSON data; see `kept_records`.
     _joint: tuple[dict[str, Any], ...] = ()
     _distributions: tuple[dict[str, Any], ...] = ()
     answers: dict[str, Estimate] = field(default_factory=dict)
     # The request and the noisy tables, from which a record is read again; empty for records of earlier versions.
     _request: dict[str, Any] = field(default_factory=dict)
     _noisy: tuple[dict[str, Any], ...] = ()
-    # The releases that `hedgerow.combine` pooled, or whose estimates were put one after the other.
     _pooled: tuple[Release, ...] = ()
     _joined: tuple[Release, ...] = ()
 
@@ -312,10 +308,8 @@ class Release(Result):
 
         Raises
         ------
-        ImportError
-            The package is not installed: ``pip install hedgerow[uncertainties]``.
-        ParameterError
-            HG130: a covariance is not known.
+        ImportError, ParameterError
+            The package is not installed: ``pip install hedgerow[uncertainties]``. HG130: a covariance is not known.
         """
         return correlated_numbers(estimates or self.estimates)
 
@@ -368,13 +362,38 @@ class Release(Result):
     def _answers(self, level: float) -> list[dict[str, Any]]:
         return [{"expression": text, **answer.to_dict(level)} for text, answer in self.answers.items()]
 
-    def publication(self, title: str | None = None, *, level: float = 0.95) -> ReleasePublication:
+    def _publication(self, title: str | None = None, *, level: float = 0.95) -> ReleasePublication:
         """Return the data that the output formats read, with intervals at `level`."""
         return ReleasePublication(self, level, title)
 
     def to_json(self, path: str | Path | None = None, *, level: float = 0.95) -> str:
-        """Return the JSON text. If `path` is given, also write the text there (HG118: the file cannot be written)."""
-        text = "".join(self.publication(level=level).json_parts())
+        """Return the record of the release as JSON text, and write the text to `path` if a path is given.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            The file for the text.
+        level : float
+            The confidence level of the intervals.
+
+        Returns
+        -------
+        str
+            The JSON text, which `from_json` reads and ``hedgerow verify`` checks.
+
+        Raises
+        ------
+        ParameterError
+            HG118: the file cannot be written. HG110: the level is invalid.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
+        >>> survey.release(hg.mean("age", bounds=(0, 100)), epsilon=1.0).to_json()[0]
+        '{'
+        """
+        text = "".join(self._publication(level=level).json_parts())
         if path is not None:
             write_lines(path, [text])
         return text
@@ -399,9 +418,30 @@ class Release(Result):
     def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
         """Draw each estimate with its interval and the part of the interval that comes from the noise.
 
-        Without `ax` every statistic has its own panel in a new figure. The axes of the first panel are returned. With
-        `ax` all estimates are drawn in these axes, on one scale. A notebook shows a new figure. Elsewhere the caller
-        shows or saves the figure.
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            The axes for all estimates, on one scale. By default each statistic has its own panel in a new figure.
+        level : float
+            The confidence level of the intervals.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes of the first panel.
+
+        Raises
+        ------
+        ParameterError
+            HG110: the level is not between 0 and 1.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500, "sex": [0, 1] * 500}), relation="replace-one")
+        >>> release = survey.release(hg.variance("age", bounds=(0, 100)), by={"sex": [0, 1]}, epsilon=1.0)
+        >>> release.plot().get_title(loc="left")
+        'variance of age'
         """
         from hedgerow.plots.bars import draw_error_bars
         from hedgerow.plots.figure import shown_in_notebook

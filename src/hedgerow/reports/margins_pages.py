@@ -58,7 +58,7 @@ def _with_files(margins: Margins, folder: ReleaseFolder, level: float) -> Iterat
     for number, places in enumerate(workload.tables):
         columns = margins.columns(places)
         # Without its record, which is that of the whole: margins.json.
-        publication = replace(margins.table(*columns).publication(level=level, errors=True), recorded=None)
+        publication = replace(margins.table(*columns)._publication(level=level, errors=True), recorded=None)
         files = []
         for suffix in _SUFFIXES:
             if why_not(publication, suffix) is None:

@@ -161,7 +161,7 @@ class ProtectedTable(TwoWayReadings):
     def __str__(self) -> str:
         from hedgerow.release.publication.text import text_of
 
-        text = text_of(self.publication())
+        text = text_of(self._publication())
         return f"{text.rstrip()}\n{REPLAYED}" if self.replayed else text
 
     @property
@@ -348,7 +348,7 @@ class ProtectedTable(TwoWayReadings):
                     raise ValueError(other)
         return table
 
-    def publication(self, title: str | None = None, *, level: float = 0.95, **options: Any) -> Publication:
+    def _publication(self, title: str | None = None, *, level: float = 0.95, **options: Any) -> Publication:
         """Return the table for printing: caption, cells, totals, footnotes, guarantee and price.
 
         Parameters
@@ -374,7 +374,7 @@ class ProtectedTable(TwoWayReadings):
         >>> import pyarrow, tempfile, hedgerow as hg
         >>> survey = hg.open(pyarrow.table({"sex": [0, 1] * 500}), relation="replace-one")
         >>> table = survey.contingency_table(by={"sex": [0, 1]}, epsilon=1.0)
-        >>> table.publication("Men and women").title
+        >>> table._publication("Men and women").title
         'Men and women'
         """
         verb = "estimates" if self.guarantee == "dp" else "is"
@@ -513,7 +513,7 @@ class ProtectedTable(TwoWayReadings):
         """
         from hedgerow.release.publication.formats import xlsx
 
-        xlsx.write(self.publication(title, level=level), path)
+        xlsx.write(self._publication(title, level=level), path)
 
     def to_html(self, path: str | Path | None = None, *, level: float = 0.95, title: str | None = None) -> str:
         """Return the table as an HTML page, and write the page to `path` if a path is given.
@@ -547,7 +547,7 @@ class ProtectedTable(TwoWayReadings):
         """
         from hedgerow.release.publication.formats import html
 
-        publication = self.publication(title, level=level)
+        publication = self._publication(title, level=level)
         return html.html_page(publication) if path is None else html.write(publication, path)
 
     def plot(self, ax: Axes | None = None, *, kind: Literal["heat", "bar"] = "heat", title: str | None = None) -> Axes:
@@ -583,7 +583,7 @@ class ProtectedTable(TwoWayReadings):
         from hedgerow.release.publication.formats.pictures import draw_publication
 
         with shown_in_notebook():
-            return draw_publication(self.publication(title), kind=kind, ax=ax)
+            return draw_publication(self._publication(title), kind=kind, ax=ax)
 
     def _repr_html_(self) -> str:
         from hedgerow.plots.notebook import Card
@@ -593,7 +593,7 @@ class ProtectedTable(TwoWayReadings):
             return Card(caption=repr(self)).html()
         alt = "The cells of the table, shaded by their numbers."
         drawn = self.plot if len(self) <= _DRAWN else None
-        return html_table(self.publication()) + Card(picture=drawn, alt=alt).html()
+        return html_table(self._publication()) + Card(picture=drawn, alt=alt).html()
 
     def _showing(self, table: ConsistentTable, step: Mapping[str, Any]) -> Self:
         """Return the same release with other numbers shown, after one more step."""

@@ -343,9 +343,9 @@ class Percentages(Sequence[Estimate]):
         return f"<Percentages, {len(self)} cells, {self.table.price()}>"
 
     def __str__(self) -> str:
-        return Lines(text_of(self.publication()))
+        return Lines(text_of(self._publication()))
 
-    def publication(self, title: str | None = None, *, level: float = 0.95) -> Publication:
+    def _publication(self, title: str | None = None, *, level: float = 0.95) -> Publication:
         """Return the percentages as they are printed: with standard errors, without letters.
 
         Parameters
@@ -370,7 +370,7 @@ class Percentages(Sequence[Estimate]):
         >>> data = pyarrow.table({"sex": [0, 1] * 500, "job": ["a", "a", "b", "b"] * 250})
         >>> survey = hg.open(data, relation="replace-one")
         >>> table = survey.contingency_table(by={"sex": [0, 1], "job": ["a", "b"]}, epsilon=1.0)
-        >>> table.percentages("sex").publication().title
+        >>> table.percentages("sex")._publication().title
         'Percentages by sex and job'
         """
         by = joined(self.cells.shape.columns)
@@ -461,7 +461,7 @@ class Percentages(Sequence[Estimate]):
         >>> table.percentages("sex").to_latex(title="Jobs").splitlines()[3]
         '  \\caption{Jobs (\\%)}'
         """
-        return self._written(latex_text(self.publication(title).printed()), path)
+        return self._written(latex_text(self._publication(title).printed()), path)
 
     def to_markdown(self, path: str | Path | None = None, *, title: str | None = None) -> str:
         """Return the table as Markdown, and write it to `path` where one is given.
@@ -491,7 +491,7 @@ class Percentages(Sequence[Estimate]):
         >>> table.percentages("sex").to_markdown(title="Jobs").splitlines()[0]
         '**Jobs (%)**'
         """
-        return self._written(markdown_text(self.publication(title).printed()), path)
+        return self._written(markdown_text(self._publication(title).printed()), path)
 
     def _written(self, text: str, path: str | Path | None) -> str:
         if path is not None:
@@ -501,7 +501,7 @@ class Percentages(Sequence[Estimate]):
     def _repr_html_(self) -> str:
         from hedgerow.release.publication.formats.html import html_table
 
-        return html_table(self.publication())
+        return html_table(self._publication())
 
 
 def _counts(table: TwoWayReadings, named: Sequence[str]) -> TableCells:

@@ -189,12 +189,12 @@ def of_json(table: ProtectedTable) -> Intervals:
 
 
 def of_csv(table: ProtectedTable) -> Intervals:
-    rows = list(csv.DictReader(io.StringIO(csv_text(table.publication()))))
+    rows = list(csv.DictReader(io.StringIO(csv_text(table._publication()))))
     return [float(row["low"]) for row in rows], [float(row["high"]) for row in rows]
 
 
 def of_xlsx(table: ProtectedTable) -> Intervals:
-    head, *rows = openpyxl.load_workbook(io.BytesIO(xlsx_bytes(table.publication())))["Cells"].values
+    head, *rows = openpyxl.load_workbook(io.BytesIO(xlsx_bytes(table._publication())))["Cells"].values
     low, high = head.index("low"), head.index("high")
     return [float(row[low]) for row in rows], [float(row[high]) for row in rows]
 

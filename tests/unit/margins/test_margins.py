@@ -381,7 +381,7 @@ def test_a_table_is_a_protected_table_with_its_totals(tmp_path: Path) -> None:
     assert float(table.margin()[0].estimate) == 500.0 and table.letters().shape == (6,)
     for suffix in (".csv", ".html", ".xlsx"):
         table.write(tmp_path / f"table{suffix}")
-    assert "± " in str(table.publication(errors=True)) or table.to_html().count("<table") == 1
+    assert "± " in str(table._publication(errors=True)) or table.to_html().count("<table") == 1
     margins.write(tmp_path / "margins.csv")
     margins.write(tmp_path / "margins.json")
     lines = (tmp_path / "margins.csv").read_text().splitlines()

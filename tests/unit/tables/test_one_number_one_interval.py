@@ -120,7 +120,7 @@ def of_file(row: dict[str, Any]) -> Row:
 
 def outputs(table: ProtectedTable) -> dict[str, list[Row]]:
     """Return what every output says, read back: cells, and behind them totals where it has any."""
-    shown = table.publication(level=0.9)
+    shown = table._publication(level=0.9)
     head, *rows = openpyxl.load_workbook(io.BytesIO(xlsx_bytes(shown)))["Cells"].values
     columns = table.to_columns(0.9)
     record = json.loads(table.to_json(level=0.9))
@@ -259,12 +259,12 @@ def test_letters_are_those_of_intervals_and_hidden_sampling_errors_have_a_star()
     assert np.any(half > 1.96 * 1.05 * columns.standard_error)
     hidden = columns.sampling_error == 0.0
     assert 0 < hidden.sum() < len(table)
-    publication = table.publication(errors=True)
+    publication = table._publication(errors=True)
     text, page = text_of(publication), html_page(publication)
     assert text.count("*") == 1 + hidden.sum() and "* The noise hides the sampling error" in text
     assert page.count("*</") == hidden.sum()
     plain, _ = simulated("counts of units", epsilon=100.0)
-    assert "*" not in text_of(plain.publication(errors=True))
+    assert "*" not in text_of(plain._publication(errors=True))
 
 
 def test_errors_that_are_withheld_are_in_no_output() -> None:
@@ -280,7 +280,7 @@ def test_errors_that_are_withheld_are_in_no_output() -> None:
         record = table.to_dict()["estimates"]
         assert [one["estimate"] for one in record] == [one.estimate for one in table]
         assert all(one[name] is None for one in record for name in NUMBERS[1:])
-        (head, *_) = csv.reader(io.StringIO(csv_text(table.publication())))
+        (head, *_) = csv.reader(io.StringIO(csv_text(table._publication())))
         assert not {*NUMBERS[1:], "low", "high", "reliable"} & set(head)
 
 

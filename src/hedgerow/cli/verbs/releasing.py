@@ -205,13 +205,13 @@ def _released(survey: Survey, total: str | None, chosen: dict[str, Any]) -> Prot
 def _table_page(result: ProtectedTable, title: str | None, level: float) -> str:
     from hedgerow.release.publication.text import text_of
 
-    return text_of(result.publication(title, level=level, errors=True))
+    return text_of(result._publication(title, level=level, errors=True))
 
 
 def _table_numbers(result: ProtectedTable, title: str | None, level: float) -> str:
     from hedgerow.release.publication.text import table_lines
 
-    return "\n".join(table_lines(result.publication(title, level=level, errors=True))).rstrip()
+    return "\n".join(table_lines(result._publication(title, level=level, errors=True))).rstrip()
 
 
 def _table_record(result: ProtectedTable, level: float) -> dict[str, Any] | None:

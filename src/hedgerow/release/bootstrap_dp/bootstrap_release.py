@@ -109,7 +109,7 @@ class BootstrapRelease(OfTheCustodian, Result):
 
     def to_json(self) -> str:
         """Return the JSON text."""
-        return "".join(self.publication().json_parts())
+        return "".join(self._publication().json_parts())
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
         """Return the numbers as columns of equal length, the guarantee among them."""
@@ -119,7 +119,7 @@ class BootstrapRelease(OfTheCustodian, Result):
         }
         return columns | {"guarantee": [f"{self.guarantee} (NOT differential privacy)"] * len(self)}
 
-    def publication(self, title: str | None = None, *, level: float = 0.95) -> NumbersPublication:
+    def _publication(self, title: str | None = None, *, level: float = 0.95) -> NumbersPublication:
         """Return what the formats read."""
         return NumbersPublication(self, level)
 

@@ -55,7 +55,7 @@ class ReleaseFolder:
         Each file is made apart and then moved: a name holds a whole file or the one before, also after a power cut. A
         symbolic link of that name is replaced, never followed.
         """
-        publication = result.publication(title, level=level)
+        publication = result._publication(title, level=level)
         written = []
         for suffix, module in formats_of_folder(publication.kind).items():
             name = file_name(publication.kind, suffix)
@@ -82,7 +82,7 @@ class ReleaseFolder:
 
 def left_out(result: Result) -> str | None:
     """Return which files a result is not written as and why, in a sentence; None where all of them are."""
-    publication = result.publication()
+    publication = result._publication()
     reasons = {suffix: why_not(publication, suffix) for suffix in formats_of_folder(publication.kind)}
     names = [file_name(publication.kind, suffix) for suffix, reason in reasons.items() if reason]
     listed = dict.fromkeys(reason for reason in reasons.values() if reason)

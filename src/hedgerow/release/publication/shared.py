@@ -196,7 +196,7 @@ class Result(Receivable, Sequence[Estimate]):
         """Return the privacy price in one line, or say that the result is simulated."""
 
     @abstractmethod
-    def publication(self, title: str | None = None, *, level: float = 0.95) -> Published:
+    def _publication(self, title: str | None = None, *, level: float = 0.95) -> Published:
         """Return the data that the output formats read, with intervals at `level`."""
 
     @abstractmethod
@@ -287,8 +287,8 @@ class Result(Receivable, Sequence[Estimate]):
         from hedgerow.release.publication.formats import csv
 
         if path is None:
-            return csv.csv_text(self.publication(level=level))
-        csv.write(self.publication(level=level), path)
+            return csv.csv_text(self._publication(level=level))
+        csv.write(self._publication(level=level), path)
         return None
 
     def to_latex(self, path: str | Path | None = None, *, level: float = 0.95, title: str | None = None) -> str:
@@ -357,7 +357,7 @@ class Result(Receivable, Sequence[Estimate]):
         return self._text(markdown.markdown_text, path, level, title)
 
     def _text(self, write: Callable[[Any], str], path: str | Path | None, level: float, title: str | None) -> str:
-        text = write(self.publication(title, level=level).printed())
+        text = write(self._publication(title, level=level).printed())
         if path is not None:
             write_lines(path, [text])
         return text
@@ -386,7 +386,7 @@ class Result(Receivable, Sequence[Estimate]):
         >>> release = survey.mean("age", bounds=(0, 100), step=1, epsilon=1.0)
         >>> release.write(tempfile.mkdtemp() + "/means.json")
         """
-        write(self.publication(title, level=level), path)
+        write(self._publication(title, level=level), path)
 
     def _facts(self, notes: Sequence[str], methods: dict[str, str]) -> dict[str, Any]:
         """Return the record's part about the whole: what was asked of what, and how."""
