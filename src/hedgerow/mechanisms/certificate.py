@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.metadata import version
 from typing import Any, ClassVar
 
@@ -61,6 +61,27 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
+class FurtherBounds:
+    """μ and a proven lower bound on ε, each None with a reason where there is none.
+
+    Attributes
+    ----------
+    mu : float or None
+        The smallest μ whose Gaussian curve lies above the whole curve, rounded up to 1e-6 (`accounting.compose`).
+    epsilon_lower : float or None
+        A proven lower bound on the true ε at δ. The bound is within 0.005 of ε and rounded down to 1e-6.
+    mu_why, epsilon_lower_why : str or None
+        The reason if μ or the lower bound is missing. Certificates of early versions have neither the numbers nor the
+        reasons.
+    """
+
+    mu: float | None = None
+    mu_why: str | None = None
+    epsilon_lower: float | None = None
+    epsilon_lower_why: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Certificate:
     """The certificate of a release: what was protected, by which mechanism, and at which price.
 
@@ -80,13 +101,13 @@ class Certificate:
         The assumptions of the price. The list is empty if the price relies only on the code and its libraries.
     versions : mapping
         The versions of the software that computed the price.
-    mu : float or None
-        The smallest μ whose Gaussian curve lies above the whole curve, rounded up to 1e-6 (`accounting.compose`).
-    epsilon_lower : float or None
-        A proven lower bound on the true ε at δ. The bound is within 0.005 of `epsilon` and rounded down to 1e-6.
-    mu_why, epsilon_lower_why : str or None
-        The reason if μ or the lower bound is missing. Certificates of early versions have neither the numbers nor the
-        reasons.
+    stated : FurtherBounds or None
+        μ and the lower bound on ε as a record states them. None: they are computed when they are asked for, since that
+        takes as long as the rest of a small release.
+    narrowed : str or None
+        The reason why no lower bound is known, as in `certify`.
+    curve : Profile or None
+        The privacy profile of the mechanism, where it was computed before.
     """
 
     mechanism: Mechanism
@@ -98,10 +119,9 @@ class Certificate:
     bound: str
     assumptions: tuple[str, ...]
     versions: Mapping[str, str]
-    mu: float | None = None
-    mu_why: str | None = None
-    epsilon_lower: float | None = None
-    epsilon_lower_why: str | None = None
+    stated: FurtherBounds | None = FurtherBounds()
+    narrowed: str | None = None
+    curve: Any = None  # a protocol, of which no instance is checked where a record is read
     __pydantic_config__: ClassVar[dict[str, bool]] = {"arbitrary_types_allowed": True}
 
     def __repr__(self) -> str:
@@ -109,6 +129,39 @@ class Certificate:
             f"Certificate(epsilon={self.epsilon:.6g}, delta={self.delta:.3g}, relation={str(self.relation)!r}, "
             f"unit={self.unit!r}, mechanism={self.mechanism.type!r})"
         )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Certificate) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]  # as of every dataclass with equality that holds a mapping
+
+    @cached_property
+    def bounds(self) -> FurtherBounds:
+        """μ and the lower bound."""
+        if self.stated is not None:
+            return self.stated
+        curve = self.reprice() if self.curve is None else self.curve
+        return further_bounds(self.mechanism, self.relation, curve, self.delta, narrowed=self.narrowed)
+
+    @property
+    def mu(self) -> float | None:
+        """The μ of `bounds`."""
+        return self.bounds.mu
+
+    @property
+    def mu_why(self) -> str | None:
+        """Why there is no μ."""
+        return self.bounds.mu_why
+
+    @property
+    def epsilon_lower(self) -> float | None:
+        """The lower bound on ε of `bounds`."""
+        return self.bounds.epsilon_lower
+
+    @property
+    def epsilon_lower_why(self) -> str | None:
+        """Why there is no lower bound."""
+        return self.bounds.epsilon_lower_why
 
     def reprice(self) -> Profile:
         """Return the privacy profile, computed again from the mechanism."""
@@ -145,10 +198,6 @@ class Certificate:
                 reasons.append("Its lower bound on ε is larger than what its mechanism is proven to cost.")
         return tuple(reasons)
 
-    def further(self) -> dict[str, Any]:
-        """Return μ and the lower bound with their reasons, as `further_bounds` does."""
-        return {name: getattr(self, name) for name in _FURTHER}
-
     def price(self) -> str:
         """Return the privacy price in one line: ε, δ, relation and unit."""
         return f"ε ≤ {self.epsilon:.6g} at δ = {self.delta:.3g}, {self.relation}, unit {self.unit}"
@@ -167,7 +216,7 @@ class Certificate:
             "delta": self.delta,
             "profile": [{"epsilon": point.epsilon, "delta": point.delta} for point in self.profile],
             "bound": self.bound,
-            **as_stated(self.further()),
+            **as_stated(self.bounds),
             "assumptions": list(self.assumptions),
             "versions": dict(self.versions),
         }
@@ -180,9 +229,11 @@ class Certificate:
     def from_dict(cls, record: object) -> Certificate:
         """Read a certificate from plain data. Unknown or missing fields are refused (HG502)."""
         try:
-            fields: Any = record
-            mechanism = from_record(fields["mechanism"])
-            certificate: Certificate = _adapter().validate_python({**fields, "mechanism": mechanism})
+            fields: Any = dict(record)  # type: ignore[call-overload]  # refused where it is none
+            stated = {name: fields[name] for name in _FURTHER if name in fields}
+            others = {name: value for name, value in fields.items() if name not in _FURTHER}
+            given = {**others, "mechanism": from_record(fields["mechanism"]), "stated": stated}
+            certificate: Certificate = _adapter().validate_python(given)
         except (ValueError, TypeError, KeyError):
             raise unreadable_record("Its fields do not fit.") from None
         if _canonical(certificate.to_dict()) != _canonical(record):
@@ -249,21 +300,19 @@ def certify(
         Point(round_up(epsilon * part), _round_up_delta(curve.delta_upper(round_up(epsilon * part))))
         for part in (0.25, 0.5, 0.75, 1.0)
     )
-    stated = further_bounds(mechanism, relation, curve, delta, narrowed=narrowed)
-    return Certificate(
-        mechanism, relation, unit, epsilon, delta, points, "upper", tuple(assumptions), _versions(), **stated
-    )
+    about = "upper", tuple(assumptions), _versions()
+    return Certificate(mechanism, relation, unit, epsilon, delta, points, *about, None, narrowed, curve)
 
 
 def further_bounds(
     mechanism: Mechanism, relation: Relation, curve: Profile, delta: float, *, narrowed: str | None = None
-) -> dict[str, Any]:
-    """Return ``mu`` and ``epsilon_lower`` of a mechanism with this curve, each None with a reason where there is none.
+) -> FurtherBounds:
+    """Return μ of a mechanism with this curve, and a lower bound on its ε.
 
     >>> from hedgerow.mechanisms.mechanism import GaussianNoise
     >>> one = GaussianNoise(1.0, 1.0)
     >>> found = further_bounds(one, Relation.REPLACE_ONE, profile_of(one, Relation.REPLACE_ONE), 1e-6)
-    >>> found["mu"], found["epsilon_lower"], found["mu_why"]
+    >>> found.mu, found.epsilon_lower, found.mu_why
     (1.000001, 4.886554, None)
     """
     terms = mechanism.terms(relation)
@@ -273,21 +322,21 @@ def further_bounds(
     lower, upper = attained.epsilon_lower(delta), curve.epsilon_upper(delta)
     near = upper - lower <= GAP
     proven = f" The pairs that are known prove ε ≥ {round_down(lower, 3):.3f}." if attained.pairs else ""
-    return {
-        "mu": None if no_mu else round_up(least_mu(terms, curve)),
-        "mu_why": no_mu,
-        "epsilon_lower": round_down(lower) if near else None,
-        "epsilon_lower_why": None if near else (attained.why or "Rounding hides the difference.") + proven,
-    }
+    return FurtherBounds(
+        None if no_mu else round_up(least_mu(terms, curve)),
+        no_mu,
+        round_down(lower) if near else None,
+        None if near else (attained.why or "Rounding hides the difference.") + proven,
+    )
 
 
-def bounds_in_words(bounds: Mapping[str, Any]) -> tuple[str, ...]:
+def bounds_in_words(bounds: FurtherBounds) -> tuple[str, ...]:
     """Return `further_bounds` in a line each; none where a record states none.
 
-    >>> bounds_in_words({"mu": 1.0, "mu_why": None, "epsilon_lower": None, "epsilon_lower_why": "Nothing is known."})
+    >>> bounds_in_words(FurtherBounds(mu=1.0, epsilon_lower_why="Nothing is known."))
     ('μ ≤ 1: the curve lies below that of a Gaussian mechanism', 'no lower bound on ε: Nothing is known.')
     """
-    mu, no_mu, lower, no_lower = (bounds[name] for name in _FURTHER)
+    mu, no_mu, lower, no_lower = bounds.mu, bounds.mu_why, bounds.epsilon_lower, bounds.epsilon_lower_why
     lines = (
         f"no μ: {no_mu}" if no_mu else None,
         None if mu is None else f"μ ≤ {mu:.6g}: the curve lies below that of a Gaussian mechanism",
@@ -297,18 +346,18 @@ def bounds_in_words(bounds: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(line for line in lines if line is not None)
 
 
-def as_stated(bounds: Mapping[str, Any]) -> dict[str, Any]:
+def as_stated(bounds: FurtherBounds) -> dict[str, Any]:
     """Return `further_bounds` as JSON has them: a reason where there is no number, nothing where there is neither.
 
-    >>> as_stated({"mu": None, "mu_why": "It has none.", "epsilon_lower": None, "epsilon_lower_why": None})
+    >>> as_stated(FurtherBounds(mu_why="It has none."))
     {'mu': None, 'mu_why': 'It has none.'}
     """
     stated: dict[str, Any] = {}
     for name in _FURTHER[::2]:
-        why = bounds[f"{name}_why"]
+        number, why = getattr(bounds, name), getattr(bounds, f"{name}_why")
         # A record without both was written before there were any.
-        if bounds[name] is not None or why is not None:
-            stated |= {name: bounds[name]} | ({} if why is None else {f"{name}_why": why})
+        if number is not None or why is not None:
+            stated |= {name: number} | ({} if why is None else {f"{name}_why": why})
     return stated
 
 

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 from typing import Any, ClassVar, Literal
 
@@ -57,7 +58,7 @@ from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Additive, AveragedLaplac
 from hedgerow.noise.lattice import AdditiveTable, LatticeNoise, NoiseSource, lattice_noise, on_lattice, require_drawable
 from hedgerow.resampling.counted_values import GridSums, Histogram, Monomial
 
-_MOST_BITS = 45  # of a width, in steps of its lattice: a sum of 2¹⁷ records then fits 62 bits
+MOST_BITS = 45  # of a width, in steps of its lattice: a sum of 2¹⁷ records then fits 62 bits
 # An audited record is a code of one digit a feature: missing, an end of its grid, or a place between.
 _BRUTE = 5  # up to so many features every pair of such records is compared
 _MOST_AUDITED = 39  # digits of base 3 that fit 63 bits
@@ -351,17 +352,7 @@ class JointMoments(Additive):
 
         Of units they are the totals, the number of rows behind them, and all their rows lie in one cell.
         """
-        steps = np.array([feature.steps for feature in self.layout.features], dtype=np.float64)
-        rows = self.layout.rows is not None
-        values = (features + (features[:, -1:] if rows else 1.0)) / 2.0 * steps
-        means = []
-        for number in self._listed():
-            total = np.zeros(len(values))
-            own = ((of, c) for of, c in number.polynomial.items() if not any(i > self.layout.last for i, _ in of))
-            for monomial, factor in own:
-                total += float(factor) * np.prod([values[:, i] ** power for i, power in monomial], axis=0)
-            means.append(float(total.mean()) * (self.layout.shares or 1))
-        return np.array(means)
+        return self.numbers.record_means(features)
 
     def reading(self, moments: Iterable[Monomial], *, n: float | None = None) -> JointReading:
         """Return how moments Σ f^e are read from the released numbers of a cell: see `JointNumbers.reading`."""
@@ -396,27 +387,44 @@ def joint_moments(
     >>> round(joint.pure(Relation.REPLACE_ONE), 5), (joint.noise_sds() / [100, 100**2]).round(3).tolist()
     (1.0, [2.828, 5.657])
     """
+    positive, scale = priced_weights(law, layout, weights, precision, relation)
+
+    def noise(of: Of, degrees: Of, weight: float) -> tuple[LatticeNoise, int]:
+        width = scale * layout.reach(of, degrees) / weight
+        coarse = max(0, math.ceil(math.log2(width)) - MOST_BITS)
+        return lattice_noise(width / 2.0**coarse), coarse
+
+    coordinates = [JointCoordinate("count", of, *noise(of, (0,) * len(of), w)) for of, w in positive.counts.items()]
+    sums = {(of, ()): w for of, w in positive.sums.items()} | dict(positive.restricted)
+    coordinates += [JointCoordinate("sum", of, *noise(of, (1,) * len(of), w), other) for (of, other), w in sums.items()]
+    for (of, lag), w in positive.across.items():
+        coordinates.append(JointCoordinate("across", of, *noise(of, (1, 1), w), (), lag))
+    parts = tuple(PartitionBlock(of, degrees, *noise(of, degrees, w)) for (of, degrees), w in positive.blocks.items())
+    return JointMoments("gaussian" if law == GAUSSIAN else "laplace", layout, tuple(coordinates), parts, law.draws)
+
+
+def priced_weights(
+    law: Law, layout: JointLayout, weights: JointWeights, precision: float, relation: Relation
+) -> tuple[JointWeights, float]:
+    """Return the weights above 0 on a layout, and the width at which a number of weight 1 costs `precision`."""
+    positive, cost = _costing(layout, weights, relation, law.power)
+    # The noise of k draws has √k times the sd of one.
+    return positive, cost ** (1.0 / law.power) / (precision * math.sqrt(law.draws))
+
+
+@lru_cache(maxsize=4)
+def _costing(
+    layout: JointLayout, weights: JointWeights, relation: Relation, power: Literal[1, 2]
+) -> tuple[JointWeights, float]:
+    """Return weights above 0 with their cost; the price of one release is computed at many precisions."""
     counts = {of: w for of, w in weights.counts.items() if w > 0.0}
     named = {(of, ()): w for of, w in weights.sums.items()} | dict(weights.restricted)
     sums = {key: w for key, w in named.items() if w > 0.0}
     blocks = {part: w for part, w in weights.blocks.items() if w > 0.0}
-    across = {key: w for key, w in weights.across.items() if w > 0.0}
-    positive = replace(_weights(layout, counts, sums, blocks), across=across)
-    cost = cost_of(layout, positive, relation, law.power)
-    # The noise of k draws has √k times the sd of one.
-    scale = cost ** (1.0 / law.power) / (precision * math.sqrt(law.draws))
-
-    def noise(of: Of, degrees: Of, weight: float) -> tuple[LatticeNoise, int]:
-        width = scale * layout.reach(of, degrees) / weight
-        coarse = max(0, math.ceil(math.log2(width)) - _MOST_BITS)
-        return lattice_noise(width / 2.0**coarse), coarse
-
-    coordinates = [JointCoordinate("count", of, *noise(of, (0,) * len(of), w)) for of, w in counts.items()]
-    coordinates += [JointCoordinate("sum", of, *noise(of, (1,) * len(of), w), other) for (of, other), w in sums.items()]
-    for (of, lag), w in across.items():
-        coordinates.append(JointCoordinate("across", of, *noise(of, (1, 1), w), (), lag))
-    parts = tuple(PartitionBlock(of, degrees, *noise(of, degrees, w)) for (of, degrees), w in blocks.items())
-    return JointMoments("gaussian" if law == GAUSSIAN else "laplace", layout, tuple(coordinates), parts, law.draws)
+    positive = _weights(layout, counts, sums, blocks)
+    if weights.across:
+        positive = replace(positive, across={key: w for key, w in weights.across.items() if w > 0.0})
+    return positive, cost_of(layout, positive, relation, power)
 
 
 def _weights(layout: JointLayout, counts: Mapping[Of, float], sums: ByTwo, blocks: ByTwo) -> JointWeights:

@@ -42,6 +42,7 @@ Polynomial = dict[Monomial, int]
 Kind = Literal["count", "sum", "across"]
 Kinds = tuple[tuple[Kind, Of, Of, int], ...]
 Blocks = tuple[tuple[Of, Of], ...]
+Shape = tuple[Kinds, Blocks]
 N = TypeVar("N", int, float)
 MOST_FEATURES = 64
 MOST_STEPS = 2**42  # squares then fit 84 bits, which engines add up exactly
@@ -266,7 +267,7 @@ class JointNumbers:
     blocks: tuple[PartitionBlock, ...]
 
     @property
-    def shape(self) -> tuple[Kinds, Blocks]:
+    def shape(self) -> Shape:
         """What the coordinates and blocks are, whatever their noise."""
         kinds = tuple((number.kind, number.of, number.present, number.lag) for number in self.coordinates)
         return kinds, tuple((number.of, number.degrees) for number in self.blocks)
@@ -294,35 +295,15 @@ class JointNumbers:
         ParameterError
             HG406: a moment that the released numbers do not determine.
         """
-        wanted = tuple(moments)
+        return _reading(self.layout, self.shape, tuple(moments), np.asarray(sds, dtype=np.float64).tobytes(), n)
+
+    def record_means(self, features: Floats) -> Floats:
+        """Return what records with features f, (records, d), add to each number on average: all in one cell."""
         known, design = _design(self.layout, *self.shape)
-        given = known.index(())
-        count = design[:, given] * (0.0 if n is None else n)
-        if n is not None:
-            design = design.copy()
-            design[:, given] = 0.0
-        precision = 1.0 / sds
-        # Each column to its own size: the integers of one moment may be 2⁴⁰ times those of another.
-        weighted = design * precision[:, None]
-        size = np.linalg.norm(weighted, axis=0)
-        size[size == 0.0] = 1.0
-        weighted /= size
-        inverse, determined = _inverse(weighted)
-        inverse *= precision / size[:, None]
-        if n is not None:
-            determined[given] = True
-        if missing := [of for of in wanted if of not in known or not determined[known.index(of)]]:
-            raise ParameterError(
-                "HG406",
-                rule="A moment must be computed from numbers that determine it.",
-                finding=f"{len(missing)} of {len(wanted)} are not determined by what is released.",
-            )
-        rows = [known.index(monomial) for monomial in wanted]
-        matrix = np.asarray(inverse[rows], dtype=np.float64)
-        constant = -matrix @ count
-        if n is not None:
-            constant[[row == given for row in rows]] = n
-        return JointReading(wanted, matrix, constant, matrix * sds)
+        # All rows of a unit lie in one cell: what crosses cells is 0.
+        own = [monomial for monomial in known if all(i <= self.layout.last for i, _ in monomial)]
+        means = dict.fromkeys(known, 0.0) | _mean_products(features, own)
+        return np.asarray(design @ np.array([means[monomial] for monomial in known]))
 
     def _in_features(self, polynomial: Polynomial) -> dict[Monomial, float]:
         """Return a polynomial in t as one in f, t = m(1 + f)/2, of records that count whole."""
@@ -402,6 +383,76 @@ class JointNumbers:
         return [*labelled, (f"{i}/missing", {(): m**degree, present: -(m**degree)})] if present else labelled
 
 
+def _mean_products(values: Floats, monomials: Iterable[Monomial]) -> dict[Monomial, float]:
+    """Return the means over records of products of powers of their values."""
+    named = {monomial: tuple((i, power) for i, power in monomial if power) for monomial in monomials}
+    each = {power: values[:, power[0]] ** power[1] for product_of in named.values() for power in product_of}
+    place, columns = {power: k for k, power in enumerate(each)}, np.array([*each.values()]).reshape(len(each), -1)
+    # Products of two, which most are, by one multiplication of matrices.
+    of_two, alone = columns @ columns.T / len(values), columns.mean(axis=1)
+
+    def mean(product_of: Monomial) -> float:
+        at = [place[power] for power in product_of]
+        if len(at) > 2:
+            return float(np.prod(columns[at], axis=0).mean())
+        return float(of_two[at[0], at[1]] if len(at) == 2 else alone[at[0]] if at else 1.0)
+
+    return {monomial: mean(product_of) for monomial, product_of in named.items()}
+
+
+def reading_of(
+    layout: JointLayout, shape: Shape, wanted: tuple[Monomial, ...], sds: Floats, n: float | None
+) -> JointReading:
+    """Return `JointNumbers.reading` of numbers of a shape with noise of these standard deviations."""
+    known, design = _design(layout, *shape)
+    place = {monomial: k for k, monomial in enumerate(known)}
+    given = place[()]
+    count = design[:, given] * (0.0 if n is None else n)
+    if n is not None:
+        design = design.copy()
+        design[:, given] = 0.0
+    precision = 1.0 / sds
+    # Each column to its own size: the integers of one moment may be 2⁴⁰ times those of another.
+    weighted = design * precision[:, None]
+    size = np.linalg.norm(weighted, axis=0)
+    size[size == 0.0] = 1.0
+    weighted /= size
+    inverse, determined = _inverse(weighted)
+    inverse *= precision / size[:, None]
+    if n is not None:
+        determined[given] = True
+    rows = [place.get(monomial, -1) for monomial in wanted]
+    if missing := sum(row < 0 or not determined[row] for row in rows):
+        raise ParameterError(
+            "HG406",
+            rule="A moment must be computed from numbers that determine it.",
+            finding=f"{missing} of {len(wanted)} are not determined by what is released.",
+        )
+    matrix = inverse[rows]
+    constant = -matrix @ count
+    if n is not None:
+        constant[[row == given for row in rows]] = n
+    return JointReading(wanted, matrix, constant, matrix * sds)
+
+
+@lru_cache(maxsize=64)
+def require_told(layout: JointLayout, shape: Shape, wanted: tuple[Monomial, ...], *, known: bool) -> None:
+    """Refuse a shape that no release has, or whose numbers do not determine what is wanted, `known` with n (HG406)."""
+    numbers = _shaped(layout, *shape)
+    check_coordinates(layout, numbers.coordinates, numbers.blocks)
+    check_blocks(layout, len(numbers.coordinates), numbers.blocks)
+    sizes = np.abs(_design(layout, *shape)[1]).max(axis=1)
+    reading_of(layout, shape, wanted, sizes, 1.0 if known else None)
+
+
+@lru_cache(maxsize=2)
+def _reading(
+    layout: JointLayout, shape: Shape, wanted: tuple[Monomial, ...], sds: bytes, n: float | None
+) -> JointReading:
+    """Return a reading; a forecast asks for the same one again and again."""
+    return reading_of(layout, shape, wanted, np.frombuffer(sds), n)
+
+
 def _inverse(matrix: Floats) -> tuple[Floats, NDArray[np.bool_]]:
     """Return the pseudo-inverse, and which unknowns it determines; each set of rows with unknowns in common by itself.
 
@@ -409,16 +460,20 @@ def _inverse(matrix: Floats) -> tuple[Floats, NDArray[np.bool_]]:
     """
     inverse, determined = np.zeros(matrix.T.shape), np.zeros(matrix.shape[1], dtype=bool)
     for those, which in _in_common((matrix != 0.0).tobytes(), matrix.shape):
-        part = matrix[those[:, None], which]
-        own = 1.0 / part if part.shape == (1, 1) else np.linalg.pinv(part, rcond=1e-12)
-        inverse[which[:, None], those] = own
-        determined[which] = np.abs(own @ part - np.eye(len(which))).max(axis=1) < 1e-6
+        parts = matrix[those[:, :, None], which[:, None, :]]
+        own = 1.0 / parts if parts.shape[1:] == (1, 1) else np.linalg.pinv(parts, rcond=1e-12)
+        inverse[which[:, :, None], those[:, None, :]] = own
+        left = np.abs(own @ parts - np.eye(which.shape[1])).max(axis=2)
+        determined[which] = left < 1e-6
     return inverse, determined
 
 
 @lru_cache(maxsize=64)
 def _in_common(filled: bytes, shape: tuple[int, int]) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Return the rows and columns that hang together; a search for weights asks again and again."""
+    """Return the rows and columns that hang together, (parts, rows) and (parts, columns), parts of one size together.
+
+    A search for weights asks again and again.
+    """
     linked = np.frombuffer(filled, dtype=bool).reshape(shape)
     those = [np.flatnonzero(row).tolist() for row in linked]
     above = list(range(shape[1]))
@@ -437,7 +492,13 @@ def _in_common(filled: bytes, shape: tuple[int, int]) -> list[tuple[NDArray[np.i
             rows, which = parts.setdefault(top(columns[0]), ([], {}))
             rows.append(row)
             which |= dict.fromkeys(columns)
-    return [(np.array(rows, np.intp), np.array(sorted(which), np.intp)) for rows, which in parts.values()]
+    alike: dict[tuple[int, int], list[tuple[list[int], list[int]]]] = {}
+    for rows, which in parts.values():
+        alike.setdefault((len(rows), len(which)), []).append((rows, sorted(which)))
+    return [
+        (np.array([rows for rows, _ in each], np.intp), np.array([which for _, which in each], np.intp))
+        for each in alike.values()
+    ]
 
 
 @lru_cache(maxsize=64)
@@ -462,6 +523,11 @@ def _listed(numbers: JointNumbers) -> tuple[JointNumber, ...]:
 def _named(layout: JointLayout, kinds: Kinds, blocks: Blocks) -> list[tuple[str, Polynomial, int]]:
     """Return the name and the polynomial of every number, and of which coordinate or block it is."""
     return _shaped(layout, kinds, blocks)._each()
+
+
+def parts_of_shape(layout: JointLayout, kinds: Kinds, blocks: Blocks) -> list[int]:
+    """Return of which coordinate each number is, or behind them of which block."""
+    return [place for *_, place in _named(layout, kinds, blocks)]
 
 
 def _shaped(layout: JointLayout, kinds: Kinds, blocks: Blocks) -> JointNumbers:

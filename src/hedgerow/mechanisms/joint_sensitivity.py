@@ -113,7 +113,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import lru_cache
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,6 +122,7 @@ from numpy.typing import NDArray
 from hedgerow.facts.relation import Relation
 
 Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
 Of = tuple[int, ...]
 ByTwo = Mapping[tuple[Of, Of], float]
 Presence = Literal["public", "private"]
@@ -186,7 +188,7 @@ class JointWeights:
 
     def alone(self, power: Literal[1, 2]) -> float:
         """Return the largest Σ |coordinate|^power that one record adds to its cell: exact at a corner of the box."""
-        return float(sum(part.size for part in self._parts(power)) + sum(w**power for w in self.blocks.values()))
+        return float(sum(self._sizes(power)[1].tolist()) + sum(w**power for w in self.blocks.values()))
 
     def same(self, power: Literal[1, 2]) -> float:
         """Return an upper bound on Σ |change of a coordinate|^power if a record is replaced by another of its cell.
@@ -235,56 +237,45 @@ class JointWeights:
         """Return for each set of features that both records have the bound, and the cost if all of them flip."""
         movable = self._movable(power)
         turned = np.zeros_like(movable.total)
-        for of, product in movable.turned.items():
-            turned[list(of)] += product
+        for (i, j), product in movable.turned.items():
+            turned[i] += product
+            turned[j] += product
         each = _largest(movable.total, movable.square, turned, power)
         return movable.lost + 2.0**power * each.sum(axis=0), movable.lost + 2.0**power * movable.total.sum(axis=0)
 
     def _separate(self, power: Literal[1, 2]) -> float:
         """Return the sum of one maximum per feature."""
-        total, square, turned, floor, lost = np.zeros((5, self.d))
-        for part in self._parts(power):
-            own = part.of[:1] if len(part.of) == 1 else part.columns
-            lost[list(own)] += part.size
-            if len(part.of) == 1:
-                (floor if len(part.columns) > 1 else total)[part.of[0]] += part.weight
-            elif len(set(part.of)) == 1:
-                square[part.of[0]] += part.weight
-            elif part.of:
-                turned[list(part.of)] += part.weight
+        listed, (weight, size) = self._listed(), self._sizes(power)
+        lost = np.bincount(listed.column, size[listed.of_column], self.d)
+        every: Floats = np.bincount(listed.apart, weight[listed.of_apart], 4 * self.d).astype(np.float64)
+        total, square, turned, floor = every.reshape(4, self.d)
         both = 2.0**power * (floor + _largest(total, square, turned - (1.0 - 0.5**power) * floor, power))
         absent = np.array([i in self.missing for i in range(self.d)])
         return float(np.where(absent, np.maximum(both, lost), both).sum())
 
     def _movable(self, power: Literal[1, 2]) -> _Movable:
         """Return what can move by the features that both records have, for every set of them."""
-        bits, parts = self._bits(), list(self._parts(power))
-        sets = 1 << len(bits)
-        size, total, square = np.zeros(sets), np.zeros((self.d, sets)), np.zeros((self.d, sets))
-        turned: dict[Of, Floats] = {}
-        for part in parts:
-            needed = sum(bits.get(i, 0) for i in part.columns)
-            size[needed] += part.size
-            if len(part.of) == 1:
-                total[part.of[0], needed] += part.weight
-            elif len(set(part.of)) == 1:
-                square[part.of[0], needed] += part.weight
-            elif part.of:
-                turned.setdefault(part.of, np.zeros(sets))[needed] += part.weight
-        for table in (size, *total, *square, *turned.values()):
-            for place in range(len(bits)):
-                halves = table.reshape(-1, 2, 1 << place)
-                halves[:, 1] += halves[:, 0]  # a coordinate that needs no more features than these
-        return _Movable(size[-1] - size, total, square, turned)
+        listed, (weight, size) = self._listed(), self._sizes(power)
+        bits, rows = len(self.missing), 1 + 2 * self.d + len(listed.pairs)
+        tables: Floats = np.bincount(listed.needed, size, rows << bits).astype(np.float64)
+        tables += np.bincount(listed.at, weight[listed.of_at], rows << bits)
+        for place in range(bits):
+            halves = tables.reshape(-1, 2, 1 << place)
+            halves[:, 1] += halves[:, 0]  # a coordinate that needs no more features than these
+        tables = tables.reshape(rows, -1)
+        lost, total, square, turned = np.split(tables, [1, 1 + self.d, 1 + 2 * self.d])
+        return _Movable(lost[0, -1] - lost[0], total, square, dict(zip(listed.pairs, turned, strict=True)))
 
-    def _parts(self, power: Literal[1, 2]) -> Iterable[_WeightedPart]:
-        for of, weight in self.counts.items():
-            yield _WeightedPart((), of, weight**power, weight**power)
-        named = {(of, ()): weight for of, weight in self.sums.items()} | dict(self.restricted)
-        for (of, present), weight in named.items():
-            square = len(of) == 2 and of[0] == of[1]
-            size = weight * (self.centres.get((of[0], present), 1.0) if square else 1.0)
-            yield _WeightedPart(of, tuple(sorted({*of, *present})), weight**power, size**power)
+    def _sizes(self, power: Literal[1, 2]) -> tuple[Floats, Floats]:
+        """Return the weight of each coordinate to the power p, and the largest it can be: counts, sums, restricted."""
+        weights = np.array([*self.counts.values(), *self.sums.values(), *self.restricted.values()])
+        size = weights.copy()
+        for place, square in self._listed().squares:
+            size[place] *= self.centres.get(square, 1.0)
+        return weights**power, size**power
+
+    def _listed(self) -> _Listed:
+        return _listed(self.d, tuple(self.counts), tuple(self.sums), tuple(self.restricted), self.missing)
 
     def _bits(self) -> dict[int, int]:
         return {i: 1 << place for place, i in enumerate(sorted(self.missing))}
@@ -293,14 +284,58 @@ class JointWeights:
         return [3 if i in self.missing else 2 for i in range(self.d)]
 
 
-@dataclass(frozen=True, slots=True)
-class _WeightedPart:
-    """A coordinate to the power p: its values, all its columns, its weight, and the largest it can be."""
+class _Listed(NamedTuple):
+    """Where coordinates are added up, whatever they weigh: counts, sums, restricted sums.
 
-    of: Of
-    columns: Of
-    weight: float
-    size: float
+    `squares` are the places of squares, by the names of their `centres`. In flat tables by sets of features, as bits:
+    each coordinate stands at `needed` of the first table, and `of_at` at `at` of the tables A, Ω and W by `pairs`.
+    In tables by feature, each coordinate `of_column` in each of its columns, and `of_apart` at `apart` of A, Ω, W, and
+    A of restricted sums.
+    """
+
+    squares: list[tuple[int, tuple[int, Of]]]
+    pairs: list[Of]
+    needed: Places
+    at: Places
+    of_at: Places
+    column: Places
+    of_column: Places
+    apart: Places
+    of_apart: Places
+
+
+@lru_cache(maxsize=64)
+def _listed(
+    d: int, counts: tuple[Of, ...], sums: tuple[Of, ...], restricted: tuple[tuple[Of, Of], ...], missing: frozenset[int]
+) -> _Listed:
+    named: list[tuple[Of, Of]] = [*(((), of) for of in counts), *((of, ()) for of in sums), *restricted]
+    columns = [tuple(sorted({*of, *present})) for of, present in named]
+    few = len(missing) <= _MOST_LOST
+    bits = {i: 1 << place if few else 0 for place, i in enumerate(sorted(missing))}
+    needed = [sum(bits.get(i, 0) for i in each) for each in columns]
+    sets = 1 << len(missing) if few else 1
+    pairs: list[Of] = list(dict.fromkeys(of for of, _ in named if len(of) == 2 and of[0] != of[1]))
+    row: dict[Of, int] = {of: 1 + 2 * d + place for place, of in enumerate(pairs)}
+    row |= {(i,): 1 + i for i in range(d)} | {(i, i): 1 + d + i for i in range(d)}
+    own = [(place, of) for place, (of, _) in enumerate(named) if of]
+    apart = []
+    for place, of in own:
+        if len(of) == 1:
+            apart.append((place, of[0] + (3 * d if len(columns[place]) > 1 else 0)))
+        else:
+            apart += [(place, i + (1 + (of[0] != of[1])) * d) for i in dict.fromkeys(of)]
+    owners = [(i, place) for place, (of, _) in enumerate(named) for i in (of if len(of) == 1 else columns[place])]
+    return _Listed(
+        [(place, (of[0], present)) for place, (of, present) in enumerate(named) if len(of) == 2 and of[0] == of[1]],
+        pairs,
+        np.array(needed, np.intp),
+        np.array([row[of] * sets + needed[place] for place, of in own], np.intp),
+        np.array([place for place, _ in own], np.intp),
+        np.array([i for i, _ in owners], np.intp),
+        np.array([place for _, place in owners], np.intp),
+        np.array([at for _, at in apart], np.intp),
+        np.array([place for place, _ in apart], np.intp),
+    )
 
 
 @dataclass(frozen=True, slots=True)

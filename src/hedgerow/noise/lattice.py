@@ -28,6 +28,7 @@ FINE = 2**20
 MIN_LATTICE_STEPS = 1000
 # Proofs add statistic and noise as integers without an end; at this scale a sum leaves 64 bits once in e^500.
 _WIDEST = 2.0**53
+_NARROWEST, _WIDEST_OF_SUM = 2.0**-38, 2.0**52
 
 
 def require_positive(**numbers: float) -> None:
@@ -95,15 +96,31 @@ def lattice_noise(width: float) -> LatticeNoise:
     >>> lattice_noise(3.0).in_units
     3.0
     """
-    if not 2.0**-38 < width < 2.0**52:
-        raise ParameterError(
-            "HG107",
-            rule="The noise of a release must fit 64-bit integers.",
-            finding=f"A width of {width:.3g} grid units does not.",
-            remedy="Choose a coarser step, or an epsilon nearer to 1.",
-        )
+    if not _NARROWEST < width < _WIDEST_OF_SUM:
+        raise _does_not_fit(width)
     bits = max(0, math.ceil(math.log2(FINE / width)))
     return LatticeNoise(math.ceil(width * 2.0**bits), bits)
+
+
+def lattice_widths(widths: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the widths of `lattice_noise` in units, of many at once; HG107 as there.
+
+    >>> lattice_widths(np.array([3.0, 0.3])).tolist() == [lattice_noise(width).in_units for width in (3.0, 0.3)]
+    True
+    """
+    if not (fits := (widths > _NARROWEST) & (widths < _WIDEST_OF_SUM)).all():
+        raise _does_not_fit(float(widths[~fits][0]))
+    steps = 2.0 ** np.maximum(0.0, np.ceil(np.log2(FINE / widths)))
+    return np.asarray(np.ceil(widths * steps) / steps)
+
+
+def _does_not_fit(width: float) -> ParameterError:
+    return ParameterError(
+        "HG107",
+        rule="The noise of a release must fit 64-bit integers.",
+        finding=f"A width of {width:.3g} grid units does not.",
+        remedy="Choose a coarser step, or an epsilon nearer to 1.",
+    )
 
 
 def on_lattice(sums: NDArray[np.int64], noise: NDArray[np.int64], bits: int) -> NDArray[np.float64]:

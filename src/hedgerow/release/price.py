@@ -24,7 +24,7 @@ The names are those of the registry of mechanisms (`price_name`).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, TypedDict, Unpack
 
 from hedgerow.errors import ParameterError, UncertifiedError
@@ -32,7 +32,7 @@ from hedgerow.facts.budget import DEFAULT_DELTA, Budget, Mu, Rho, positive_numbe
 from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.facts.validation import as_int, format_argument
 from hedgerow.keywords import takes
-from hedgerow.mechanisms.certificate import as_stated, further_bounds
+from hedgerow.mechanisms.certificate import FurtherBounds, as_stated, further_bounds
 from hedgerow.mechanisms.interface import Quote
 from hedgerow.mechanisms.laws import N_DRAWS, parse_draws
 from hedgerow.mechanisms.mechanism import AtomicMechanism, Mechanism, as_record, priced
@@ -71,6 +71,11 @@ class Price:
         >>> price_of("laplace", relation="replace-one", epsilon=1.0).further_bounds()["mu"]
         1.029806
         """
+        return asdict(self.bounds)
+
+    @property
+    def bounds(self) -> FurtherBounds:
+        """μ and the lower bound, computed when they are asked for."""
         from hedgerow.accounting.compose import profile_of
 
         curve = profile_of(self.mechanism, self.relation)
@@ -84,7 +89,7 @@ class Price:
             "delta": self.delta,
             "epsilon_upper": self.epsilon_upper if math.isfinite(self.epsilon_upper) else None,
             "noise_sd": self.noise_sd,
-            **as_stated(self.further_bounds()),
+            **as_stated(self.bounds),
         }
 
 

@@ -38,7 +38,7 @@ from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.mechanism import AtomicMechanism, Mechanism, parts_of
 from hedgerow.noise.lattice import AdditiveTable
 from hedgerow.release.designs.column_distribution import DistributionStatistic
-from hedgerow.release.designs.design import Design, PartOfRecord, PlannedStatistic, PublicFacts, Recorded
+from hedgerow.release.designs.design import Design, PlannedStatistic, PublicFacts, Recorded
 from hedgerow.release.designs.joint_choice import JointQuestion
 from hedgerow.release.designs.joint_release import joint_totals
 from hedgerow.release.designs.joint_statistic import JointStatistic
@@ -189,18 +189,19 @@ def kept_records(plan: Plan, estimates: Sequence[Estimate]) -> dict[str, tuple[d
     of each statistic with how it was read. ``distributions`` holds the noisy counts of whole columns. ``estimates``
     are the places of the estimates that were read from each.
     """
-    parts: dict[int, PartOfRecord] = {}
+    parts: dict[int, tuple[str, dict[str, Any]]] = {}
     for places, item in plan.places():
         part = None if item.design is None else item.design.part_of_record(estimates[places[0]])
         if item.design is None or part is None:
             continue
-        whole = parts.setdefault(id(item.design.drawn), part).whole
+        drawn = id(item.design.drawn)
+        if drawn not in parts:
+            parts[drawn] = part.name, part.whole()
+        _, whole = parts[drawn]
         whole["estimates"] += places
         if part.function is not None:
             whole["functions"].append({"estimates": list(places), "function": part.function})
-    return {
-        name: tuple(part.whole for part in parts.values() if part.name == name) for name in ("joint", "distributions")
-    }
+    return {name: tuple(whole for kind, whole in parts.values() if kind == name) for name in ("joint", "distributions")}
 
 
 def table_record(table: AdditiveTable) -> dict[str, Any]:

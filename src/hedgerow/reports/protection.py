@@ -93,7 +93,7 @@ def protection_of(certificate: Certificate, curve: Profile) -> ProtectionText:
         against=_OPPONENT[0].upper() + _OPPONENT[1:] + ".",
         promise=_promise(certificate, differ),
         price=price_in_words(certificate),
-        bounds=bounds_in_words(certificate.further()),
+        bounds=bounds_in_words(certificate.bounds),
         attack=attack_in_words(curve, certificate.relation, certificate.unit),
         assumptions=(*certificate.assumptions, _OUTSIDE, _DRAWN, *((_ONE_ROW,) if single else ())),
         not_covered=(*_public(certificate), *_NOT_COVERED),

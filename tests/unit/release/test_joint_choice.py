@@ -19,6 +19,7 @@ from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE
 from hedgerow.mechanisms.noisy_counts import gaussian_mu
+from hedgerow.release.designs import chooser
 from hedgerow.release.designs.chooser import LinearFunctions, choose
 from hedgerow.release.designs.joint_choice import JointQuestion, mean_of, ratio_of
 from hedgerow.testing.simulated import SimulatedNoise
@@ -49,6 +50,22 @@ def test_no_mean_is_noisier_than_a_plain_mechanism_at_its_share(means: int, rela
     choice = choose(question, budget, relation)
     plain = min(math.sqrt(2.0) * means, math.sqrt(means) / gaussian_mu(budget))
     assert noise_of(choice, question, 0.0) <= 1.05 * plain
+
+
+@pytest.mark.parametrize(("means", "relation"), [(1, FAR), (3, FAR), (1, NEAR)])
+def test_weights_searched_near_the_budget_forecast_what_the_best_do(
+    means: int, relation: Relation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weights are searched for ε = 1 where ε is 1.04; a long search at 1.04 itself finds .1 % less error at most."""
+    question, budget = replace(asked(means, relation), n=100.0, known=False), Budget(1.04, 0.0)
+    choice = choose(question, budget, relation)
+    monkeypatch.setattr(chooser, "_rounded", lambda budget: budget)
+    monkeypatch.setattr(JointQuestion, "search", (400, 1e-4, 1e-9))
+    best = choose(replace(question, n=100.0 + 1e-9), budget, relation)
+    assert choice.name == best.name and choice.score < best.score + 2.0 * math.log(1.001)
+    monkeypatch.setattr(JointQuestion, "search", (1, 0.05, 1e-3))
+    start = choose(replace(question, n=100.0 + 2e-9), budget, relation)
+    assert start.score > best.score + 2.0 * math.log(1.001) or "block" in best.name
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])

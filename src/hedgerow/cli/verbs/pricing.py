@@ -59,7 +59,7 @@ def price(
         return
     write_stdout(f"{price.mechanism.type}, {price.relation}")
     write_stdout(f"  ε ≤ {round_up(price.epsilon_upper):.10g} at δ = {price.delta:.3g}")
-    for line in bounds_in_words(price.further_bounds()):
+    for line in bounds_in_words(price.bounds):
         write_stdout(f"  {line}")
     write_stdout(f"  noise sd {price.noise_sd:.6g}, in units of {priced()[mechanism].price_unit}")
     if rows is not None:

@@ -15,8 +15,8 @@ a second of a command that lasts one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import ClassVar, NamedTuple, Protocol
 
@@ -26,11 +26,12 @@ from numpy.typing import NDArray
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.joint_moments import JointMoments, cost_of, joint_moments
-from hedgerow.mechanisms.joint_numbers import JointLayout
-from hedgerow.mechanisms.joint_sensitivity import JointWeights
+from hedgerow.mechanisms.joint_moments import MOST_BITS, JointMoments, cost_of, joint_moments, priced_weights
+from hedgerow.mechanisms.joint_numbers import JointLayout, Kind, Shape, parts_of_shape
+from hedgerow.mechanisms.joint_sensitivity import JointWeights, Of
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law
 from hedgerow.mechanisms.noisy_counts import gaussian_mu
+from hedgerow.noise.lattice import lattice_widths
 from hedgerow.resampling.counted_values import Monomial
 
 Floats = NDArray[np.float64]
@@ -122,6 +123,7 @@ def _moved(points: Floats, values: Floats, value: Callable[[Floats], float]) -> 
 # A certificate rounds ε up to 1e-6, and a price is rounded up in its last digits: aim below by less than it shows.
 _AIM = 1.0 - 1e-9
 _LEAST_WEIGHT, _MOST_WEIGHT = math.log(1e-3), 2.0  # logarithms
+_FAR = 1.5  # a search improves a score by less
 
 
 class SquaredErrors(NamedTuple):
@@ -270,11 +272,15 @@ def choose(question: ReleaseQuestion, budget: Budget, relation: Relation, *, law
 @lru_cache(maxsize=32)
 def _chosen(question: ReleaseQuestion, budget: Budget, relation: Relation, laws: tuple[Law, ...]) -> JointChoice:
     """Choose once where the same is planned and released, or released again and again."""
+    each = _searched(question, _rounded(budget), relation, laws)
     choices = []
-    for law in laws or ((LAPLACE,) if budget.delta == 0.0 else (LAPLACE, GAUSSIAN)):
-        precision = _AIM * (gaussian_mu(budget) if law.power == 2 else budget.epsilon / math.sqrt(law.draws))
-        made = [_best(candidate, question, precision, relation) for candidate in question.candidates(law)]
-        choices += [choice for choice in made if choice is not None]
+    for law, precision in _precisions(budget, laws):
+        for place, candidate in enumerate(question.candidates(law)):
+            logs = each.get((law, place))
+            choice = (
+                None if logs is None else _Weighing(candidate, question, precision, relation).choice(np.array(logs))
+            )
+            choices += [] if choice is None else [choice]
     if not choices:
         raise UncertifiedError(
             "HG401",
@@ -286,49 +292,158 @@ def _chosen(question: ReleaseQuestion, budget: Budget, relation: Relation, laws:
     return replace(first, runner_up=others[0] if others else None)
 
 
-def _best(candidate: Candidate, question: ReleaseQuestion, precision: float, relation: Relation) -> JointChoice | None:
-    """Return the candidate with its best weights; None where no noise of it fits the integers, or tells too little."""
+def _rounded(budget: Budget) -> Budget:
+    """Return a budget near by, for which weights are searched: a few per cent move the best weights by little."""
+    mu = None if budget.mu is None else float(f"{budget.mu:.2g}")
+    return Budget(float(f"{budget.epsilon:.2g}"), float(f"{budget.delta:.1g}"), mu)
 
-    def made(logs: Floats, weights: Callable[[Floats], JointWeights]) -> JointWeights:
-        return weights(np.clip(logs, _LEAST_WEIGHT, _MOST_WEIGHT))
 
-    def forecast(
-        logs: Floats, about: ReleaseQuestion, weights: Callable[[Floats], JointWeights]
-    ) -> SquaredErrors | None:
+def _precisions(budget: Budget, laws: tuple[Law, ...]) -> list[tuple[Law, float]]:
+    """Return the laws that may be taken, and at which precision each meets the budget."""
+    return [
+        (law, _AIM * (gaussian_mu(budget) if law.power == 2 else budget.epsilon / math.sqrt(law.draws)))
+        for law in laws or ((LAPLACE,) if budget.delta == 0.0 else (LAPLACE, GAUSSIAN))
+    ]
+
+
+@lru_cache(maxsize=256)
+def _searched(
+    question: ReleaseQuestion, budget: Budget, relation: Relation, laws: tuple[Law, ...]
+) -> Mapping[tuple[Law, int], tuple[float, ...]]:
+    """Return the best parameters of each candidate, by its law and place.
+
+    No search is made where the start of another candidate is better by far than a search improves it.
+    """
+    weighings = {
+        (law, place): _Weighing(candidate, question, precision, relation)
+        for law, precision in _precisions(budget, laws)
+        for place, candidate in enumerate(question.candidates(law))
+    }
+    starts = {name: weighing.score_at_start() for name, weighing in weighings.items()}
+    near = min(starts.values(), default=math.inf) + _FAR
+    return {
+        name: tuple((weighings[name].searched() if score <= near else weighings[name].start).tolist())
+        for name, score in starts.items()
+        if score < math.inf
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighing:
+    """A candidate at a precision, of which weights are searched."""
+
+    candidate: Candidate
+    question: ReleaseQuestion
+    precision: float
+    relation: Relation
+
+    @property
+    def start(self) -> Floats:
+        """The parameters to begin with."""
+        return np.array(self.candidate.start, dtype=np.float64)
+
+    def score_at_start(self) -> float:
+        """Return the score at the start; infinite where no noise fits the integers, or it tells too little."""
+        return self._score(self.start, self.question, self.candidate.weights)
+
+    def searched(self) -> Floats:
+        """Return the best parameters; those that change no weight stay as they are."""
+        start = self.start
+        about, weights = self.candidate.lean or (self.question, self.candidate.weights)
+        steps = 0.5 * np.eye(len(start))
+        free = [place for place, step in enumerate(steps) if not _alike(weights(start), weights(start + step))]
+        if not free:
+            return start
+
+        def score(part: Floats) -> float:
+            logs = start.copy()
+            logs[free] = part
+            return self._score(logs, about, weights)
+
+        most, near, alike = self.question.search
+        simplex = np.vstack([start, start + steps[free]])[:, free]
+        start[free], _ = lowest(score, simplex, most=most, near=near, alike=alike)
+        return start
+
+    def choice(self, logs: Floats) -> JointChoice | None:
+        """Return the release with the weights of these parameters; None where no noise of it fits the integers."""
+        weights, about = _within(self.candidate.weights, logs), (self.precision, self.relation)
         try:
-            return about.forecast(candidate.law, made(logs, weights), precision, relation)
-        except ParameterError:
-            return None
-
-    def score(errors: SquaredErrors | None) -> float:
-        if errors is None:
-            return math.inf
-        noise = question.noise_itself * np.log(errors.noise).mean() if question.noise_itself else 0.0
-        return float(np.log(errors.squares).mean() + noise)
-
-    def chosen(logs: Floats) -> JointChoice | None:
-        errors = forecast(logs, question, candidate.weights)
-        if errors is None:
-            return None
-        try:
-            mechanism = joint_moments(
-                candidate.law, question.layout, made(logs, candidate.weights), precision, relation
-            )
+            errors = self.question.forecast(self.candidate.law, weights, *about)
+            mechanism = joint_moments(self.candidate.law, self.question.layout, weights, *about)
         except ParameterError:
             return None
         each = tuple(np.sqrt(errors.squares.mean(axis=0)).tolist())
-        return JointChoice(mechanism, candidate.name, each, score(errors), precision)
+        return JointChoice(mechanism, self.candidate.name, each, _score(errors, self.question), self.precision)
 
-    start = np.array(candidate.start)
-    if not candidate.start:
-        return chosen(start)
-    if forecast(start, question, candidate.weights) is None:
-        return None
-    searched = candidate.lean or (question, candidate.weights)
-    most, near, alike = question.search
-    simplex = np.vstack([start, start + 0.5 * np.eye(len(start))])
-    best, _ = lowest(lambda logs: score(forecast(logs, *searched)), simplex, most=most, near=near, alike=alike)
-    return chosen(best)
+    def _score(self, logs: Floats, about: ReleaseQuestion, weights: Callable[[Floats], JointWeights]) -> float:
+        made = _within(weights, logs)
+        try:
+            return _score(about.forecast(self.candidate.law, made, self.precision, self.relation), self.question)
+        except ParameterError:
+            return math.inf
+
+
+def _within(weights: Callable[[Floats], JointWeights], logs: Floats) -> JointWeights:
+    return weights(np.minimum(np.maximum(logs, _LEAST_WEIGHT), _MOST_WEIGHT))
+
+
+def _score(errors: SquaredErrors, question: ReleaseQuestion) -> float:
+    noise = question.noise_itself * np.log(errors.noise).mean() if question.noise_itself else 0.0
+    return float(np.log(errors.squares).mean() + noise)
+
+
+def _alike(first: JointWeights, second: JointWeights) -> bool:
+    return all(getattr(first, part.name) == getattr(second, part.name) for part in fields(JointWeights))
+
+
+def noise_of_shape(
+    law: Law, layout: JointLayout, weights: JointWeights, precision: float, relation: Relation
+) -> tuple[Shape, Floats]:
+    """Return the shape of the numbers of `joint_moments`, and the standard deviation of the noise on each of them.
+
+    A search for weights asks again and again, so nothing else is made of the mechanism.
+
+    Raises
+    ------
+    ParameterError
+        HG107: noise that does not fit 64-bit integers.
+
+    Examples
+    --------
+    >>> from hedgerow.mechanisms.joint_numbers import JointFeature
+    >>> weights, layout = JointWeights(1, {}, {(0,): 1.0, (0, 0): 0.5}), JointLayout((JointFeature(100),), "public", 1)
+    >>> shape, sds = noise_of_shape(LAPLACE, layout, weights, 1.0, Relation.REPLACE_ONE)
+    >>> joint = joint_moments(LAPLACE, layout, weights, 1.0, Relation.REPLACE_ONE)
+    >>> shape == joint.numbers.shape, sds.tolist() == joint.noise_sds().tolist()
+    (True, True)
+    """
+    positive, scale = priced_weights(law, layout, weights, precision, relation)
+    keys = tuple(positive.counts), tuple(positive.sums), tuple(positive.restricted)
+    shape, reach, parts = _shape_of(layout, *keys, tuple(positive.across), tuple(positive.blocks))
+    weighed = positive.counts, positive.sums, positive.restricted, positive.across, positive.blocks
+    widths = scale * reach / np.array([weight for part in weighed for weight in part.values()])
+    coarse = 2.0 ** np.maximum(0.0, np.ceil(np.log2(widths)) - MOST_BITS)
+    return shape, (law.sd(1.0) * coarse * lattice_widths(widths / coarse))[parts]
+
+
+@lru_cache(maxsize=64)
+def _shape_of(
+    layout: JointLayout,
+    counts: tuple[Of, ...],
+    sums: tuple[Of, ...],
+    restricted: tuple[tuple[Of, Of], ...],
+    across: tuple[tuple[Of, int], ...],
+    blocks: tuple[tuple[Of, Of], ...],
+) -> tuple[Shape, Floats, NDArray[np.intp]]:
+    """Return a shape, the reach of each of its coordinates and blocks, and of which of them each number is."""
+    kinds: list[tuple[Kind, Of, Of, int]] = [("count", of, (), 0) for of in counts]
+    kinds += [("sum", of, (), 0) for of in sums] + [("sum", of, present, 0) for of, present in restricted]
+    kinds += [("across", of, (), lag) for of, lag in across]
+    shape = tuple(kinds), blocks
+    reach = [layout.reach(of, (int(kind != "count"),) * len(of)) for kind, of, *_ in kinds]
+    reach += [layout.reach(*block) for block in blocks]
+    return shape, np.array(reach, dtype=np.float64), np.array(parts_of_shape(layout, *shape), np.intp)
 
 
 def noise_of_numbers(

@@ -313,9 +313,13 @@ class DistributionStatistic(Design[TreeCounts, DistributionTable]):
         ``public`` says that the release's n is the number of its records; ``averaged`` that points of quantiles are
         means over the noise; ``counts`` are those of each level, from the top.
         """
-        reading, grid = reading_behind(first), self.release.leaves.grid
+        reading = reading_behind(first)
         assert reading is not None  # as `estimates` makes it
-        whole = {
+        return PartOfRecord(self.kept_in, lambda: self._whole_table(reading))
+
+    def _whole_table(self, reading: TableReading) -> dict[str, Any]:
+        grid = self.release.leaves.grid
+        return {
             "estimates": [],
             "column": self.release.leaves.column,
             "grid": [str(grid.lower), str(grid.upper), grid.steps],
@@ -328,7 +332,6 @@ class DistributionStatistic(Design[TreeCounts, DistributionTable]):
                 for place, cell in enumerate(self.query.labels)
             ],
         }
-        return PartOfRecord(self.kept_in, whole)
 
     def table_on_record(self, record: Mapping[str, Any], mechanism: TreeCounts, cells: CellLabels) -> DistributionTable:
         """Return the counts that a record keeps."""

@@ -6,7 +6,7 @@ which are fixed texts and public facts only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
 
@@ -20,6 +20,7 @@ from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.joint.arithmetic import JointValue
 from hedgerow.inference.joint.function_record import function_record
 from hedgerow.inference.joint.functions import FunctionOfTotals
+from hedgerow.inference.joint.totals import JointTotals
 from hedgerow.mechanisms.mechanism import AtomicMechanism, Mechanism, parts_of
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
 from hedgerow.release.cells.table_cells import TableCells
@@ -256,9 +257,13 @@ class Design(Generic[M, T]):
         if function is None or not isinstance(joint, JointValue):
             return None
         (totals,) = joint.releases
+        return PartOfRecord("joint", lambda: self._whole(totals), function_record(function, totals.totals))
+
+    def _whole(self, totals: JointTotals) -> dict[str, Any]:
+        """Return the features and noisy moments of what was drawn, as plain JSON data."""
         moments = CellLabels(self.query.by), totals.totals.tolist(), totals.products.tolist()
         across = [] if totals.across is None else totals.across.released.tolist()
-        whole = {
+        return {
             "estimates": [],
             "functions": [],
             **self.joint_features,
@@ -269,7 +274,6 @@ class Design(Generic[M, T]):
                 for cell, sums, products, *row in zip(*moments, *filter(None, [across]), strict=True)
             ],
         }
-        return PartOfRecord("joint", whole, function_record(function, totals.totals))
 
     def table_on_record(self, part: Mapping[str, Any], mechanism: M, cells: CellLabels) -> AdditiveTable:
         """Return the table that a record keeps under `kept_in`.
@@ -309,14 +313,14 @@ class PartOfRecord:
     ----------
     name : str
         The list of the record in which it stands.
-    whole : dict
-        All of it but for the places of the estimates that were read from it.
+    whole : callable
+        Returns all of it but for the places of the estimates that were read from it.
     function : dict or None
         How these estimates were read from it, where that is kept.
     """
 
     name: str
-    whole: dict[str, Any]
+    whole: Callable[[], dict[str, Any]]
     function: dict[str, Any] | None = None
 
 

@@ -31,11 +31,10 @@ import numpy as np
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.joint.functions import FunctionOfTotals, gradient
 from hedgerow.mechanisms.interface import Floats
-from hedgerow.mechanisms.joint_moments import joint_moments
-from hedgerow.mechanisms.joint_numbers import JointLayout
+from hedgerow.mechanisms.joint_numbers import JointLayout, reading_of, require_told
 from hedgerow.mechanisms.joint_sensitivity import JointWeights, Of, most_across
 from hedgerow.mechanisms.laws import GAUSSIAN, Law
-from hedgerow.release.designs.chooser import Candidate, LinearFunctions, SquaredErrors
+from hedgerow.release.designs.chooser import Candidate, LinearFunctions, SquaredErrors, noise_of_shape
 from hedgerow.release.designs.unit_products import read_as
 from hedgerow.resampling.counted_values import Monomial
 from hedgerow.statistics.statistic import Powers
@@ -117,11 +116,11 @@ class JointQuestion:
 
     def forecast(self, law: Law, weights: JointWeights, precision: float, relation: Relation) -> SquaredErrors:
         """Return the squared error of each function at each guess, and the part of the noise."""
-        moments, linearised = _linearised(self)
+        moments, used, linearised = _linearised(self)
         known = self.known or self.layout.rows is not None
-        reading = joint_moments(law, self.layout, weights, precision, relation).reading(
-            moments, n=self.n if known else None
-        )
+        shape, sds = noise_of_shape(law, self.layout, weights, precision, relation)
+        require_told(self.layout, shape, moments, known=known)
+        reading = reading_of(self.layout, shape, used, sds, self.n if known else None)
         return linearised.through(reading.mixing).forecast()
 
     @property
@@ -132,21 +131,16 @@ class JointQuestion:
     @property
     def features(self) -> tuple[tuple[int, ...], ...]:
         """The powers of the columns that make each feature."""
-        d = len(self.layout.features)
-        return self.powers or tuple(tuple(int(i == j) for j in range(d)) for i in range(d))
+        return self.powers or _each_alone(len(self.layout.features))
+
+    @property
+    def moments(self) -> Mapping[tuple[int, int], Monomial]:
+        """The product of the a-th and b-th of (1, f_1, f_2, …) in powers of the columns, by (a, b), a ≤ b."""
+        return _moments(self.layout, self.features)
 
     def moment(self, a: int, b: int) -> Monomial:
-        """Return the product of the a-th and b-th of (1, f_1, f_2, …) in powers of the columns."""
-        none = (ABSENT,) * len(self.layout.features)
-        powers = zip(*(self.features[k - 1] if k else none for k in (a, b)), self.layout.features, strict=True)
-        monomial = []
-        for place, (i, j, column) in enumerate(powers):
-            power = max(i, 0) + max(j, 0)
-            # A column of two values is −1 or 1, and its square 1; a total of it over several rows is not.
-            power = power % 2 if column.steps == 1 and self.layout.rows is None else power
-            if power or (column.missing and max(i, j) > ABSENT):
-                monomial.append((place, power))
-        return tuple(monomial)
+        """Return one of the `moments`."""
+        return self.moments[a, b]
 
     def pairs(self) -> list[tuple[int, int]]:
         """Return the pairs a ≤ b of (1, f_1, …) whose products are to be read: those of a function, or all."""
@@ -184,6 +178,32 @@ class SlopesOf:
             return slopes
         # Where the function has no slope every mean counts alike.
         return np.concatenate([[0.0], np.full(len(totals) - 1, 1.0 / totals[0])])
+
+
+@lru_cache(maxsize=64)
+def _each_alone(d: int) -> tuple[tuple[int, ...], ...]:
+    """Return the powers of d features, each a column alone."""
+    return tuple(tuple(int(i == j) for j in range(d)) for i in range(d))
+
+
+@lru_cache(maxsize=64)
+def _moments(layout: JointLayout, features: tuple[tuple[int, ...], ...]) -> dict[tuple[int, int], Monomial]:
+    each = [(ABSENT,) * len(layout.features), *features]
+    return {
+        (a, b): _product_of(each[a], each[b], layout) for a, b in combinations_with_replacement(range(len(each)), 2)
+    }
+
+
+def _product_of(first: tuple[int, ...], second: tuple[int, ...], layout: JointLayout) -> Monomial:
+    """Return the product of two features in powers of the columns."""
+    monomial = []
+    for place, (i, j, column) in enumerate(zip(first, second, layout.features, strict=True)):
+        power = max(i, 0) + max(j, 0)
+        # A column of two values is −1 or 1, and its square 1; a total of it over several rows is not.
+        power = power % 2 if column.steps == 1 and layout.rows is None else power
+        if power or (column.missing and max(i, j) > ABSENT):
+            monomial.append((place, power))
+    return tuple(monomial)
 
 
 def mean_of(i: int) -> Slopes:
@@ -472,12 +492,12 @@ def _shared(weights: JointWeights, shares: Sequence[float], law: Law) -> JointWe
 
 
 @lru_cache(maxsize=8)
-def _linearised(asked: JointQuestion) -> tuple[tuple[Monomial, ...], LinearFunctions]:
-    """Return the moments to be read, and the functions as linear in them."""
+def _linearised(asked: JointQuestion) -> tuple[tuple[Monomial, ...], tuple[Monomial, ...], LinearFunctions]:
+    """Return the moments to be read, those of them that forecasts take, and the functions as linear in these."""
     pairs, size = asked.pairs(), 1 + len(asked.features)
     moments = tuple(sorted({asked.moment(a, b) for a, b in [*pairs, *((0, b) for b in range(size))]}))
-    place = {moment: k for k, moment in enumerate(moments)}
-    first = [place[asked.moment(0, b)] for b in range(size)]
+    place, moment_of = {moment: k for k, moment in enumerate(moments)}, asked.moments
+    first = [place[moment_of[0, b]] for b in range(size)]
     shape = len(_GUESSES), len(asked.functions)
     sampling, slopes, of_variance = np.zeros(shape), np.zeros((*shape, len(moments))), np.zeros((*shape, len(moments)))
     for row, (mean, sd) in enumerate(_GUESSES):
@@ -492,9 +512,11 @@ def _linearised(asked: JointQuestion) -> tuple[tuple[Monomial, ...], LinearFunct
                 gradient = np.concatenate([[-gradient[1:] @ expected[first[1:]] / asked.n], gradient[1:]])
             used = [] if asked.census else np.flatnonzero(gradient).tolist()
             for a, b in product(used, used):
-                of_variance[row, column, place[asked.moment(min(a, b), max(a, b))]] += gradient[a] * gradient[b]
+                of_variance[row, column, place[moment_of[min(a, b), max(a, b)]]] += gradient[a] * gradient[b]
             sampling[row, column] = of_variance[row, column] @ expected
-    return moments, LinearFunctions(sampling, slopes, of_variance)
+    read = np.flatnonzero((slopes != 0.0).any(axis=(0, 1)) | (of_variance != 0.0).any(axis=(0, 1)))
+    taken = tuple(moments[k] for k in read)
+    return moments, taken, LinearFunctions(sampling, slopes[..., read], of_variance[..., read])
 
 
 def _expected(moment: Monomial, asked: JointQuestion, mean: float, sd: float, apart: float) -> float:

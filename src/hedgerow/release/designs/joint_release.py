@@ -18,7 +18,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations_with_replacement
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,7 @@ from hedgerow.mechanisms.joint_numbers import (
     JointLayout,
     Polynomial,
 )
+from hedgerow.mechanisms.joint_sensitivity import JointWeights
 from hedgerow.mechanisms.laws import Law
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
 from hedgerow.release.designs.chooser import JointChoice, choose
@@ -223,11 +224,8 @@ class JointDesign:
 
 def joint_totals(table: AdditiveTable, mechanism: JointMoments, asked: JointQuestion, *, n: int | None) -> JointTotals:
     """Return the totals and products of features from the released numbers, with the noise that the table states."""
-    size = 1 + len(asked.features)
-    # The upper triangle by rows, as the noise of totals is listed.
-    pairs = list(combinations_with_replacement(range(size), 2))
-    read = asked.pairs()
-    wanted = [asked.moment(a, b) for a, b in read]
+    size, read = 1 + len(asked.features), asked.pairs()
+    wanted = [*map(asked.moments.__getitem__, read)]
     limit = mechanism.layout.rows
     known = None if n is None or mechanism.layout.presence == "private" else float(n)
     if limit is not None:
@@ -237,7 +235,8 @@ def joint_totals(table: AdditiveTable, mechanism: JointMoments, asked: JointQues
     moments = np.zeros((len(table.values), size, size))
     rows, columns = np.array(read).T
     moments[:, rows, columns] = moments[:, columns, rows] = reading.values(table.values)
-    mixing = np.zeros((len(pairs), reading.mixing.shape[1]))
+    # The upper triangle by rows, as the noise of totals is listed.
+    mixing = np.zeros((size * (size + 1) // 2, reading.mixing.shape[1]))
     mixing[: len(read)] = reading.mixing
     count, sums, products = moments[:, 0, 0], moments[:, 0, 1:], moments[:, 1:, 1:]
     if limit is not None and n is None:
@@ -257,14 +256,14 @@ class JointTable(AdditiveTable):
     side: SideBySide
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class JointRelease:
     """A joint design with the mechanism that was chosen for it; its noise is set by the budget of the whole call."""
 
     design: JointDesign
     choice: JointChoice
 
-    @property
+    @cached_property
     def query(self) -> SumsQuery:
         """The one question to the engine: the same for every amount of noise."""
         return self.design.query(self.choice.mechanism)
@@ -273,14 +272,17 @@ class JointRelease:
         """Return the chosen law, basis and weights at μ; with Laplace noise at ε = √2·μ: sd 1/μ at sensitivity 1."""
         chosen = self.choice.mechanism
         precision = mu * math.sqrt(2.0) if chosen.law == "laplace" else mu
-        return joint_moments(chosen.noise_law, chosen.layout, chosen.weights(), precision, self.design.facts.relation)
+        return joint_moments(chosen.noise_law, chosen.layout, self._weights, precision, self.design.facts.relation)
+
+    @cached_property
+    def _weights(self) -> JointWeights:
+        return self.choice.mechanism.weights()
 
     def read(self, table: AdditiveTable) -> JointTable:
         """Return the released numbers with the moments that they tell, computed once for all statistics."""
         totals = self.design.totals(table, self.choice.mechanism)
-        return JointTable(
-            table.cells, table.features, table.values, table.noise_sd, table.noise_law, SideBySide((totals,))
-        )
+        about = table.cells, table.features, table.values, table.noise_sd, table.noise_law
+        return JointTable(*about, SideBySide((totals,)))
 
     def names(self) -> list[str]:
         """Return each feature in the columns' own units."""

@@ -323,7 +323,7 @@ class Verification:
             "not_protected": list(self.not_protected),
             "stated": self.stated.to_dict(),
             "profile": [point.to_dict() for point in self.profile],
-            **as_stated(certificate.further()),
+            **as_stated(certificate.bounds),
             "consistent": self.consistent,
             "contradictions": list(self.contradictions),
             "mechanism": as_record(certificate.mechanism),
