@@ -347,13 +347,6 @@ class JointMoments(Additive):
         added = [sum(c * value_of(m, values) for m, c in number.polynomial.items()) for number in self._listed()]
         return np.array(added, dtype=object) * (self.layout.shares or 1) * self.layout.copies
 
-    def record_means(self, features: Floats) -> Floats:
-        """Return what records with features f ∈ [−1, 1], (records, d), add to each number on average.
-
-        Of units they are the totals, the number of rows behind them, and all their rows lie in one cell.
-        """
-        return self.numbers.record_means(features)
-
     def reading(self, moments: Iterable[Monomial], *, n: float | None = None) -> JointReading:
         """Return how moments Σ f^e are read from the released numbers of a cell: see `JointNumbers.reading`."""
         return self.numbers.reading(moments, self.noise_sds(), n=n)

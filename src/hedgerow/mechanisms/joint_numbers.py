@@ -33,7 +33,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.mechanisms.interface import LATER, Floats
 from hedgerow.mechanisms.joint_sensitivity import Of, Presence
 from hedgerow.noise.lattice import MIN_LATTICE_STEPS, LatticeNoise
-from hedgerow.resampling.counted_values import Monomial
+from hedgerow.resampling.counted_values import Monomial, mean_products
 
 MOST_NUMBERS = 10_000
 MOST_IN_BLOCK = 3
@@ -298,11 +298,14 @@ class JointNumbers:
         return _reading(self.layout, self.shape, tuple(moments), np.asarray(sds, dtype=np.float64).tobytes(), n)
 
     def record_means(self, features: Floats) -> Floats:
-        """Return what records with features f, (records, d), add to each number on average: all in one cell."""
+        """Return what records with features f ∈ [−1, 1], (records, d), add to each number on average.
+
+        Of units they are the totals, the number of rows behind them, and all their rows lie in one cell.
+        """
         known, design = _design(self.layout, *self.shape)
         # All rows of a unit lie in one cell: what crosses cells is 0.
         own = [monomial for monomial in known if all(i <= self.layout.last for i, _ in monomial)]
-        means = dict.fromkeys(known, 0.0) | _mean_products(features, own)
+        means = dict.fromkeys(known, 0.0) | mean_products(features, own)
         return np.asarray(design @ np.array([means[monomial] for monomial in known]))
 
     def _in_features(self, polynomial: Polynomial) -> dict[Monomial, float]:
@@ -381,23 +384,6 @@ class JointNumbers:
             outcomes.append({self._powers(i, power): coefficient for power, coefficient in signed})
         labelled = [(f"{i}/{k}", polynomial) for k, polynomial in enumerate(outcomes)]
         return [*labelled, (f"{i}/missing", {(): m**degree, present: -(m**degree)})] if present else labelled
-
-
-def _mean_products(values: Floats, monomials: Iterable[Monomial]) -> dict[Monomial, float]:
-    """Return the means over records of products of powers of their values."""
-    named = {monomial: tuple((i, power) for i, power in monomial if power) for monomial in monomials}
-    each = {power: values[:, power[0]] ** power[1] for product_of in named.values() for power in product_of}
-    place, columns = {power: k for k, power in enumerate(each)}, np.array([*each.values()]).reshape(len(each), -1)
-    # Products of two, which most are, by one multiplication of matrices.
-    of_two, alone = columns @ columns.T / len(values), columns.mean(axis=1)
-
-    def mean(product_of: Monomial) -> float:
-        at = [place[power] for power in product_of]
-        if len(at) > 2:
-            return float(np.prod(columns[at], axis=0).mean())
-        return float(of_two[at[0], at[1]] if len(at) == 2 else alone[at[0]] if at else 1.0)
-
-    return {monomial: mean(product_of) for monomial, product_of in named.items()}
 
 
 def reading_of(

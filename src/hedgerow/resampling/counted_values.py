@@ -11,7 +11,7 @@ products are enough. They are integers, so they depend neither on the order of r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -169,3 +169,24 @@ class ValueCounts:
 
     values: list[Scalar]
     counts: NDArray[np.int64]
+
+
+def mean_products(values: NDArray[np.float64], monomials: Iterable[Monomial]) -> dict[Monomial, float]:
+    """Return the means over records of products of powers of their values, (records, columns).
+
+    >>> mean_products(np.array([[1.0, 2.0], [3.0, 4.0]]), [(), ((0, 2),), ((0, 1), (1, 1))])
+    {(): 1.0, ((0, 2),): 5.0, ((0, 1), (1, 1)): 7.0}
+    """
+    named = {monomial: tuple((i, power) for i, power in monomial if power) for monomial in monomials}
+    each = {power: values[:, power[0]] ** power[1] for product_of in named.values() for power in product_of}
+    place, columns = {power: k for k, power in enumerate(each)}, np.array([*each.values()]).reshape(len(each), -1)
+    # Products of two, which most are, by one multiplication of matrices.
+    of_two, alone = columns @ columns.T / len(values), columns.mean(axis=1)
+
+    def mean(product_of: Monomial) -> float:
+        at = [place[power] for power in product_of]
+        if len(at) > 2:
+            return float(np.prod(columns[at], axis=0).mean())
+        return float(of_two[at[0], at[1]] if len(at) == 2 else alone[at[0]] if at else 1.0)
+
+    return {monomial: mean(product_of) for monomial, product_of in named.items()}

@@ -190,7 +190,7 @@ def test_moments_of_units_are_read_back() -> None:
     wanted = {((0, 1),): f, ((1, 1),): r, ((0, 2),): f**2, ((0, 1), (1, 1)): f * r, ((1, 2),): r**2}
     read = joint.reading(wanted, n=1.0).values(exact)[0]
     assert read == pytest.approx([one.sum() for one in wanted.values()])
-    means = joint.record_means(np.stack([f, r], axis=1))
+    means = joint.numbers.record_means(np.stack([f, r], axis=1))
     assert means * len(r) == pytest.approx(exact[0])
 
 

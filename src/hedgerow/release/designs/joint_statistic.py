@@ -191,7 +191,7 @@ class JointStatistic(Design[JointMoments, JointTable]):
         else:
             rows = joint.scaled(typical_records(laws, stated)) if laws else np.zeros((1, 0))
             scaled = _typical_units(rows, joint.facts.limit.max_rows, rng)
-        each = mechanism.record_means(scaled)
+        each = mechanism.numbers.record_means(scaled)
         spread, law = mechanism.noise_sds(), mechanism.noise_law.name
         shape = _NOISES, len(spread)
         drawn = rng.standard_normal(shape) if law == "gaussian" else rng.laplace(0.0, math.sqrt(0.5), shape)
