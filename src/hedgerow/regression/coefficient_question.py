@@ -66,6 +66,7 @@ class CoefficientQuestion:
     title: ClassVar[str] = "A regression"
     noise_itself: ClassVar[float] = 0.0
     search: ClassVar[tuple[int, float, float]] = (160, 0.02, 1e-3)
+    thorough: ClassVar[bool] = True
 
     def __hash__(self) -> int:
         return hash((self.layout, self.model.response, self.model.sums, self.relation, self.n, self.census))

@@ -188,6 +188,8 @@ class ReleaseQuestion(Protocol):
     """What the logarithm of the noise counts, beside that of the error: sampling may hide the noise."""
     search: ClassVar[tuple[int, float, float]]
     """How many points are tried; it ends where parameters, and scores, differ by no more."""
+    thorough: ClassVar[bool]
+    """Whether each candidate is searched, in all of its parameters."""
 
     @property
     def layout(self) -> JointLayout:
@@ -320,7 +322,7 @@ def _searched(
         for place, candidate in enumerate(question.candidates(law))
     }
     starts = {name: weighing.score_at_start() for name, weighing in weighings.items()}
-    near = min(starts.values(), default=math.inf) + _FAR
+    near = min(starts.values(), default=math.inf) + (math.inf if question.thorough else _FAR)
     return {
         name: tuple((weighings[name].searched() if score <= near else weighings[name].start).tolist())
         for name, score in starts.items()
@@ -351,7 +353,11 @@ class _Weighing:
         start = self.start
         about, weights = self.candidate.lean or (self.question, self.candidate.weights)
         steps = 0.5 * np.eye(len(start))
-        free = [place for place, step in enumerate(steps) if not _alike(weights(start), weights(start + step))]
+        free = [
+            place
+            for place, step in enumerate(steps)
+            if self.question.thorough or not _alike(weights(start), weights(start + step))
+        ]
         if not free:
             return start
 

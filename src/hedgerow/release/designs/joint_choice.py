@@ -98,6 +98,7 @@ class JointQuestion:
     title: ClassVar[str] = "A joint release"
     noise_itself: ClassVar[float] = _NOISE_ITSELF
     search: ClassVar[tuple[int, float, float]] = (60, 0.01, 1e-4)
+    thorough: ClassVar[bool] = False
 
     def candidates(self, law: Law) -> list[Candidate]:
         """Return the ways of this release with noise of a law, columns with their shares."""
