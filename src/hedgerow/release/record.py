@@ -185,8 +185,9 @@ def kept_records(plan: Plan, estimates: Sequence[Estimate]) -> dict[str, tuple[d
     """Return what a record keeps of what was drawn beside its noisy numbers: lists of plain JSON data, by field.
 
     ``joint`` holds, for each joint release, its features and its noisy moments by cell. Its ``noise_covariance`` is
-    that of (N, Σf, Σff' above the diagonal and on it, row by row), the same in each cell; its ``functions`` are those
-    of each statistic with how it was read. ``distributions`` holds the noisy counts of whole columns. ``estimates``
+    that of (N, Σf, Σff' above the diagonal and on it, row by row), the same in each cell. Of more than 64 numbers it is
+    left out, since it follows from the mechanism on the certificate. Its ``functions`` are those of each statistic with
+    how it was read. ``distributions`` holds the noisy counts of whole columns. ``estimates``
     are the places of the estimates that were read from each.
     """
     parts: dict[int, tuple[str, dict[str, Any]]] = {}

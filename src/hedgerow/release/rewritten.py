@@ -10,10 +10,11 @@ from typing import Any
 from hedgerow.facts.relation import Target
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.estimates_of_cells import Estimates
+from hedgerow.inference.joint.arithmetic import JointValue
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.noise.lattice import AdditiveTable
 from hedgerow.release.combine import combine, joined
-from hedgerow.release.designs.design import covers
+from hedgerow.release.designs.design import covers, noise_on_record
 from hedgerow.release.execute import public_count
 from hedgerow.release.plan import Plan
 from hedgerow.release.record import (
@@ -49,6 +50,11 @@ def rewritten_release(record: Record, certificate: Certificate) -> Rewritten:
     release, plan = reread(record, certificate)
     written = release.to_dict(level_of(record))
     for stated, computed in zip(record.get("joint", ()), written.get("joint", ()), strict=True):
+        joint = release[computed["estimates"][0]].joint
+        if "noise_covariance" in stated and isinstance(joint, JointValue):
+            # Early records hold the matrix of any number of moments.
+            (totals,) = joint.releases
+            computed["noise_covariance"] = noise_on_record(totals)
         # The tangent of a function stands for its code.
         for function, other in zip(stated.get("functions", ()), computed["functions"], strict=True):
             if other["function"]["type"] == "tangent":

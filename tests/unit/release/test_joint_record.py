@@ -331,3 +331,24 @@ def test_a_sampling_error_that_the_noise_hides_is_said_to_be_hidden() -> None:
 
 
 RATE = hg.function(lambda t: 2.0 * t["x"], columns={"x": (0, 10)}, name="twice")
+
+
+def test_of_many_moments_the_record_leaves_out_the_covariances_of_the_noise() -> None:
+    """They follow from the mechanism. A record of a version that wrote them is held against them."""
+    columns = [f"v{i}" for i in range(5)]
+    table = pa.table({name: RNG.integers(0, 101, 500).astype(float) for name in columns})
+    asked = [hg.variance(name, bounds=(0, 100), step=1) for name in columns]
+    release = hg.open(table, relation="replace-one").release(asked, epsilon=2.0)
+    text = release.to_json()
+    record = json.loads(text)
+    assert release.certificate is not None and "noise_covariance" not in record["joint"][0] and len(text) < 10**5
+    assert consistency(record, release.certificate).contradictions == ()
+    again = release_from_record(text)
+    assert (again[0] - again[1]).standard_error == pytest.approx((release[0] - release[1]).standard_error)
+    joint = release[0].joint
+    assert joint is not None
+    (totals,) = joint.releases
+    record["joint"][0]["noise_covariance"] = (totals.mixing @ totals.mixing.T).tolist()
+    assert consistency(record, release.certificate).contradictions == ()
+    record["joint"][0]["noise_covariance"][3][3] *= 0.9
+    assert consistency(record, release.certificate).contradictions

@@ -105,6 +105,7 @@ class Recorded:
 
 M = TypeVar("M", bound=AtomicMechanism)
 T = TypeVar("T", bound=AdditiveTable)
+_MOST_COVARIANCES = 64  # rows of a matrix on record; of more they follow from the mechanism alone
 
 
 class Design(Generic[M, T]):
@@ -268,7 +269,7 @@ class Design(Generic[M, T]):
             "functions": [],
             **self.joint_features,
             "noise_law": totals.law,
-            "noise_covariance": (totals.mixing @ totals.mixing.T).tolist(),
+            **({} if len(totals.mixing) > _MOST_COVARIANCES else {"noise_covariance": noise_on_record(totals)}),
             "cells": [
                 {"cell": cell, "sums": sums, "second_moments": products, **({"across": row[0]} if row else {})}
                 for cell, sums, products, *row in zip(*moments, *filter(None, [across]), strict=True)
@@ -303,6 +304,12 @@ class Design(Generic[M, T]):
     def recorded(cls, about: Recorded, part: M) -> Sequence[Self]:
         """Return the designs that a part of their kind of mechanism drew; none where it drew others."""
         raise NotImplementedError
+
+
+def noise_on_record(totals: JointTotals) -> list[list[float]]:
+    """Return the covariances of the noise on (N, Σf, Σff' by rows), as plain JSON data."""
+    covariance: list[list[float]] = (totals.mixing @ totals.mixing.T).tolist()
+    return covariance
 
 
 @dataclass(frozen=True, slots=True)
