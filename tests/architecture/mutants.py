@@ -117,15 +117,15 @@ MUTANTS = (
     Mutant(
         "one product of joint moments is forgotten in the sensitivity",
         "mechanisms/joint_sensitivity.py",
-        "turned.setdefault(part.of, np.zeros(sets))[needed] += part.weight",
-        "turned.setdefault(part.of, np.zeros(sets))[needed] += part.weight * (part.of != (0, 1))",
+        "np.bincount(listed.at, weight[listed.of_at], rows << bits)",
+        "np.bincount(listed.at, weight[listed.of_at] * (listed.at >> bits != 1 + 2 * self.d), rows << bits)",
         WEIGHTS,
     ),
     Mutant(
         "the presence of one feature leaks through the count of another",
         "mechanisms/joint_sensitivity.py",
-        "yield _WeightedPart((), of, weight**power, weight**power)",
-        "yield _WeightedPart((), of[:1], weight**power, weight**power)",
+        "*(((), of) for of in counts)",
+        "*(((), of[:1]) for of in counts)",
         WEIGHTS,
     ),
     Mutant(
