@@ -26,6 +26,7 @@ from scipy import stats
 from tests.contracts.database_tables import IN_DATABASES, as_sqlite, opened_in
 
 from hedgerow.engines.query import SCORES, ColumnProduct, Indicator, JointGrid, Query, SumsQuery, ValueOnGrid
+from hedgerow.engines.ranked_rows import RankedRows
 from hedgerow.engines.source import Source, count_units, open_source
 from hedgerow.errors import DataError, ParameterError, UncertifiedError
 from hedgerow.facts.columns import Category, Grid, Missing
@@ -306,6 +307,8 @@ ASKED: dict[str, SumsQuery | Query] = {
     "sums by cell": SumsQuery((X,), (((0, 1),), ((0, 2),), ((1, 2),)), BY, frozenset({0}), THREE),
     "units by cell": Query(X, BY, THREE, Missing.MIDPOINT),
     "rows by cell": Query(None, BY, THREE),
+    "ranked rows": RankedRows(X, (), THREE),
+    "ranked rows by cell": RankedRows(X, BY, THREE, cuts=(1, 3)),
 }
 
 
@@ -350,6 +353,8 @@ def mark(person: Any) -> str:
 
 def answer_of(kept: Counter[tuple[Any, int, tuple[int, ...]]], query: SumsQuery | Query) -> Any:
     """Return what a question has for an answer, of the rows that are kept."""
+    if isinstance(query, RankedRows):
+        return ranked_of(kept, query.cuts)
     units: dict[tuple[Any, int], list[int]] = {}
     for (person, cell, indices), times in kept.items():
         totals = units.setdefault((person, cell), [0] * (len(indices) + 1))
@@ -366,7 +371,25 @@ def answer_of(kept: Counter[tuple[Any, int, tuple[int, ...]]], query: SumsQuery 
     }
 
 
+def ranked_of(kept: Counter[tuple[Any, int, tuple[int, ...]]], cuts: tuple[int, ...]) -> Counter[tuple[int, ...]]:
+    """How many rows there are by (cell, index, rank in its part, rank, rows of the unit in the cell, and in all)."""
+    part = [sum(cut <= index for cut in cuts) for index in range(11)]
+    rows: dict[Any, dict[int, list[int]]] = {}
+    for (person, cell, (index,)), times in kept.items():
+        rows.setdefault(person, {}).setdefault(cell, []).extend([index] * times)
+    return Counter(
+        (cell, index, rank - sum(part[i] < part[index] for i in own), rank, len(own), sum(map(len, cells.values())))
+        for cells in rows.values()
+        for cell, own in cells.items()
+        for rank, index in enumerate(sorted(own), start=1)
+    )
+
+
 def answered(source: Any, query: SumsQuery | Query, key: bytes) -> Any:
+    if isinstance(query, RankedRows):
+        h = source.histogram(query, key=key)
+        places = zip(h.cell.tolist(), *(column.tolist() for column in query.decoded(h.index)), strict=True)
+        return Counter(dict(zip(places, h.count.tolist(), strict=True)))
     if isinstance(query, Query):
         h = source.histogram(query, key=key)
         rows, total = query.unit_totals(h.index)

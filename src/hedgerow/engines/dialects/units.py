@@ -28,6 +28,7 @@ from hedgerow.engines.dialects import ibis_tables
 from hedgerow.engines.dialects.held import added_up
 from hedgerow.engines.dialects.ibis_tables import Asked, asked_counts
 from hedgerow.engines.query import SCORES
+from hedgerow.engines.ranked_rows import RankedRows
 from hedgerow.facts.columns import Missing
 from hedgerow.resampling.counted_values import GridSums, Histogram, Integers
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 UNIT = "unit"
 """The column of units."""
 
+_RANKS = ("within", "rank", "rows", "total")
 _DIGITS = 15  # hexadecimal ones of a number, 60 bits: two rows of a unit share theirs with a chance of 2⁻⁶⁰
 _WHOLE = 2.0**53  # units that are doubles lie below this
 _PARTS = 2.0**52  # of a unit that is no whole number
@@ -92,6 +94,47 @@ def rows_of_units(
     limit, key, engine = 1 if unit is None else unit.max_rows, key or fresh_key(), rows.implementation
     sent = engine.is_duckdb() or engine.is_ibis() or engine.is_spark_like()
     return (_in_sql if sent else _in_memory)(rows, names, limit, key)
+
+
+def _ranked(rows: nw.LazyFrame[Any], query: RankedRows, key: bytes | None) -> nw.LazyFrame[Any]:
+    """Return ``level``, ``index`` and `_RANKS` of each row that is kept, of columns ``unit``, ``level`` and ``index``."""
+    engine = rows.implementation
+    sent = engine.is_duckdb() or engine.is_ibis() or engine.is_spark_like()
+    kept = (_in_sql if sent else _in_memory)(rows, ("index",), query.most, key or fresh_key())
+    return (_ranked_in_sql if sent else _ranked_in_memory)(kept, query)
+
+
+def _ranked_in_sql(kept: nw.LazyFrame[Any], query: RankedRows) -> nw.LazyFrame[Any]:
+    """Return what `_ranked` does, by windows over the rows that are kept."""
+    import narwhals.stable.v2 as nw
+
+    here, part = [UNIT, *["level"] * bool(query.by)], nw.lit(0, nw.Int64)
+    for cut in query.cuts:
+        part = part + nw.when(nw.col("index") >= cut).then(nw.lit(1, nw.Int64)).otherwise(nw.lit(0, nw.Int64))
+    parted = kept.select(UNIT, "level", "index", part.alias("part"))
+    rank = nw.col("index").rank("ordinal")
+    each = [rank.over(*here, *["part"] * bool(query.cuts)), rank.over(*here), nw.len().over(*here), nw.len().over(UNIT)]
+    named = zip(each, _RANKS, strict=True)
+    return parted.select("level", "index", *(number.cast(nw.Int64).alias(name) for number, name in named))
+
+
+def _ranked_in_memory(kept: nw.LazyFrame[Any], query: RankedRows) -> nw.LazyFrame[Any]:
+    """Return the same of rows in memory: pyarrow ranks no rows within groups."""
+    import narwhals.stable.v2 as nw
+
+    held = kept.select(UNIT, "level", "index").collect().sort(UNIT, "level", "index")
+    unit = np.asarray(held[UNIT].to_list(), dtype=object)
+    level, index = (np.asarray(held[name].to_numpy(), np.int64) for name in ("level", "index"))
+    starts, new = [], np.zeros(len(unit), dtype=bool)
+    # The rows of a unit, of a cell of theirs, and of a part of the axis there, lie beside each other.
+    for apart in (unit, level, np.searchsorted(query.cuts, index, side="right")):
+        new = new | np.append(True, apart[1:] != apart[:-1])[: len(unit)]
+        starts.append(np.append(np.flatnonzero(new), len(unit)))
+    place = np.arange(1, len(unit) + 1)
+    total, rows, _ = (np.repeat(np.diff(start), np.diff(start)) for start in starts)
+    _, rank, within = (place - np.repeat(start[:-1], np.diff(start)) for start in starts)
+    columns = {"level": level, "index": index, "within": within, "rank": rank, "rows": rows, "total": total}
+    return nw.from_dict(columns, backend=held.implementation).lazy()
 
 
 @cache
@@ -294,7 +337,9 @@ def counts_of_units(rows: nw.LazyFrame[Any], query: Query, key: bytes | None) ->
     # Before the limit: a row that counts nowhere must not displace one that does.
     counting = inside.filter(index >= 0).select(UNIT, "level", "index")
     names, zero = () if query.value is None else ("index",), nw.lit(0, nw.Int64)
-    if query.each_row:
+    if isinstance(query, RankedRows):
+        counted_once, code = _ranked(counting, query, key), query.code(index, *map(nw.col, _RANKS))
+    elif query.each_row:
         counted_once, code = rows_of_units(counting, names, query.unit, key), index if names else zero
     else:
         counted_once = units_of(counting, names, query.unit, key, many=bool(query.by))
