@@ -15,6 +15,10 @@ population, statistic, relation, n and ε a line shows:
 With ``--persons --n 500 5000 --epsilon 1 3 --runs 500``: variances, standard deviations, covariances, correlations, a
 function of means, and differences of two cells, of units of 1 to 8 rows whose values have the correlation 0, .3 or .9
 within a unit. A unit has rows in both cells.
+
+With ``--distributions --n 500 5000 --epsilon 1 3 --runs 200``: quantiles, a share up to a value, a bin and a Gini
+coefficient of the same units, each row counting alike (rows) or each unit (unit), and of rows with weights. The oracle
+reads the same noisy counts and knows how units vary.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ import argparse
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -32,16 +37,21 @@ from numpy.typing import NDArray
 
 import hedgerow as hg
 from hedgerow.engines.query import Indicator, ValueOnGrid
+from hedgerow.inference.distribution.noisy_distribution import Read
+from hedgerow.inference.distribution.vote_spread import VoteSpread
 from hedgerow.inference.joint.arithmetic import EstimateTerm, Expression, JointOperation
 from hedgerow.inference.joint.estimates import estimate
 from hedgerow.inference.joint.functions import gradient
 from hedgerow.inference.joint.totals import AcrossCells, SideBySide
 from hedgerow.mechanisms.joint_moments import JointMoments
+from hedgerow.mechanisms.vote_tree import VoteTree
 from hedgerow.noise.lattice import AdditiveTable
+from hedgerow.release.designs.column_distribution import DistributionStatistic
 from hedgerow.release.designs.joint_release import JointDesign
 from hedgerow.release.designs.joint_statistic import JointStatistic
 from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign
 from hedgerow.release.designs.unit_products import across_cells, read_as
+from hedgerow.release.designs.voting import CastVotes
 from hedgerow.release.plan import Plan
 from hedgerow.resampling.counted_values import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
@@ -193,7 +203,7 @@ def settings(sizes: list[int], epsilons: list[float]) -> Iterator[tuple[str, str
     yield from product(POPULATIONS, STATISTICS, RELATIONS, sizes, epsilons)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rows:
     """Rows of units: two values, a cell of 0 or 1 and the unit of each."""
 
@@ -357,16 +367,154 @@ def persons(chosen: argparse.Namespace) -> None:
     summarised(lines, chosen.runs, bootstrap=False)
 
 
+LEAVES = 101
+OF_COLUMN = {
+    "median": hg.quantile("x", 0.5, bounds=BOUNDS, step=1),
+    "quantile .9": hg.quantile("x", 0.9, bounds=BOUNDS, step=1),
+    "share up to 30": hg.cdf("x", at=30, bounds=BOUNDS, step=1),
+    "bin": hg.histogram("x", bins=[40, 60], bounds=BOUNDS, step=1)[0],
+    "gini": hg.gini("x", bounds=BOUNDS, step=1),
+}
+COUNTED = ("rows", "unit", "weights")
+
+
+@dataclass(frozen=True)
+class Voters:
+    """Units with votes: of each its votes by value, and what tells how units vary; (units, values) arrays."""
+
+    votes: NDArray[np.int64]
+    squares: NDArray[np.int64]
+    products: NDArray[np.int64]
+    within: NDArray[np.int64]
+
+    @classmethod
+    @lru_cache(maxsize=3)
+    def of(cls, rows: Rows, counted: str, parts: int) -> Voters:
+        """Return those of a population; with weights each row is a unit, and weighs 1 to 5 of 5."""
+        value = rows.x.astype(np.int64)
+        if counted == "weights":
+            rng, here = np.random.default_rng(SEED), slice(None, None, max(1, len(value) // SIZE))
+            value = value[here][:SIZE]
+            table = np.zeros((len(value), LEAVES), dtype=np.int64)
+            table[np.arange(len(value)), value] = rng.integers(1, 6, len(value)) * parts // 5
+            return cls(table, table**2, table**2, table**2)
+        table = np.zeros((SIZE, LEAVES), dtype=np.int64)
+        np.add.at(table, (rows.unit, value), 1)
+        size = table.sum(axis=1, keepdims=True)
+        table *= parts // size if counted == "unit" else 1
+        up_to = np.cumsum(table, axis=1)
+        # Of the bin from 40 to 60 alone: what is left of it, and beyond it, is not read.
+        from_40 = np.cumsum(np.where(np.arange(LEAVES) < 40, 0, table), axis=1)
+        squares, within = (np.diff(total**2, axis=1, prepend=0) for total in (up_to, from_40))
+        return cls(table, squares, table * up_to[:, -1:], within)
+
+    def effect(self, weights: Floats) -> float:
+        """Return the variance of Σ weights over the votes of units, over that of votes that are drawn one by one."""
+        share = self.votes.mean(axis=0)
+        centred = weights - weights @ share / share.sum()
+        return float(np.mean((self.votes @ centred) ** 2) / (share @ centred**2))
+
+    def effects(self) -> Floats:
+        """Return the effect of the share up to each value but the last."""
+        votes, squares, products = (part.mean(axis=0) for part in (self.votes, self.squares, self.products))
+        share = self.curve()
+        varies = np.cumsum(squares) - 2.0 * share * np.cumsum(products) + share**2 * products.sum()
+        return np.asarray((varies / votes.sum())[:-1] / (share * (1.0 - share))[:-1])
+
+    def curve(self) -> Floats:
+        """Return the share of the votes up to each value."""
+        return np.asarray(np.cumsum(self.votes.mean(axis=0)) / self.votes.mean(axis=0).sum())
+
+
+def influence(name: str, curve: Floats) -> Floats:
+    """Return what one more vote at each value adds to a statistic, up to a factor."""
+    values = np.arange(LEAVES)
+    if name == "gini":
+        gini = float((curve * (1.0 - curve)).sum() / (1.0 - curve).sum())
+        return np.asarray(np.cumsum((1.0 - 2.0 * curve + gini)[::-1])[::-1])
+    if name == "bin":
+        return np.asarray((values >= 40) & (values <= 60), dtype=float)
+    at = 30 if name.startswith("share") else int(np.searchsorted(curve, OF_COLUMN[name].probability))
+    return np.asarray(values <= at, dtype=float)
+
+
+def truth_of(name: str, curve: Floats) -> float:
+    """Return the statistic of the population."""
+    if name == "gini":
+        return float((curve * (1.0 - curve)).sum() / (1.0 - curve).sum())
+    if name == "bin":
+        return float(curve[60] - curve[39])
+    return float(curve[30]) if name.startswith("share") else float(np.searchsorted(curve, OF_COLUMN[name].probability))
+
+
+def planned_of_column(name: str, counted: str, relation: str, n: int, epsilon: float) -> Plan:
+    """Return the plan of a statistic of a column alone."""
+    empty = pa.table({"x": [50.0] * n, "w": [1.0] * n, "unit": list(range(n))})
+    if counted == "weights":
+        survey = hg.open(empty, relation=relation)
+        return survey.plan(OF_COLUMN[name], epsilon=epsilon, delta=DELTA, weights=("w", 5.0))
+    survey = hg.open(empty, relation=relation, unit={"column": "unit", "max_rows": MOST})
+    return survey.plan(OF_COLUMN[name], epsilon=epsilon, delta=DELTA, unit_weight=counted)
+
+
+def of_column(rows: Rows, name: str, counted: str, setting: tuple[str, int, float], runs: int) -> Line:
+    """Simulate one setting of a distribution."""
+    relation, n, epsilon = setting
+    (item,) = planned_of_column(name, counted, relation, n, epsilon).items
+    design, mechanism = item.design, item.mechanism
+    assert isinstance(design, DistributionStatistic) and isinstance(mechanism, VoteTree)
+    release, voters = design.release, Voters.of(rows, counted, mechanism.parts)
+    every = np.stack([voters.votes, voters.squares, voters.products, voters.within], axis=1)
+    starts = np.arange(0, LEAVES, release.leaves.group)
+    curve, sizes = voters.curve(), np.array([n] * runs)
+    known = voters.effects() / mechanism.parts
+    oracle = VoteSpread(curve[:-1], known, known, voters.effect(influence(name, curve)) / mechanism.parts)
+    truth, rng = truth_of(name, curve), np.random.default_rng([SEED, n, runs])
+    sizes = rng.poisson(n, runs) if relation == "add-remove" else sizes
+    reads: list[tuple[Read, Read]] = []
+    for run, size in enumerate(sizes):
+        drawn = every[rng.integers(len(every), size=size)].sum(axis=0)[:, None, :]
+        votes = CastVotes(*np.add.reduceat(drawn, starts, axis=2))
+        (cell,) = release.noisy_votes(votes, mechanism, SimulatedNoise(SEED + run)).cells
+        reads.append((item.statistic.read(cell, 0.95), item.statistic.read(replace(cell, spread=oracle), 0.95)))
+    low, high, value, error = np.array([(own.low, own.high, own.value, own.standard_error) for own, _ in reads]).T
+    ends = np.array([(best.low, best.high) for _, best in reads])
+    return Line(
+        float(np.mean((low <= truth) & (truth <= high))),
+        float(np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1]))),
+        float(np.mean(high - low) / np.mean(ends[:, 1] - ends[:, 0])),
+        float(np.mean(error) / np.std(value)),
+        math.nan,
+    )
+
+
+def distributions(chosen: argparse.Namespace) -> None:
+    """Print coverage and width of distributions; ``plain`` is the oracle's coverage."""
+    lines: dict[str, list[Line]] = {}
+    print(f"{'alike':>6} {'counted':9}{'statistic':16}{'relation':12}{'n':>6}{'ε':>5}  cover  plain  width   s.e.")
+    for alike, counted in product(ALIKE, COUNTED):
+        if counted == "weights" and alike:
+            continue
+        rows = rows_of_persons(alike)
+        for name, *about in product(OF_COLUMN, RELATIONS, chosen.n, chosen.epsilon):
+            line = of_column(rows, name, counted, (about[0], about[1], about[2]), chosen.runs)
+            lines.setdefault(f"{counted}, {name}", []).append(line)
+            figures = f"{line.cover:7.3f}{line.plain:7.3f}{line.width:7.2f}{line.error:7.2f}"
+            print(f"{alike:6} {counted:9}{name:16}{about[0]:12}{about[1]:6}{about[2]:5}{figures}", flush=True)
+    summarised(lines, chosen.runs, bootstrap=False)
+
+
 def summarised(lines: dict[str, list[Line]], runs: int, *, bootstrap: bool) -> None:
     """Print for each statistic the least coverage, how many lines cover too little, and the width."""
     least = least_coverage(runs)
     for statistic, own in lines.items():
         below = sum(line.cover < least for line in own)
-        fair = [line.width for line in own if line.plain >= COVERAGE]
+        fair = [line.width for line in own if line.plain >= COVERAGE] or [math.nan]
         wider = f"; bootstrap {float(np.median([line.boot for line in own])):.2f}" if bootstrap else ""
         print(
-            f"{statistic}: {len(own)} settings, least coverage {min(line.cover for line in own):.3f}, {below} below "
-            f"{least:.3f}; width over the oracle's {np.median(fair):.2f}, most {max(fair):.2f}{wider}"
+            f"{statistic}: {len(own)} settings, coverage {np.mean([line.cover for line in own]):.3f}, least "
+            f"{min(line.cover for line in own):.3f}, {below} below {least:.3f}; width over the oracle's "
+            f"{np.median(fair):.2f}, most {max(fair):.2f}{wider}"
         )
 
 
@@ -379,7 +527,11 @@ def main() -> None:
     parser.add_argument("--statistics", nargs="+", default=list(STATISTICS))
     parser.add_argument("--populations", nargs="+", default=list(POPULATIONS))
     parser.add_argument("--persons", action="store_true", help="second moments, and differences of cells")
+    parser.add_argument("--distributions", action="store_true", help="quantiles, shares and Gini coefficients")
     chosen = parser.parse_args()
+    if chosen.distributions:
+        distributions(chosen)
+        return
     if chosen.persons:
         persons(chosen)
         return

@@ -327,6 +327,8 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
             The column of weights and the largest weight. Weights are clamped to 0 up to the largest weight, and a
             missing weight is 0. A mean or a share is then Σwx/Σw, a sum Σwx, a count Σw, a ratio Σwx/Σwy. A function
             takes weighted means.
+        unit_weight : {"rows", "unit"}
+            In distributions of units of several rows each row counts alike, or each unit has one vote.
         n_resamples : int, optional
             The number of bootstrap replicates. The default is chosen from public facts.
         interval : str, optional

@@ -83,6 +83,10 @@ Weighting = Annotated[
     str | None,
     typer.Option("--weights", metavar="COL:MAX", help="Weight records by a column, clamped to 0 … MAX."),
 ]
+UnitWeight = Annotated[
+    str | None,
+    typer.Option("--unit-weight", metavar="W", help="For distributions of units: each row counts alike, or each unit."),
+]
 Epsilon = Annotated[float | None, typer.Option(metavar="E", help="ε, the total price.")]
 RhoBudget = Annotated[float | None, typer.Option("--rho", metavar="R", help="ρ of the whole call, for --epsilon.")]
 MuBudget = Annotated[float | None, typer.Option("--mu", metavar="M", help="μ of the whole call, for --epsilon.")]
@@ -175,6 +179,7 @@ OF_RELEASES = {
         "other": Other,
         "where": Where,
         "weights": Weighting,
+        "unit_weight": UnitWeight,
         "epsilon": Epsilon,
         "rho": RhoBudget,
         "mu": MuBudget,

@@ -178,6 +178,9 @@ class RequestedInFacts(_Part):
     weights: list[Text | Number] | None = Field(
         None, min_length=2, max_length=2, description="A column of weights, and the largest that counts."
     )
+    unit_weight: Literal["rows", "unit"] | None = Field(
+        None, description="What counts alike in distributions of units of several rows; rows where left out."
+    )
     epsilon: Number | None = Field(None, gt=0, description="ε, the total price of this release; or rho, or mu.")
     rho: Number | None = Field(None, gt=0, description="ρ in place of ε: Gaussian noise whose μ²/2 is ρ.")
     mu: Number | None = Field(None, gt=0, description="μ in place of ε: Gaussian noise of this μ.")

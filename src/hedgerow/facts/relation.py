@@ -117,6 +117,41 @@ def unit_of_text(text: str) -> str | UnitLimit:
     return text if stated is None else UnitLimit(stated[1], int(stated[2]))
 
 
+UNIT_WEIGHTS = ("rows", "unit")
+"""What counts alike in the distribution of a column of units of several rows: each row, or each unit."""
+
+
+def parse_unit_weight(given: object, *, units: bool) -> str | None:
+    """Return what counts alike where units have several rows, ``"rows"`` by default; None where each unit is a row.
+
+    Raises
+    ------
+    ParameterError
+        HG140: another word, or units of one row.
+
+    Examples
+    --------
+    >>> parse_unit_weight(None, units=True), parse_unit_weight(None, units=False)
+    ('rows', None)
+    """
+    if given is None:
+        return UNIT_WEIGHTS[0] if units else None
+    if units and isinstance(given, str) and given in UNIT_WEIGHTS:
+        return given
+    raise unfit_unit_weight(f"Found {format_argument(given)}{'' if units else ', and each row is a unit'}.")
+
+
+def unfit_unit_weight(finding: str) -> ParameterError:
+    """Return the refusal of a weight of units (HG140)."""
+    return ParameterError(
+        "HG140",
+        rule='`unit_weight` is "rows" or "unit", for distributions of units of several rows.',
+        finding=finding,
+        remedy='Leave it out; or open the source with a unit, and ask for quantiles or shares with unit_weight="unit".',
+        shell="Leave --unit-weight out; or give --unit COL:MAX, and ask for quantiles or shares.",
+    )
+
+
 class Relation(StrEnum):
     """The neighbouring relation; equal to its string.
 

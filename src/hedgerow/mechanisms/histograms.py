@@ -157,6 +157,21 @@ class TreeCounts(Additive):
         return float(self.noise_sds()[-1])
 
     @property
+    def steps_of_one(self) -> int:
+        """How many steps of what is added up are one record."""
+        return 1
+
+    @property
+    def tells_spread(self) -> bool:
+        """Whether numbers follow that tell how units vary."""
+        return False
+
+    @property
+    def moved(self) -> int:
+        """By how many steps the worst record moves each count on its path."""
+        return 1
+
+    @property
     def rooted(self) -> bool:
         """Whether the count of the cell itself is released."""
         return len(self.widths) > len(self.branching)
@@ -267,12 +282,12 @@ class TreeCounts(Additive):
         """As for any sum, from the nodes that move alone: a tree may have millions."""
         first, second = (frozenset() if record is None else self._path(record) for record in (pair.first, pair.second))
         moved = first ^ second
-        return tuple((self.noise_law.exact(1.0, self.widths[level]), 1) for level, _, _ in sorted(moved))
+        return tuple((self.noise_law.exact(float(self.moved), self.widths[level]), 1) for level, _, _ in sorted(moved))
 
     def outputs(self, data: Histogram, n: int, noise: NoiseSource) -> Floats:
         """Return `n` outputs, (n, cells, nodes of all levels)."""
         leaves = np.zeros((data.cells, self.leaves), dtype=np.int64)
-        leaves[data.cell, data.index] = data.count
+        leaves[data.cell, data.index] = data.count * self.moved
         levels = self.noisy(np.tile(leaves, (n, 1)), noise)
         return np.concatenate(levels, axis=1).astype(np.float64).reshape(n, data.cells, -1)
 
@@ -280,7 +295,7 @@ class TreeCounts(Additive):
         """Return what one record adds to the nodes of its cell, level by level, and the width of the noise of each."""
         spans = (self.leaves, *self.spans) if self.rooted else self.spans
         path = [np.arange(nodes) == record.index // span for nodes, span in zip(self.nodes, spans, strict=True)]
-        return np.concatenate(path).astype(np.float64), np.repeat(np.array(self.widths), self.nodes)
+        return np.concatenate(path).astype(np.float64) * self.moved, np.repeat(np.array(self.widths), self.nodes)
 
     @property
     def size(self) -> int:

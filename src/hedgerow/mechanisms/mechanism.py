@@ -14,6 +14,7 @@ behaviour is a new class. ``type`` is its name in JSON.
 `JointMoments`            counts, sums and products of several features of cells, noise of any law: one noisy vector
 `TreeCounts`              counts of every level of a tree over ordered leaves: a histogram is one level
 `ResidualMargins`         residuals of many tables of the same columns, from which all of them follow and add up
+`VoteTree`                the same of votes of units of several rows, or of weighted records; and how units vary
 `ResampledGaussian`       k Poisson-resampled tables of sums, each plus discrete Gaussian noise on a fine lattice
 `BoundedResampled`        the same, no record drawn more than j times: it has a ρ
 `ResampledUnits`          `ResampledGaussian` where a unit has several rows, in several cells

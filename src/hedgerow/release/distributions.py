@@ -12,7 +12,7 @@ import numpy as np
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid
-from hedgerow.facts.relation import Target
+from hedgerow.facts.relation import Relation, Target, Weights, unit_of_text
 from hedgerow.facts.validation import format_argument
 from hedgerow.inference.distribution.noisy_distribution import Band, Distribution, band
 from hedgerow.inference.estimate import Estimate
@@ -26,6 +26,7 @@ from hedgerow.release.designs.column_distribution import (
     covered,
     is_clear,
     reading_of,
+    remark_of,
 )
 from hedgerow.release.designs.design import NOT_RELIABLE, PublicFacts
 from hedgerow.statistics.distribution.cdf import Cdf, cdf
@@ -38,6 +39,8 @@ from hedgerow.statistics.statistic import NeedsBounds, Statistic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from hedgerow.release.publication.shared import Result
 
 
 Picture = Literal["cdf", "histogram", "lorenz"]
@@ -212,14 +215,22 @@ class ColumnDistribution:
             "distribution",
             None,
             clear,
-            None if clear else NOT_RELIABLE,
+            remark_of(self.reading.leaves, self.facts) if clear else NOT_RELIABLE,
             covered(asked, self.facts),
             ScoreRegion(DistributionTest(asked, self.reading, self.place)),
         )
 
 
+def facts_stated(release: Result, unit_weight: str | None) -> PublicFacts:
+    """Return the public facts that a release states, with what counts alike in distributions of its units."""
+    weights = release.weights
+    weighed = None if weights is None else Weights.declared((weights["column"], weights["most"]))
+    about = Relation(release.relation), unit_of_text(release.unit), Target(release.target), release.n, release.where
+    return PublicFacts(*about, weighed, unit_weight)
+
+
 def readings(
-    records: Sequence[Mapping[str, Any]], mechanism: Mechanism, *, n: int | None, target: str
+    records: Sequence[Mapping[str, Any]], mechanism: Mechanism, *, n: int | None, target: str, relation: str
 ) -> Iterator[TableReading]:
     """Yield the released table of each record, with its mechanism, which comes in the same order.
 
@@ -230,7 +241,7 @@ def readings(
     """
     parts = DistributionStatistic.parts(mechanism)
     for record, part in zip(records, parts, strict=True):
-        yield reading_of(record, part, n=n, census=target == str(Target.FILE))
+        yield reading_of(record, part, n=n, census=target == str(Target.FILE), relation=Relation(relation))
 
 
 def released(

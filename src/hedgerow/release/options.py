@@ -24,6 +24,7 @@ By = Mapping[str, Sequence[Scalar] | Mapping[Scalar, str] | Bands | None] | Sequ
 Noise = Literal["auto", "laplace", "geometric", "gaussian", "averaged-laplace"]
 """The built-in laws of noise by name; any other registered law is named by a text too."""
 Estimator = Literal["auto", "moments", "bootstrap", "bounded-bootstrap"]
+UnitWeight = Literal["rows", "unit"]
 Policy = Literal["drop", "midpoint", "error-if-declared-complete"]
 REPLICATED = ("bootstrap", "bounded-bootstrap")
 ESTIMATORS = ("auto", "moments", *REPLICATED)
@@ -51,6 +52,7 @@ class UngroupedOptions(SharedOptions, total=False):
     """Keywords of a release without groups, apart from the statistics."""
 
     weights: tuple[str, float] | None
+    unit_weight: UnitWeight | None
     estimator: Estimator | None
     request_id: str | None
 
@@ -60,6 +62,7 @@ class PlanOptions(SharedOptions, total=False):
 
     by: By | None
     weights: tuple[str, float] | None
+    unit_weight: UnitWeight | None
     estimator: Estimator | None
 
 

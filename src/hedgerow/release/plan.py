@@ -519,4 +519,4 @@ def planned(
     request = parse_request(statistics, context=about, **options)
     request = replace(request, notes=(*protection.notes, *request.notes))
     about_all = protection.relation, protection.unit, protection.target, n
-    return make_plan(request, PublicFacts(*about_all, request.where, request.weights))
+    return make_plan(request, PublicFacts(*about_all, request.where, request.weights, request.unit_weight))

@@ -26,7 +26,7 @@ import numpy as np
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Category, CellLabels, Missing, Selection
 from hedgerow.facts.expression import DerivedColumn
-from hedgerow.facts.relation import Relation, Target, Weights, unit_of_text
+from hedgerow.facts.relation import Relation, Target, Weights, parse_unit_weight, unit_of_text
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.joint.arithmetic import JointValue, counted_cells, table_of
 from hedgerow.inference.joint.function_record import function_of
@@ -128,6 +128,7 @@ def request_record(request: Request, n: int | None) -> dict[str, Any]:
         "membership": request.membership,
         "notes": list(request.notes),
         **{name: value for name, value in given.items() if value is not None},
+        **({"unit_weight": request.unit_weight} if request.unit_weight == "unit" else {}),
     }
 
 
@@ -161,6 +162,7 @@ def request_of(record: Record) -> Request:
         tuple(asked["notes"]),
         bool(asked["membership"]),
         weights=None if weights is None else Weights.declared((name(weights["column"]), weights["most"])),
+        unit_weight=parse_unit_weight(asked.get("unit_weight"), units=unit_of_text(about["unit"]) != "row"),
     )
 
 
@@ -169,7 +171,9 @@ def facts_of(record: Record, request: Request) -> PublicFacts:
     about = record["release"]
     unit, target = unit_of_text(about["unit"]), Target(about["target"])
     n = record["request"]["n"]
-    return PublicFacts(Relation(about["relation"]), unit, target, n, request.where, request.weights)
+    return PublicFacts(
+        Relation(about["relation"]), unit, target, n, request.where, request.weights, request.unit_weight
+    )
 
 
 def noisy_record(plan: Plan, tables: Sequence[AdditiveTable | None]) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from hedgerow.facts.budget import DEFAULT_DELTA, Budget, Mu, Rho
 from hedgerow.facts.columns import Category, Missing, Scalar, Selection, parse_missing
 from hedgerow.facts.declared import Facts
 from hedgerow.facts.expression import DerivedColumn
-from hedgerow.facts.relation import Weights, unfit_weights
+from hedgerow.facts.relation import Weights, parse_unit_weight, unfit_unit_weight, unfit_weights
 from hedgerow.facts.validation import as_float, as_int, format_argument, kind_of
 from hedgerow.inference.bootstrap.replicate_intervals import INTERVALS
 from hedgerow.keywords import StatisticCall, noting_calls, takes
@@ -59,6 +59,8 @@ class Request:
         Whether a sum is not read from joint moments but added up about zero.
     weights : Weights or None
         How much each record counts; None: all alike.
+    unit_weight : str or None
+        What counts alike in distributions of units of several rows: "rows", or each "unit".
     """
 
     statistics: tuple[Statistic, ...]
@@ -75,6 +77,7 @@ class Request:
     draws: int | None = None
     about_zero: bool = False
     weights: Weights | None = None
+    unit_weight: str | None = None
 
     @property
     def where(self) -> str | None:
@@ -131,6 +134,7 @@ class Request:
             "by": [category.public_record() for category in self.groups],
             **({} if self.where is None else {"where": self.where}),
             **({} if self.weights is None else {"weights": self.weights.public_record()}),
+            **({"unit_weight": self.unit_weight} if self.unit_weight == "unit" else {}),
             **({"derived": self.derived} if self.derived else {}),
             "epsilon": self.budget.epsilon,
             "delta": self.budget.delta,
@@ -181,7 +185,7 @@ def parse_request(statistics: object, *, context: Context | None = None, **optio
         HG101, HG102 for the budget, HG104 for bounds, HG107 for too many cells, HG108 for the estimator, HG111 for
         groups, HG112 for the statistics, HG113 for shares, HG114 for the missing policy, HG120 for the number of
         resamples, HG131 for `where`, HG134 and HG135 for
-        weights, HG141 for ρ and μ, HG185 to HG188 for the noise.
+        weights, HG140 for the weight of units, HG141 for ρ and μ, HG185 to HG188 for the noise.
     FactsError
         HG704 a statistic that the facts leave out, HG705 columns of one statistic with different missing policies.
     """
@@ -212,6 +216,7 @@ def parse_request(statistics: object, *, context: Context | None = None, **optio
         _draws(options.get("n_draws"), noise, resampled, units=about.units),
         about.about_zero,
         _weights(options.get("weights"), resolved, groups, estimator, resolver),
+        _unit_weight(options.get("unit_weight"), resolved, units=about.units),
     )
 
 
@@ -425,10 +430,19 @@ def _weights(
     finding = f"A {unserved[0].name} was asked for." if unserved else f'estimator="{estimator}" was given.'
     raise ParameterError(
         "HG135",
-        rule="Weights can be used with means, sums, counts, shares, ratios and functions of means, by joint moments.",
+        rule="Weights can be used with means, sums, counts, shares, ratios, functions of means and distributions.",
         finding=finding,
         remedy="Release it in a call of its own, without weights." if unserved else "Leave `estimator` out.",
     )
+
+
+def _unit_weight(given: object, statistics: Sequence[Statistic], *, units: bool) -> str | None:
+    """Return what counts alike where units have several rows; one vote of a unit is for distributions alone (HG140)."""
+    chosen = parse_unit_weight(given, units=units)
+    over_rows = [statistic for statistic in statistics if not statistic.of_table]
+    if chosen == "unit" and over_rows:
+        raise unfit_unit_weight(f"A {over_rows[0].name} was asked for, which is over rows.")
+    return chosen
 
 
 def _groups(by: object, other: bool | None, resolver: Resolver, most: int) -> tuple[Category, ...]:

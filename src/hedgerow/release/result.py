@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from hedgerow.errors import ParameterError, VerificationError
 from hedgerow.facts.printed import group_headings, plural
-from hedgerow.facts.relation import Relation, Target
+from hedgerow.facts.relation import Target
 from hedgerow.inference.estimate import Estimate, said_once
 from hedgerow.inference.estimates_of_cells import Estimates
 from hedgerow.inference.interval import parse_level
@@ -21,10 +21,10 @@ from hedgerow.mechanisms.certificate import Certificate, record_of
 from hedgerow.noise.lattice import AdditiveTable
 from hedgerow.release.ask import Covariances, ask, correlated_numbers, covariances, found, of_cell
 from hedgerow.release.designs.column_distribution import TableReading, reading_behind
-from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.distributions import (
     ColumnDistribution,
     distribution_of,
+    facts_stated,
     readings,
     released,
     statistic_of,
@@ -290,14 +290,14 @@ class Release(Result):
         """Return every distribution of the release: one for each column and cell."""
         distinct = {id(reading): reading for reading in map(reading_behind, self) if reading is not None}
         tables = list(distinct.values()) or self._readings()
-        facts = PublicFacts(Relation(self.relation), self.unit, Target(self.target), self.n, self.where)
+        facts = facts_stated(self, self._request.get("unit_weight"))
         return tuple(released(zip(self._distributions, tables, strict=True), facts))
 
     def _readings(self) -> list[TableReading]:
         if self.certificate is None:
             return []
-        read = readings(self._distributions, self.certificate.mechanism, n=self.n, target=str(self.target))
-        return list(read)
+        about = {"target": str(self.target), "relation": str(self.relation)}
+        return list(readings(self._distributions, self.certificate.mechanism, n=self.n, **about))
 
     def covariance(self) -> Covariances:
         """Return the covariance matrix of all estimates, with sampling and noise apart. Unknown values are NaN."""
@@ -549,7 +549,8 @@ def release_from_record(text: str, *, backend: str | None = None) -> Release:
             recorded_estimate(entry, values.get(place)) for place, entry in enumerate(record["estimates"])
         )
         tables = tuple(record.get("distributions", ()))
-        list(readings(tables, certificate.mechanism, n=about["n"], target=str(about["target"])) if tables else ())
+        public = {"target": str(about["target"]), "relation": str(about["relation"])}
+        list(readings(tables, certificate.mechanism, n=about["n"], **public) if tables else ())
         return Release(
             estimates,
             certificate=certificate,

@@ -17,7 +17,8 @@ from hedgerow.engines.query import Query, ValueOnGrid
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.histograms import TreeCounts
 from hedgerow.mechanisms.mechanism import parts_of
-from hedgerow.release.designs.column_distribution import DistributionStatistic, _AskedOfColumn
+from hedgerow.release.designs.column_distribution import DistributionStatistic
+from hedgerow.release.designs.table_choice import _AskedOfColumn
 from hedgerow.release.forecast import ErrorTarget, epsilon_needed
 from hedgerow.release.publication.text import text_table
 from hedgerow.release.result import release_from_record
@@ -139,12 +140,13 @@ ASKED: list[Any] = [
 
 
 @pytest.mark.parametrize("asked", ASKED, ids=range(len(ASKED)))
-def test_weights_and_units_of_several_rows_are_refused_and_no_mean_takes_their_place(asked: Any) -> None:
+def test_weights_of_units_of_several_rows_are_refused_and_no_replicates_leave_weights_out(asked: Any) -> None:
     units = hg.open(TABLE, relation="replace-one", unit={"column": "age", "max_rows": 3})
     with pytest.raises(hg.UncertifiedError, match="HG402"):
-        units.plan(asked, epsilon=1.0)
-    with pytest.raises(hg.ParameterError, match="HG135"):
-        opened().plan(asked, weights=("sex", 1), epsilon=1.0)
+        units.plan(asked, weights=("sex", 1), epsilon=1.0)
+    for option in ({"n_resamples": 50}, {"estimator": "bootstrap"}, {"noise": "averaged-laplace"}):
+        with pytest.raises(hg.ParameterError, match=r"HG108|HG135|HG188"):
+            opened().plan(asked, weights=("sex", 1), epsilon=1.0, **option)
 
 
 def test_bands_and_a_condition_select_the_records() -> None:

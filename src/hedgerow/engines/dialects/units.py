@@ -97,7 +97,7 @@ def rows_of_units(
 
 
 def _ranked(rows: nw.LazyFrame[Any], query: RankedRows, key: bytes | None) -> nw.LazyFrame[Any]:
-    """Return ``level``, ``index`` and `_RANKS` of each row that is kept, of columns ``unit``, ``level`` and ``index``."""
+    """Return ``level``, ``index`` and `_RANKS` of each row that is kept, of rows as `counts_of_units` makes them."""
     engine = rows.implementation
     sent = engine.is_duckdb() or engine.is_ibis() or engine.is_spark_like()
     kept = (_in_sql if sent else _in_memory)(rows, ("index",), query.most, key or fresh_key())

@@ -78,7 +78,7 @@ class _Integrand:
 def gini(distribution: Distribution, level: float = 0.95) -> Read:
     """Return the Gini coefficient of a column that is nowhere negative."""
     records = max(distribution.records, 1.0)
-    once = 1.0 if distribution.census else records / max(records - 1.0, 1.0)
+    once = 1.0 if distribution.census else records / max(records - float(distribution.effect(0.5)), 1.0)
     return _ratio(
         distribution,
         _Integrand(
@@ -169,10 +169,25 @@ class _Placed:
         """The covariances of N and μ times the number of records, by sampling and by noise: two (2, 2) arrays."""
         shown, share, weights = self.distribution, np.diff(self.distribution.curve), self.weights
         centred = weights - (weights @ share)[:, None]
-        sampling = (centred * share) @ centred.T * (0.0 if shown.census else max(shown.records, 1.0))
+        sampling = (centred * share) @ centred.T * (0.0 if shown.census else max(shown.records, 1.0)) * self.effect
         noise = _noise_covariance(shown, weights, weights @ share)
         noise[0, 0] += 2.0 * (self.parts[2] * max(shown.records, 1.0)) ** 2
         return sampling, noise
+
+    @cached_property
+    def effect(self) -> float:
+        """How many times as much N − λμ varies as with records drawn one by one, at most.
+
+        It is −∫(k(x) − F(x)r)dw(x) of each unit, k(x) its votes left of x, w the weights of N − λμ: by the triangle
+        inequality its root mean square is at most ∫√(variance of k − F·r)|dw|.
+        """
+        shown, each = self.distribution, np.array([1.0, -self.value]) @ self.weights
+        if shown.spread is None:
+            return 1.0
+        share, left = np.diff(shown.curve), shown.curve[1:-1]
+        alone = float(share @ (each - share @ each) ** 2)
+        most = float(np.abs(np.diff(each)) @ np.sqrt(shown.effect(left) * left * (1.0 - left))) ** 2
+        return min(shown.largest_effect, most / alone) if alone > 0.0 else shown.largest_effect
 
     def score(self) -> QuadraticTest:
         """Return N/μ as a ratio of totals, with the variance of N − λμ, from which intervals follow."""
@@ -183,7 +198,7 @@ class _Placed:
         tail = float(np.abs(each).max()) * np.sqrt(shown.largest)
         laplace = min(1.0, tail / np.sqrt(added)) if added > 0.0 else 0.0
         each -= share @ each
-        skew = records * float(share @ each**3) / (drawn + added) if drawn > 0.0 else 0.0
+        skew = records * self.effect**2 * float(share @ each**3) / (drawn + added) if drawn > 0.0 else 0.0
         return QuadraticTest(
             a=np.array([records * top]),
             b=records * mean,
@@ -323,7 +338,9 @@ class _Counts:
 
         alpha, rest = (form[places] for form in shown.tree.prefixes)
         noise = rest + (alpha - share) ** 2 * shown.tree.root_variance
-        sampling = np.zeros(len(places)) if shown.census else shown.records * share * (1.0 - share)
+        sampling = (
+            np.zeros(len(places)) if shown.census else shown.records * share * (1.0 - share) * shown.effect(share)
+        )
         normal, laplace = shown.law(0.5).parts(noise)
         sd = np.maximum(np.sqrt(sampling + noise), 1e-12)
         level = 1.0 - 2.0 * float(ndtr(-critical))
@@ -348,7 +365,8 @@ def _correlation(shown: Distribution, line: _Counts, places: Places, median: _Co
     first, second = (drawn.noise[:, edge] for edge in each)
     size = np.maximum((first**2).mean(axis=0) * (second**2).mean(axis=0), 1e-300)
     alike = ((first * second).mean(axis=0) / np.sqrt(size))[back.reshape(-1)]
-    sampling = 0.0 if shown.census else shown.records * (np.minimum(line.share, 0.5) - line.share / 2.0)
+    both = np.sqrt(shown.effect(line.share) * shown.effect(0.5))
+    sampling = 0.0 if shown.census else shown.records * (np.minimum(line.share, 0.5) - line.share / 2.0) * both
     shared = sampling + alike * np.sqrt(line.noise * median.noise[edges])
     return np.asarray(np.clip(shared / (line.sd * median.sd[edges]), -0.999, 0.999))
 
@@ -356,7 +374,7 @@ def _correlation(shown: Distribution, line: _Counts, places: Places, median: _Co
 def _solved(shown: Distribution, places: Places, line: _Counts, error: Floats, half: float) -> Floats:
     """Return F with Â − half − NF = error·√(NF(1 − F) + V); at the bounds F is known."""
     records, count = max(shown.records, 1.0), shown.left[places] - half
-    drawn = 0.0 if shown.census else 1.0
+    drawn = np.zeros(len(places)) if shown.census else shown.effect(shown.curve[places])
     square = np.where(np.isfinite(error), error, 0.0) ** 2
     leading = records**2 + drawn * square * records
     middle = count * records + drawn * square * records / 2.0

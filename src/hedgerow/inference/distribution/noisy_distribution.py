@@ -34,6 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.inference.distribution.noisy_tree import ErrorLaw, NoisyTree
+from hedgerow.inference.distribution.vote_spread import VoteSpread
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -89,6 +90,8 @@ class Distribution:
         The distance of the values from L on, if it was declared: points are then such values. None: they need not be.
     averaged : bool
         Whether the point of a quantile is a mean over the noise; else it is where the curve reaches the probability.
+    spread : VoteSpread or None
+        How shares of votes vary, where units give them; None where each record is one of its own.
     """
 
     edges: Floats
@@ -99,6 +102,7 @@ class Distribution:
     census: bool
     step: float | None = None
     averaged: bool = True
+    spread: VoteSpread | None = None
 
     @cached_property
     def curve(self) -> Floats:
@@ -115,9 +119,19 @@ class Distribution:
         records = max(self.records, 1.0)
         return self.tree.prefix_variance(np.clip(self.left / records, 0.0, 1.0)) / records**2
 
-    def law(self, share: float) -> ErrorLaw:
-        """Return the law of the error of counts where the share q lies left."""
-        return ErrorLaw(self.records, share, self.census, self.largest)
+    def effect(self, share: float | Floats, *, careful: bool = True) -> Floats:
+        """Return how many times as much a share left of an edge varies as that of records drawn one by one."""
+        return np.ones(np.shape(share)) if self.spread is None else self.spread.at(share, careful=careful)
+
+    @property
+    def largest_effect(self) -> float:
+        """What no effect exceeds: for shares between edges, whose own effect is not known."""
+        return 1.0 if self.spread is None else self.spread.most
+
+    def law(self, share: float, effect: float | None = None) -> ErrorLaw:
+        """Return the law of the error of counts where the share q lies left; or of another effect."""
+        times = float(self.effect(share)) if effect is None else effect
+        return ErrorLaw(self.records, share, self.census, self.largest, times)
 
     @cached_property
     def ends(self) -> Floats:
@@ -174,8 +188,9 @@ class Distribution:
         point = self._averaged_point(q) if self.averaged else float(self.quantile_point(q))
         value = min(max(point, float(low)), float(high))
         near = int(np.clip(np.searchsorted(self.curve, q), 1, len(self.edges) - 2))
-        total = float(law.spread(variance[near])) / max(self.records, 1.0)
-        alone = np.sqrt(law.sampling) / max(self.records, 1.0)
+        likely = self.law(q, float(self.effect(q, careful=False)))
+        total = float(likely.spread(variance[near])) / max(self.records, 1.0)
+        alone = np.sqrt(likely.sampling) / max(self.records, 1.0)
         # Values on a declared grid are told apart no further than by its step.
         error = max(self._slope(q, total), (self.step or 0.0) / np.sqrt(12.0))
         return Read(value, float(low), float(high), float(error), min(self._slope(q, alone), float(error)))
@@ -203,7 +218,15 @@ class Distribution:
         value = max(last.share - first.share, 0.0)
         least = self._between(first.above, last.below, level)[0]
         most = self._between(first.below, last.above, level)[1]
-        return self._share(value, least, most, self._noise(*self._form(first.below, last.above), value))
+        noise = self._noise(*self._form(first.below, last.above), value)
+        effect = self._effect_between(first.below, last.above, value, careful=False)
+        return self._share(value, (least, most), noise, effect)
+
+    def _effect_between(self, first: int, last: int, share: float, *, careful: bool) -> float:
+        """Return the effect of a share between two edges."""
+        if first == 0 or last == len(self.edges) - 1:
+            return float(self.effect(share if first == 0 else 1.0 - share, careful=careful))
+        return 1.0 if self.spread is None else self.spread.of_bin(first, last, careful=careful)
 
     def cut(self, x: float, *, closed: bool = False) -> Cut:
         """Return where x, or `closed` what lies just above it, cuts the edges."""
@@ -236,24 +259,26 @@ class Distribution:
             return 0.0, 0.0
         if first == 0 and last == len(self.edges) - 1:
             return 1.0, 1.0
-        return self._share_interval(float(self.left[last] - self.left[first]), *self._form(first, last), level)
+        return self._share_interval(float(self.left[last] - self.left[first]), (first, last), level)
 
-    def _share(self, value: float, low: float, high: float, noise: float) -> Read:
-        law = self.law(float(np.clip(value, 0.0, 1.0)))
+    def _share(self, value: float, ends: tuple[float, float], noise: float, effect: float) -> Read:
+        law = self.law(float(np.clip(value, 0.0, 1.0)), effect)
         records = max(self.records, 1.0)
         total = float(law.spread(np.array(noise))) / records
-        low, high = max(0.0, min(low, value)), min(1.0, max(high, value))
+        low, high = max(0.0, min(ends[0], value)), min(1.0, max(ends[1], value))
         return Read(value, low, high, total, float(np.sqrt(law.sampling)) / records)
 
     def _noise(self, alpha: float, rest: float, share: float) -> float:
         return float(rest + (alpha - share) ** 2 * self.tree.root_variance)
 
-    def _share_interval(self, count: float, alpha: float, rest: float, level: float) -> tuple[float, float]:
+    def _share_interval(self, count: float, edges: tuple[int, int], level: float) -> tuple[float, float]:
         """Return all shares p for which a count of these records is no surprise: |count − p·N̂| within its reach."""
+        alpha, rest = self._form(*edges)
 
         def excluded(p: float, above: bool) -> bool:
             error, noise = count - p * self.records, self._noise(alpha, rest, p)
-            return self.law(p).excludes(error, noise, level, above=above)
+            law = self.law(p, self._effect_between(*edges, p, careful=True))
+            return law.excludes(error, noise, level, above=above)
 
         start = float(np.clip(count / max(self.records, 1.0), 0.0, 1.0))
         low = _edge(lambda p: excluded(p, True), 0.0, start)
@@ -357,7 +382,8 @@ def simulated(distribution: Distribution) -> Curves:
         return Curves(places, np.zeros_like(noise), noise)
     steps = rng.normal(0.0, 1.0, leaves.shape) * np.sqrt(np.diff(curve))
     walk = np.concatenate([np.zeros((_DRAWS, 1)), np.cumsum(steps, axis=1)], axis=1)
-    return Curves(places, (walk - curve * walk[:, -1:]) / np.sqrt(records), noise)
+    bridge = (walk - curve * walk[:, -1:]) / np.sqrt(records)
+    return Curves(places, bridge * np.sqrt(distribution.effect(curve)), noise)
 
 
 def band(distribution: Distribution, level: float = 0.95) -> Band:
@@ -366,7 +392,7 @@ def band(distribution: Distribution, level: float = 0.95) -> Band:
     curve, records = distribution.curve[drawn.places], max(distribution.records, 1.0)
     edge = min(0.5, _TAIL_RECORDS / records)
     inner_share = np.clip(curve, edge, 1.0 - edge)
-    sampling = 0.0 if distribution.census else inner_share * (1.0 - inner_share) / records
+    sampling = 0.0 if distribution.census else distribution.effect(curve) * inner_share * (1.0 - inner_share) / records
     alpha, rest = (part[drawn.places] for part in distribution.tree.prefixes)
     noise = rest + (alpha - curve) ** 2 * distribution.tree.root_variance
     sd = np.sqrt(sampling + noise / records**2)

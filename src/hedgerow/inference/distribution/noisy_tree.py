@@ -62,7 +62,7 @@ class NoisyTree:
     @classmethod
     def of(cls, tree: TreeCounts, *, public: bool) -> NoisyTree:
         """Return the tree of a mechanism; `public`: the count of the cell is known without noise."""
-        squares = tree.noise_sds() ** 2
+        squares = (tree.noise_sds() / tree.steps_of_one) ** 2
         levels = zip(tree.nodes, squares, strict=True)
         each = tuple(np.full(nodes, square) for nodes, square in levels)
         below = each[1:] if tree.rooted else each
@@ -172,9 +172,14 @@ class NoisyTree:
         return NoisyTree(len(variances[-1]), self.branching[: last + 1], variances, self.root)
 
 
-def plain_levels(levels: list[NDArray[np.int64]], *, rooted: bool) -> tuple[list[Floats], Floats | None]:
-    """Return the released counts below the root as floats, and those of the root where it is released."""
-    each = [level.astype(np.float64) for level in levels]
+def plain_levels(
+    levels: list[NDArray[np.int64]], *, rooted: bool, steps: int = 1
+) -> tuple[list[Floats], Floats | None]:
+    """Return the released counts below the root as floats, and those of the root where it is released.
+
+    `steps` : how many steps of the released integers are one record.
+    """
+    each = [level / steps for level in levels]
     return (each[1:], each[0][..., 0]) if rooted else (each, None)
 
 
@@ -188,7 +193,7 @@ def typical_prefix_variance(
     >>> bool(abs(slow - typical_prefix_variance(tree, np.array([1]), 0.5, public=True)[0]) < 1e-12)
     True
     """
-    squares, s, totals = tree.noise_sds() ** 2, [0.0], list[float]()
+    squares, s, totals = (tree.noise_sds() / tree.steps_of_one) ** 2, [0.0], list[float]()
     many = (tree.nodes[tree.rooted], *tree.branching[1:])
     for own, branching in zip(squares[::-1], many[::-1], strict=False):
         s.append(1.0 / (1.0 / float(own) + (1.0 / totals[-1] if totals else 0.0)))
@@ -223,17 +228,21 @@ class ErrorLaw:
         Whether sampling error is 0.
     largest : float
         The largest variance of one Laplace number; 0 for Gaussian noise.
+    effect : float
+        How many times as much counts vary as those of records drawn one by one: they are read as `effect` times the
+        count of so many fewer records.
     """
 
     records: float
     share: float
     census: bool
     largest: float
+    effect: float = 1.0
 
     @property
     def sampling(self) -> float:
         """The variance of B."""
-        return 0.0 if self.census else max(self.records, 1.0) * self.share * (1.0 - self.share)
+        return 0.0 if self.census else max(self.records, 1.0) * self.share * (1.0 - self.share) * self.effect
 
     def spread(self, variance: Floats) -> Floats:
         """Return the standard deviation of B + Z for each variance of the noise."""
@@ -247,7 +256,7 @@ class ErrorLaw:
     @property
     def _few(self) -> bool:
         """Whether the binomial law is taken itself and not as normal."""
-        return not self.census and self.sampling < _FEW and 0.0 < self.share < 1.0
+        return not self.census and self.sampling < _FEW * self.effect**2 and 0.0 < self.share < 1.0
 
     def excludes(self, error: float, variance: float, level: float, *, above: bool) -> bool:
         """Whether an error lies beyond its reach on one side: for one number, faster than `reach` where n is small."""
@@ -274,7 +283,7 @@ class ErrorLaw:
         chances, error = self._won(side)
         parts = self.parts(variance)
         low = np.zeros_like(variance)
-        high = np.full_like(variance, 60.0) + 40.0 * np.sqrt(variance)
+        high = np.full_like(variance, 60.0 * max(self.effect, 1.0)) + 40.0 * np.sqrt(variance)
         for _ in range(_STEPS):
             middle = (low + high) / 2
             beyond = chances @ _tails(middle - error[:, None], *parts) > tail
@@ -285,10 +294,11 @@ class ErrorLaw:
         """Return the chances of each B, and side·B."""
         from scipy.stats import binom
 
-        n = max(1, round(self.records))
+        n = max(1, round(self.records / self.effect))
         won = np.arange(n + 1) if n < 400 else np.arange(min(n, 200) + 1)
         share = self.share if self.share <= 0.5 else 1.0 - self.share
-        error = np.asarray((won - n * share) * (1.0 if share == self.share else -1.0) * side, dtype=np.float64)
+        side *= self.effect if share == self.share else -self.effect
+        error = np.asarray((won - n * share) * side, dtype=np.float64)
         return np.asarray(binom.pmf(won, n, share)), error
 
 

@@ -1,36 +1,33 @@
 """The distribution of one column: all quantiles, shares and other readings of a call come from one tree of counts.
 
-Which leaves, which tree and which law of noise is chosen from public facts, before the data are read: the choice is
-that with the narrowest expected intervals, for values that lie three times as close together as spread over the bounds,
-and of those that are as good the one with the fewest leaves.
+`table_choice` chooses the leaves, the tree and the law of noise; `voting` says what records count as where each is not
+one of its own.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from itertools import product
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.engines.query import Query, ValueOnGrid
-from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Category, CellLabels, Grid, Missing
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.distribution.noisy_distribution import Distribution, Read
-from hedgerow.inference.distribution.noisy_tree import NoisyTree, plain_levels, typical_prefix_variance
+from hedgerow.inference.distribution.noisy_tree import NoisyTree, plain_levels
+from hedgerow.inference.distribution.vote_spread import SpreadNumbers, record_of, spans_of
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.estimates_of_cells import Cells, Subject
 from hedgerow.inference.region import JoinedRegions, ScoreRegion
 from hedgerow.inference.score_test import SingleTest
-from hedgerow.mechanisms.histograms import MOST_LEAVES as TREE_LEAVES
 from hedgerow.mechanisms.histograms import TreeCounts, tree_counts
-from hedgerow.mechanisms.noisy_counts import gaussian_mu
+from hedgerow.mechanisms.vote_tree import SHARES, VoteTree, vote_tree
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
 from hedgerow.release.designs.design import (
     NOT_RELIABLE,
@@ -40,25 +37,16 @@ from hedgerow.release.designs.design import (
     Recorded,
     apply_policy,
     covers,
+    rows_kept,
 )
 from hedgerow.release.designs.guess import ExpectedReading, GuessedReading, SupposedCell
 from hedgerow.release.designs.value_law import ValueLaw, value_laws
+from hedgerow.release.designs.voting import CastVotes, Voting, votes_in_words, voting_of
 from hedgerow.resampling.counted_values import Histogram
 from hedgerow.statistics.statistic import Statistic
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-FINE_STEPS, FINER_STEPS = 2**12, 2**16  # of a column whose step is not declared; of more than a million records
-_LEAST_LEAVES, _FLAT, _MANY = 32, 2**12, 2**16
-_BRANCHINGS, _TOPS = (2, 4, 8, 16, 32), (16, 64)
-_REFINED = 5  # so many of the best shapes have their levels weighted for what is asked
-_FACTORS = (2.0**0.5, 2.0**0.25)  # by which the weight of a level is moved, and by less and less
-_GAIN = 1e-3  # of the logarithm of a width: a search of weights that gains less stops
-_UNLIKE = 8.0  # at most so many times as precise as another level: what needs less is another tree
-_ENOUGH = 1.002  # coarser leaves whose intervals are no wider than so many times the narrowest are enough
-_CLOSER = 3.0  # how many times as dense values are about what is asked as if they were spread over the bounds
-_NEAR = 0.7 + 0.6 * (np.arange(1, 34) * 0.618034 % 1.0)  # times a place: about it, and rarely at ends of large nodes
-_RECORDS = 10_000  # of all cells, where their number is private
 _USUAL = (0.25, 0.5, 0.75)
 SETTLED = 1.25  # a guess settles an error if the laws that it leaves open agree on it up to this factor
 _SIMULATED, _SIMULATED_COUNTS, _SEED = 48, 2**18, 20_261_124  # tables of a forecast, and counts in all of them
@@ -111,8 +99,13 @@ class Shape:
         """The relative precision of each released level, from the top."""
         return self.weights or (1.0,) * (len(self.branching) + self.rooted)
 
-    def mechanism(self, leaves: int, cells: int, precision: float, relation: Relation) -> TreeCounts:
-        """Return the mechanism at μ, or ε, of `precision`."""
+    def mechanism(
+        self, leaves: int, cells: int, precision: float, relation: Relation, voting: Voting | None = None
+    ) -> TreeCounts:
+        """Return the mechanism at μ, or ε, of `precision`: of records, or of votes."""
+        if voting is not None:
+            about: dict[str, Any] = {"precision": precision, "cells": cells, "relation": relation}
+            return vote_tree(self.law, leaves, self.branching, self.level_weights, votes=voting.of_unit, **about)
         return tree_counts(
             self.law, leaves, self.branching, self.level_weights, precision=precision, cells=cells, relation=relation
         )
@@ -149,13 +142,15 @@ class TableReading:
     leaves : Leaves
     mechanism : TreeCounts
     levels : list of int64 array, (cells, nodes)
-        As released, level by level from the top.
+        As released, level by level from the top; votes in steps.
     n : int or None
         The number of records of the one cell, where it is public and all of them are in it.
     census : bool
         Whether these records are all there is to know.
     averaged : bool
         Whether the point of a quantile is the mean over the noise of its count; not so in records from before.
+    spread : SpreadNumbers or None
+        How units vary, where they have votes.
     """
 
     leaves: Leaves
@@ -164,56 +159,118 @@ class TableReading:
     n: int | None
     census: bool
     averaged: bool = True
+    spread: SpreadNumbers | None = None
 
     @cached_property
     def cells(self) -> tuple[Distribution, ...]:
         """The distribution of each cell."""
         tree, edges = NoisyTree.of(self.mechanism, public=self.n is not None), self.leaves.edges
-        below, root = plain_levels(self.levels, rooted=self.mechanism.rooted)
+        one = self.mechanism.steps_of_one
+        below, root = plain_levels(self.levels, rooted=self.mechanism.rooted, steps=one)
         total = root if self.n is None else np.full(len(self.levels[0]), float(self.n))
         leaves, records = tree.fitted(below, total)
         left = np.concatenate([np.zeros((len(leaves), 1)), np.cumsum(leaves, axis=1)], axis=1)
-        largest = float(self.mechanism.noise_sds().max() ** 2) if self.mechanism.law == "laplace" else 0.0
+        largest = float((self.mechanism.noise_sds().max() / one) ** 2) if self.mechanism.law == "laplace" else 0.0
         step = float(self.leaves.grid.step) if self.leaves.grid.declared else None
+        spreads = [None if self.spread is None else self.spread.of(*about) for about in enumerate(records.tolist())]
         return tuple(
-            Distribution(edges, each, float(count), tree, largest, self.census, step, self.averaged)
-            for each, count in zip(left, records, strict=True)
+            Distribution(edges, each, float(count), tree, largest, self.census, step, self.averaged, spread)
+            for each, count, spread in zip(left, records, spreads, strict=True)
         )
 
 
 @dataclass(frozen=True, slots=True)
 class DistributionRelease:
-    """The one table of a column, for all that a call reads from its distribution."""
+    """The one table of a column, for all that a call reads from its distribution.
+
+    Attributes
+    ----------
+    leaves : Leaves
+    shape : Shape
+    by : tuple of Category
+    facts : PublicFacts
+    missing : Missing
+    shares, lines : tuple of float
+        What is asked for: about these shares, and left of these lines, it is told how units vary.
+    bins : tuple of (int, int)
+        The edges of the bins that are asked for, of those between two lines.
+    """
 
     leaves: Leaves
     shape: Shape
     by: tuple[Category, ...]
     facts: PublicFacts
     missing: Missing
+    shares: tuple[float, ...] = _USUAL
+    lines: tuple[float, ...] = ()
+    bins: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def voting(self) -> Voting | None:
+        """What records count as, where each is not one of its own."""
+        return voting_of(self.facts)
 
     @property
     def query(self) -> Query:
         """Count records by cell and value."""
-        return Query(ValueOnGrid(self.leaves.column, self.leaves.grid), self.by)
+        value, voting = ValueOnGrid(self.leaves.column, self.leaves.grid), self.voting
+        if voting is None:
+            return Query(value, self.by)
+        cuts = sorted({edge * self.leaves.group for span in self.bins for edge in span})
+        return voting.query(value, self.by, self.missing, tuple(cuts))
 
     @property
     def public(self) -> bool:
-        """Whether every record is known to be in the one cell, so that n is its number of records."""
-        return self.facts.in_one_cell(self.by, self.missing)
+        """Whether every record is known to be in the one cell, so that n is its number of records, or of votes."""
+        return votes_known(self.facts, self.by, self.missing)
 
     def mechanism(self, mu: float) -> TreeCounts:
         """Return the tree at μ; with Laplace noise at ε = √2·μ, whose sd is that of Gaussian noise."""
         precision = mu * math.sqrt(2.0) if self.shape.law == "laplace" else mu
-        return self.shape.mechanism(self.leaves.count, self.query.cells, precision, self.facts.relation)
+        cells = math.prod(category.levels for category in self.by)
+        return self.shape.mechanism(self.leaves.count, cells, precision, self.facts.relation, self.voting)
 
     def table(self, histogram: Histogram, mechanism: TreeCounts, source: NoiseSource) -> DistributionTable:
         """Count, and add an integer to each count."""
-        histogram = apply_policy(histogram, self.missing, self.leaves.grid.steps)
+        histogram, query, voting = (
+            apply_policy(histogram, self.missing, self.leaves.grid.steps),
+            self.query,
+            self.voting,
+        )
+        if voting is not None:
+            votes = voting.cast(histogram, query, self.leaves.group, mechanism.leaves)
+            # `mechanism` makes it of votes where there is voting.
+            reading = self.noisy_votes(votes, cast(VoteTree, mechanism), source)
+            return DistributionTable(query.labels, mechanism, reading)
         counts = np.zeros((histogram.cells, mechanism.leaves), dtype=np.int64)
         np.add.at(counts, (histogram.cell, histogram.index // self.leaves.group), histogram.count)
         levels = mechanism.noisy(counts, source)
         reading = TableReading(self.leaves, mechanism, levels, self._known, self.facts.census)
-        return DistributionTable(self.query.labels, mechanism, reading)
+        return DistributionTable(query.labels, mechanism, reading)
+
+    def noisy_votes(self, votes: CastVotes, mechanism: VoteTree, source: NoiseSource) -> TableReading:
+        """Return the noisy votes, and where they point to how units vary, with noise."""
+        parts = mechanism.one // mechanism.parts
+        levels = mechanism.noisy(votes.votes * parts, source)
+        reading = TableReading(self.leaves, mechanism, levels, self._known, self.facts.census)
+        if not mechanism.tells_spread:
+            return reading
+        spans, shares = list[list[tuple[int, int]]](), list[list[int]]()
+        for cell in reading.cells:
+            lines = [cell.cut(line).below for line in self.lines]
+            listed, held = spans_of(cell.curve, self.shares, lines, self.bins)
+            spans.append(listed)
+            shares.append([min(max(round(share * SHARES), 1), SHARES - 1) for share in held])
+        noise = mechanism.squares_noise(np.array(spans), np.array(shares), self.facts.relation)
+        squares = [
+            mechanism.noisy_squares(
+                [votes.spread(cell, *place) * parts**2 for place in zip(spans[cell], shares[cell], strict=True)],
+                noise,
+                source,
+            )
+            for cell in range(len(spans))
+        ]
+        return replace(reading, spread=spread_numbers(mechanism, spans, shares, squares, self.facts.relation))
 
     @property
     def _known(self) -> int | None:
@@ -284,10 +341,12 @@ class DistributionStatistic(Design[TreeCounts, DistributionTable]):
         readings = []
         for law in laws:
             facts = (round(supposed.records), release.public, release.facts.census)
-            tables = _supposed_tables(release.leaves, mechanism, law, facts, self.statistic.family == "function")
+            typical = (1.0, 1.0) if release.voting is None else release.voting.typical
+            drawn = self.statistic.family == "function"
+            tables = _supposed_tables(release.leaves, mechanism, law, facts, typical, drawn)
             readings.append(self._mean_reading(tables, supposed.level))
         errors = [math.hypot(read.sampling_error or 0.0, read.privacy_error or 0.0) for read in readings]
-        settled = laws[0].settles(_shares_of(self.statistic)) and (bool(guess.quantiles) or guess.settled_moments)
+        settled = laws[0].settles(shares_of(self.statistic)) and (bool(guess.quantiles) or guess.settled_moments)
         settled = settled and max(errors) <= SETTLED * min(errors)
         return [
             GuessedReading(reading, law.words, settled=settled) for law, reading in zip(laws, readings, strict=True)
@@ -311,7 +370,8 @@ class DistributionStatistic(Design[TreeCounts, DistributionTable]):
         """Return the leaves of the table and its noisy counts by cell.
 
         ``public`` says that the release's n is the number of its records; ``averaged`` that points of quantiles are
-        means over the noise; ``counts`` are those of each level, from the top.
+        means over the noise; ``counts`` are those of each level, from the top, in steps of a vote where units have
+        votes; ``spread`` then tells how units vary: between which edges, beside which share, and the squares.
         """
         reading = reading_behind(first)
         assert reading is not None  # as `estimates` makes it
@@ -329,6 +389,7 @@ class DistributionStatistic(Design[TreeCounts, DistributionTable]):
             **({"averaged": True} if reading.averaged else {}),
             "cells": [
                 {"cell": dict(cell), "counts": [level[place].tolist() for level in reading.levels]}
+                | ({} if reading.spread is None else {"spread": record_of(reading.spread, place)})
                 for place, cell in enumerate(self.query.labels)
             ],
         }
@@ -336,7 +397,8 @@ class DistributionStatistic(Design[TreeCounts, DistributionTable]):
     def table_on_record(self, record: Mapping[str, Any], mechanism: TreeCounts, cells: CellLabels) -> DistributionTable:
         """Return the counts that a record keeps."""
         facts = self.release.facts
-        return DistributionTable(cells, mechanism, reading_of(record, mechanism, n=facts.n, census=facts.census))
+        about: dict[str, Any] = {"n": facts.n, "census": facts.census, "relation": facts.relation}
+        return DistributionTable(cells, mechanism, reading_of(record, mechanism, **about))
 
     def table(self, data: Histogram, mechanism: TreeCounts, source: NoiseSource) -> DistributionTable:
         """Return the noisy counts of the whole table."""
@@ -354,17 +416,40 @@ class DistributionStatistic(Design[TreeCounts, DistributionTable]):
         clear = np.array([is_clear(cell) for cell in reading.cells])
         errors = np.where(clear, sampling, math.nan), np.where(clear, privacy, math.nan)
         words = covered(asked, self.release.facts)
-        subject = Subject(asked.name, asked.column, self.method, words, NOT_RELIABLE, self._remark())
+        remark = remark_of(self.release.leaves, self.release.facts)
+        subject = Subject(asked.name, asked.column, self.method, words, NOT_RELIABLE, remark)
         return Cells.plain(subject, table.cells, value, errors, region, reliable=clear)
 
-    def _remark(self) -> str | None:
-        leaves = self.release.leaves
-        if leaves.group == 1 or not leaves.grid.declared:
-            return None
-        return f"Values are counted in leaves of {leaves.group:,} steps."
+
+def remark_of(leaves: Leaves, facts: PublicFacts) -> str | None:
+    """Return which rows of units were kept, and how many values a leaf of a declared grid has; None for neither."""
+    rows = [] if facts.limit is None else [rows_kept(facts.limit)]
+    coarse = leaves.group > 1 and leaves.grid.declared
+    return " ".join([*rows, *[f"Values are counted in leaves of {leaves.group:,} steps."] * coarse]) or None
 
 
-def reading_of(record: Mapping[str, Any], mechanism: TreeCounts, *, n: int | None, census: bool) -> TableReading:
+def votes_known(facts: PublicFacts, by: tuple[Category, ...], missing: Missing) -> bool:
+    """Whether the number of votes in the one cell that there is is public."""
+    voting = voting_of(facts)
+    return facts.in_one_cell(by, missing) and (voting is None or voting.shared)
+
+
+def spread_numbers(
+    mechanism: VoteTree,
+    spans: Sequence[Sequence[tuple[int, int]]],
+    shares: Sequence[Sequence[int]],
+    squares: Sequence[Sequence[float] | Floats],
+    relation: Relation,
+) -> SpreadNumbers:
+    """Return what is released of how units vary; `shares` in parts of `SHARES`."""
+    here, at = np.array(spans, dtype=np.int64), np.array(shares, dtype=np.int64)
+    sds = np.full(len(at), mechanism.squares_sd(mechanism.squares_noise(here, at, relation)))
+    return SpreadNumbers(here, at / SHARES, np.array(squares, dtype=np.float64), sds, float(mechanism.reach))
+
+
+def reading_of(
+    record: Mapping[str, Any], mechanism: TreeCounts, *, n: int | None, census: bool, relation: Relation
+) -> TableReading:
     """Return the released table of a record, with its mechanism.
 
     Raises
@@ -383,7 +468,13 @@ def reading_of(record: Mapping[str, Any], mechanism: TreeCounts, *, n: int | Non
     if record["public"] and n is None:
         raise ValueError("its number of records is not public")
     averaged = bool(record.get("averaged", False))
-    return TableReading(leaves, mechanism, levels, n if record["public"] else None, census, averaged)
+    reading = TableReading(leaves, mechanism, levels, n if record["public"] else None, census, averaged)
+    if not mechanism.tells_spread:
+        return reading
+    told = [cell["spread"] for cell in record["cells"]]
+    shares = [[round(share * SHARES) for share in cell["shares"]] for cell in told]
+    spans, squares = ([cell[name] for cell in told] for name in ("spans", "squares"))
+    return replace(reading, spread=spread_numbers(cast(VoteTree, mechanism), spans, shares, squares, relation))
 
 
 def leaves_of(record: Mapping[str, Any]) -> Leaves:
@@ -395,7 +486,8 @@ def leaves_of(record: Mapping[str, Any]) -> Leaves:
 
 def covered(statistic: Statistic, facts: PublicFacts) -> str:
     """Return what an interval is about: the values themselves, since it reaches over all of a leaf."""
-    return covers(statistic, facts).replace(" and rounded to its grid", "")
+    about, semicolon, counted = covers(statistic, facts).replace(" and rounded to its grid", "").rpartition(";")
+    return f"{about}{votes_in_words(facts)}{semicolon}{counted}"
 
 
 def is_clear(distribution: Distribution) -> bool:
@@ -435,151 +527,52 @@ def reading_behind(estimate: Estimate) -> TableReading | None:
     return test.reading if isinstance(test, DistributionTest) else None
 
 
-def distribution_release(
-    statistics: Sequence[Statistic],
-    by: tuple[Category, ...],
-    facts: PublicFacts,
-    missing: Missing,
-    *,
-    budget: Budget,
-    laws: Sequence[Literal["gaussian", "laplace"]],
-) -> tuple[DistributionRelease, str]:
-    """Return the table with the narrowest expected intervals for what is asked of one column, and why it was chosen."""
-    column, grid = statistics[0].grids[0]
-    grid = next((statistic.grid for statistic in statistics if statistic.grid.declared), grid)
-    steps = FINER_STEPS if facts.n is not None and facts.n > 1_000_000 else FINE_STEPS
-    grid = grid if grid.declared else replace(grid, steps=steps)
-    cells = math.prod(category.levels for category in by)
-    known = facts.in_one_cell(by, missing)
-    records = (facts.n if facts.n is not None else _RECORDS) / cells
-    shares = tuple(sorted({share for statistic in statistics for share in _shares_of(statistic)}))
-    asked = _AskedOfColumn(cells, facts.relation, known, records, shares)
-    precisions = [(law, budget.epsilon if law == "laplace" else gaussian_mu(budget)) for law in laws]
-    best: list[tuple[float, Leaves, Shape, float]] = []
-    for group in _groups(grid, [line for statistic in statistics for line in statistic.lines], TREE_LEAVES // cells):
-        leaves, part = Leaves(column, grid, group), group / grid.steps
-        for law, precision in precisions:
-            for branching in _trees(leaves.count):
-                for rooted in (False,) if known else (False, True):
-                    shape = Shape(law, branching, rooted)
-                    best.append((asked.width(shape, leaves.count, precision, part), leaves, shape, precision))
-    best.sort(key=lambda choice: choice[0])
-    for width, leaves, shape, precision in best[:_REFINED]:
-        if len(shape.level_weights) > 1:
-            part = leaves.group / grid.steps
-            width, shape = asked.weighted(shape, leaves.count, precision, part, width)
-            best.append((width, leaves, shape, precision))
-    best.sort(key=lambda choice: choice[0])
-    enough = best[0][0] + math.log(_ENOUGH)
-    leaves, shape = min(
-        (choice for choice in best if choice[0] <= enough), key=lambda choice: (choice[1].count, choice[0])
-    )[1:3]
-    other = next(
-        (choice for choice in best if choice[2].law != shape.law or choice[2].branching != shape.branching), None
-    )
-    beside = "" if other is None else f" (next best: {other[2].in_words(other[1].count)})"
-    reason = f"one table of counts tells the whole distribution: {shape.in_words(leaves.count)}{beside}"
-    return DistributionRelease(leaves, shape, by, facts, missing), reason
-
-
 @lru_cache(maxsize=16)
 def _supposed_tables(
-    leaves: Leaves, mechanism: TreeCounts, law: ValueLaw, facts: tuple[int, bool, bool], drawn: bool
+    leaves: Leaves,
+    mechanism: TreeCounts,
+    law: ValueLaw,
+    facts: tuple[int, bool, bool],
+    typical: tuple[float, float],
+    drawn: bool,
 ) -> TableReading:
-    """Return tables of a law as the cells of one table, for (records, whether public, census).
+    """Return tables of a law as the cells of one table, for (units, whether public, census) and (votes, effect).
 
     `drawn`: samples of the law, each released anew, with a fixed seed. Else one table, of the expected counts.
     """
-    records, public, census = facts
+    (units, public, census), (votes, effect) = facts, typical
     chances = np.add.reduceat(law.chances(leaves.grid), np.arange(0, leaves.grid.steps + 1, leaves.group))
+    # So many records drawn one by one, each of which counts `effect` votes, vary as the votes do.
+    records = max(1, round(units * votes / effect))
     # Rounded so that all counts left of an edge are as expected to half a record.
     counts = np.diff(np.rint(np.cumsum(chances) * records), prepend=0.0).astype(np.int64)[None, :]
     rng, law_of_noise, sds = np.random.default_rng(_SEED), mechanism.law, mechanism.noise_sds()
     if drawn:
         runs = max(4, min(_SIMULATED, _SIMULATED_COUNTS // leaves.count))
         counts = np.tile(counts, (runs, 1)) if census else rng.multinomial(records, chances / chances.sum(), size=runs)
-    levels = mechanism.level_counts(counts)
+    levels = mechanism.level_counts(np.rint(counts * (effect * mechanism.steps_of_one)).astype(np.int64))
     if drawn:
         draw, scales = (rng.laplace, sds / math.sqrt(2.0)) if law_of_noise == "laplace" else (rng.normal, sds)
         levels = [
             level + np.rint(draw(0.0, scale, level.shape)).astype(np.int64)
             for level, scale in zip(levels, scales, strict=True)
         ]
-    return TableReading(leaves, mechanism, levels, records if public else None, census)
+    known = round(units * votes) if public else None
+    return TableReading(
+        leaves, mechanism, levels, known, census, spread=_supposed_spread(len(levels[0]), typical, units)
+    )
 
 
-def _shares_of(statistic: Statistic) -> tuple[float, ...]:
+def _supposed_spread(cells: int, typical: tuple[float, float], units: int) -> SpreadNumbers | None:
+    """Return one effect at all shares, in each cell; None where records are drawn one by one."""
+    votes, effect = typical
+    if typical == (1.0, 1.0):
+        return None
+    middle, spans = np.full((cells, 1), 0.5), np.tile([[[0, 1]]], (cells, 1, 1))
+    return SpreadNumbers(spans, middle, middle**2 * effect * votes * units, np.zeros(cells), effect)
+
+
+def shares_of(statistic: Statistic) -> tuple[float, ...]:
+    """Return the share that a quantile is of; usual ones for other statistics."""
     share = getattr(statistic, "probability", None)
     return _USUAL if share is None else (float(share),)
-
-
-def _groups(grid: Grid, lines: Sequence[float], most_leaves: int) -> Iterator[int]:
-    """Yield how many values a leaf may hold: leaves begin at every line that is asked for, where its grid has it."""
-    low, step = float(grid.lower), float(grid.step)
-    within = [line for line in lines if grid.declared and low < line <= float(grid.upper)]
-    common = math.gcd(*(round((line - low) / step) for line in within)) if within else 0
-    most = max(1, grid.steps // _LEAST_LEAVES)
-    tried = [group for group in range(1, most + 1) if common % group == 0] if common else [2**k for k in range(21)]
-    fitting = [group for group in tried if group <= most and grid.steps // group < most_leaves]
-    yield from fitting or [max(1, -(-grid.steps // (most_leaves - 1)))]
-
-
-def _trees(leaves: int) -> Iterator[tuple[int, ...]]:
-    """Yield the branchings that are tried: a histogram, and trees of equal branching but for the top."""
-    trees = {(leaves,)} if leaves <= _FLAT else set()
-    # Many leaves have as many nodes again above them where branchings are small: too many to keep.
-    for b in (least for least in _BRANCHINGS if leaves <= _MANY or least >= 8):
-        for top in (b, *(wide for wide in _TOPS if wide > b)):
-            levels = max(1, math.ceil(math.log(leaves / top) / math.log(b) - 1e-9))
-            if leaves > b**levels:
-                trees.add((-(-leaves // b**levels), *((b,) * levels)))
-    yield from sorted(trees)
-
-
-@dataclass(frozen=True, slots=True)
-class _AskedOfColumn:
-    """What is asked of the distribution of a column, and of how many records."""
-
-    cells: int
-    relation: Relation
-    known: bool
-    records: float
-    shares: tuple[float, ...]
-
-    def width(self, shape: Shape, leaves: int, precision: float, part: float) -> float:
-        """Return the mean log of the expected widths of what is asked, in units of the bounds' distance."""
-        return _width(self, shape, leaves, precision, part)
-
-    def weighted(self, shape: Shape, leaves: int, precision: float, part: float, width: float) -> tuple[float, Shape]:
-        """Return the expected width, and the shape with the level weights that make it least: a search by coordinates.
-
-        The price of all weights is the same: widths of noise are scaled to `precision` after they were weighted.
-        """
-        for factor in _FACTORS:
-            before = math.inf
-            while width < before - _GAIN:
-                before = width
-                for level, times in product(range(len(shape.level_weights)), (factor, 1.0 / factor)):
-                    weights = list(shape.level_weights)
-                    weights[level] *= times
-                    if max(weights) <= _UNLIKE * min(weights):
-                        moved = replace(shape, weights=tuple(weights))
-                        width, shape = min(
-                            (width, shape),
-                            (self.width(moved, leaves, precision, part), moved),
-                            key=lambda choice: choice[0],
-                        )
-        return width, shape
-
-
-@lru_cache(maxsize=8192)
-def _width(asked: _AskedOfColumn, shape: Shape, leaves: int, precision: float, part: float) -> float:
-    mechanism = shape.mechanism(leaves, asked.cells, precision, asked.relation)
-    shares, records = np.array(asked.shares), asked.records
-    # Where the values lie is not known: about the same share of the bounds, or all in their lowest part. The noise of a
-    # place depends on which nodes end there, so that of several is averaged.
-    near = np.outer(shares * leaves, np.concatenate([_NEAR, _NEAR / _CLOSER]))
-    places = np.clip(np.rint(near), 1, leaves - 1).astype(np.int64)
-    noise = typical_prefix_variance(mechanism, places, shares[:, None], public=asked.known).mean(axis=1)
-    sd = np.sqrt(records * shares * (1.0 - shares) + noise) / max(records, 1.0)
-    return float(np.log(3.92 * np.minimum(sd, 1.0) / _CLOSER + part).mean())

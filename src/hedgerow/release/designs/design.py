@@ -37,7 +37,8 @@ class PublicFacts:
     """What is public about the records of a survey: whom the guarantee protects, and n where the relation shows it.
 
     With `where` only the records for which it is true count. How many they are is private, also where n is public. With
-    `weights` each record counts as its weight says.
+    `weights` each record counts as its weight says. `unit_weight` says what counts alike in distributions of units of
+    several rows: "rows", or each "unit".
     """
 
     relation: Relation
@@ -46,6 +47,7 @@ class PublicFacts:
     n: int | None
     where: str | None = None
     weights: Weights | None = None
+    unit_weight: str | None = None
 
     def record(self) -> dict[str, Any]:
         """Return relation, unit, target and n as plain JSON data."""

@@ -11,7 +11,7 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law, law_named
-from hedgerow.release.designs.column_distribution import DistributionStatistic, distribution_release
+from hedgerow.release.designs.column_distribution import DistributionStatistic
 from hedgerow.release.designs.design import Design, NoiseLaw, PublicFacts, check_midpoint
 from hedgerow.release.designs.joint_release import joint_release, shares_release
 from hedgerow.release.designs.joint_statistic import JointStatistic
@@ -19,6 +19,7 @@ from hedgerow.release.designs.plain_counts import CountsDesign
 from hedgerow.release.designs.replicates_read import resampled_of
 from hedgerow.release.designs.row_bootstrap import BootstrapDesign, replicates_for
 from hedgerow.release.designs.sums import MomentsDesign, check_membership
+from hedgerow.release.designs.table_choice import distribution_release
 from hedgerow.release.designs.unit_bootstrap import unit_design
 from hedgerow.release.options import REPLICATED
 from hedgerow.release.request import Request
@@ -128,7 +129,7 @@ def joint_designs(request: Request, facts: PublicFacts, *, counted: bool = False
 
 def is_of_table(statistic: Statistic, request: Request, facts: PublicFacts) -> bool:
     """Whether a statistic is read from the distribution of its column, and not from replicates."""
-    if not statistic.of_table or facts.limit is not None or request.estimator != "auto" or request.draws is not None:
+    if not statistic.of_table or request.estimator != "auto" or request.draws is not None:
         return False
     return statistic.family == "distribution" or (request.n_resamples is None and request.interval is None)
 
@@ -265,6 +266,8 @@ def choose_design(
     """
     if request.membership:
         check_membership(statistic, facts, missing)
+    if facts.weights is not None:
+        raise _unserved("An option for replicates or for noise", statistic, "no such option beside weights")
     if facts.limit is not None and not statistic.of_units:
         return unit_design(statistic, request, facts, share=share, missing=missing)
     if missing is Missing.MIDPOINT:
@@ -272,7 +275,7 @@ def choose_design(
     if _is_public(statistic, request, facts):
         return None
     if statistic.family == "distribution":
-        raise _unserved(_apart(request), statistic, 'estimator="auto", with a row for each unit')
+        raise _unserved(_apart(request), statistic, 'estimator="auto"')
     if request.estimator in REPLICATED or statistic.family == "function":
         if request.estimator == "moments":
             raise _unserved('estimator="moments"', statistic, 'estimator="bootstrap" or "auto"')
@@ -289,9 +292,7 @@ def choose_design(
 
 def _apart(request: Request) -> str:
     """Return which option keeps a statistic from being read from a distribution."""
-    if request.estimator != "auto":
-        return f'estimator="{request.estimator}"'
-    return "The unit of several rows" if request.draws is None else f'noise="{request.noise}"'
+    return f'estimator="{request.estimator}"' if request.estimator != "auto" else f'noise="{request.noise}"'
 
 
 def _moments(statistic: Statistic, request: Request, facts: PublicFacts, missing: Missing) -> MomentsDesign:
