@@ -45,6 +45,7 @@ _ROUNDS, _SAME = 8, 0.003
 _SEARCHES, _HALVINGS = 30, 9
 _CRITICAL_HALVINGS = 18
 _POINTS = 13
+_AT_ONCE = 4096  # rows of which a function is computed at once
 _FORESEEN = 0.02  # of the gain that a model of second order tells
 
 
@@ -99,10 +100,16 @@ class Ball:
 
     def bends(self, u: Floats) -> Floats:
         """Return the second derivatives in u: differences of slopes by a complex step."""
-        unit, bends = np.eye(self.size), np.empty((len(u), self.size, self.size))
-        for i, j in zip(*np.triu_indices(self.size), strict=True):
-            ends = [self.along(u + sign * _STEP * unit[i], unit[j] + 0.0 * u)[1] for sign in (1.0, -1.0)]
-            bends[:, i, j] = bends[:, j, i] = (ends[0] - ends[1]) / (2.0 * _STEP)
+        rows, unit, bends = len(u), np.eye(self.size), np.empty((len(u), self.size, self.size))
+        first, second = np.triu_indices(self.size)
+        most = max(1, _AT_ONCE // max(1, rows))
+        for start in range(0, len(first), most):
+            i, j = first[start : start + most], second[start : start + most]
+            at, step, along = np.tile(u, (len(i), 1)), *(np.repeat(unit[axis], rows, axis=0) for axis in (i, j))
+            ball, moved = self.rows(np.tile(np.arange(rows), 2 * len(i))), [at + _STEP * step, at - _STEP * step]
+            slopes = ball.along(np.concatenate(moved), np.tile(along, (2, 1)))[1]
+            above, below = slopes.reshape(2, len(i), rows)
+            bends[:, i, j] = bends[:, j, i] = ((above - below) / (2.0 * _STEP)).T
         return bends
 
 
