@@ -155,6 +155,9 @@ def of_large_files(rows: Path, n: str) -> Iterator[Work]:
     for column, values in (("x", "100,001"), ("v256", "256"), ("v65536", "65,536")):
         theirs = asked(f"SELECT {ABOUT.format(column)} {source}")
         yield Work(f"mean of {n} Parquet rows, {values} values", OWN, theirs, released(survey, mean(column)), 1.5)
+    theirs = asked(f"SELECT avg((few = 3)::INT) {source}")
+    ours = released(survey, hg.proportion("few", value=3))
+    yield Work(f"share of {n} Parquet rows", "DuckDB's avg", theirs, ours, 1.3)
     few = {"few": list(range(10))}
     grouped = asked(f"SELECT few, {ABOUT.format('x')}, count(x) {source} GROUP BY few")
     ours = released(survey, mean("x"), by=few)

@@ -7,6 +7,7 @@ value alone, correctly rounded, so the integers are the same on every engine; th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial, reduce
@@ -19,7 +20,7 @@ from hedgerow.engines.cells import as_texts
 from hedgerow.engines.checked import Steps, distance, within_doubles
 from hedgerow.engines.computed import computed, date_number, on_grid, present
 from hedgerow.engines.dialects import ibis_tables
-from hedgerow.engines.dialects.held import added_up, is_held, read_as_values, terms_of
+from hedgerow.engines.dialects.held import added_up, counted_truths, is_held, read_as_values, terms_of
 from hedgerow.engines.dialects.ibis_tables import Asked, asked_counts, asked_values
 from hedgerow.engines.dialects.levels import code_of, with_levels
 from hedgerow.engines.dialects.units import (
@@ -284,13 +285,26 @@ def count(frame: object, query: Query, columns: dict[str, str], key: bytes | Non
         digits, level, named = _digits(chosen, query, columns)
         return counts_of_units(digits.select(_index_of(query).alias("index"), level.alias("level"), *named), query, key)
     width = query.size + 1
-    codes = occurrences(keys(chosen, query, columns))
+    if _is_condition(query) and _lazy(chosen).implementation.is_duckdb():
+        codes = counted_truths(
+            _computed_once(_lazy(chosen).select(*_placed(query, columns, checked=False))).to_native()
+        )
+    else:
+        codes = occurrences(keys(chosen, query, columns))
 
     def histogram(counted: tuple[Integers, Integers]) -> Histogram:
         places, records = counted
         return query.answer(places // width, places % width - 1, records)
 
     return _with_others(codes.then(histogram), frame, chosen)
+
+
+def _is_condition(query: Query) -> bool:
+    """Whether records are counted by one condition alone, which is false where no value is present."""
+    asked = query.value
+    if not isinstance(asked, Indicator) or query.by:
+        return False
+    return not isinstance(asked.value, float) or math.isfinite(asked.value)
 
 
 def keys(frame: object, query: Query, columns: dict[str, str]) -> nw.LazyFrame[Any]:

@@ -182,6 +182,21 @@ def _summed_in_duckdb(rows: Any, products: list[list[list[str]]], query: SumsQue
     )
 
 
+def counted_truths(rows: Any) -> Asked[tuple[Integers, Integers]]:
+    """Ask DuckDB in how many records a condition has no value, is false, and is true: 0, 1 and 2, those that occur.
+
+    Where it is true a value is present. Three counts take a third of the time of a GROUP BY of three keys.
+    """
+
+    def counts(answer: list[tuple[Any, ...]]) -> tuple[Integers, Integers]:
+        ((every, there, true),) = answer
+        counted = np.array([every - there, there - true, true], dtype=np.int64)
+        keys = np.flatnonzero(counted).astype(np.int64)
+        return keys, counted[keys]
+
+    return Asked(((rows.aggregate('count(*), count_if("there_0"), count_if("position_0")'), _fetched),), counts)
+
+
 def _summed_by_presence(
     rows: Any, numbers: list[list[list[str]]], needed: list[set[str]], *, by: bool
 ) -> Asked[list[tuple[Any, ...]]]:
