@@ -182,7 +182,7 @@ def test_no_keyword_is_guessed_where_none_is_near() -> None:
     assert "Did you mean" not in str(refused.value) and "`bounds`" in str(refused.value)
 
 
-@pytest.mark.parametrize("url", ["mysql://ann:secret@db.example.org/shop", "https://example.org/people.csv"])
+@pytest.mark.parametrize("url", ["mysql://ann:secret@db.example.org/shop", "ftp://example.org/people.csv"])
 def test_the_url_of_another_database_is_told_which_are_opened(url: str) -> None:
     with pytest.raises(hg.DataError, match=r"HG202.*postgresql://.*sqlite:///.*\.parquet or \.csv") as refused:
         hg.open(url, relation="add-remove")

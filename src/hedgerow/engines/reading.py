@@ -26,7 +26,8 @@ from hedgerow.engines.incoming.arrivals import (
     standard_input,
 )
 from hedgerow.errors import DataError, HedgerowError
-from hedgerow.formats import formats, listed
+from hedgerow.facts.validation import format_argument
+from hedgerow.formats import formats, listed, public_name
 
 T = TypeVar("T")
 # SQL's own names of what is wrong, as PostgreSQL tells them.
@@ -73,6 +74,9 @@ def withheld(read: Callable[[], T], refusal: Callable[[BaseException], DataError
     raise failure from None
 
 
+# What DuckDB needs to read a file that another machine keeps, by the scheme of its URL.
+_EXTENSIONS = dict.fromkeys(("s3", "gs", "gcs", "r2", "http", "https"), "httpfs")
+_EXTENSIONS |= dict.fromkeys(("az", "azure", "abfss"), "azure")
 # Where a path holds one of these, DuckDB may read other files than the one of that name.
 _PATTERN = frozenset("*?[")
 
@@ -177,6 +181,13 @@ def _ordinary(name: object) -> tuple[str, os.stat_result]:
         raise _unsupported(
             "This looks like a connection string, not a URL.", "Give a URL: postgresql://ann@host/database."
         )
+    if "://" in name and (extension := _EXTENSIONS.get(name.partition("://")[0].lower())):
+        raise _unsupported(
+            "Found the URL of a file in another place.",
+            f"DuckDB reads such a file where its extension {extension} is installed: run INSTALL {extension} in DuckDB "
+            f"once, then hg.open(duckdb.read_parquet({format_argument(public_name(name))})). Or download the file.",
+            f"Download the file, or open it in Python by DuckDB's extension {extension}.",
+        )
     if "://" in name:
         raise _unsupported(
             "Found a URL of another kind.",
@@ -241,5 +252,5 @@ def kinds_of_source() -> str:
     return f"A source is one file, {listed()}, the URL of a database, or a frame."
 
 
-def _unsupported(finding: str, remedy: str) -> DataError:
-    return DataError("HG202", rule=kinds_of_source(), finding=finding, remedy=remedy)
+def _unsupported(finding: str, remedy: str, shell: str | None = None) -> DataError:
+    return DataError("HG202", rule=kinds_of_source(), finding=finding, remedy=remedy, shell=shell)

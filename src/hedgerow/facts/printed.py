@@ -36,12 +36,12 @@ def decimals(error: float | None) -> int | None:
 
 
 def number(value: float | None, places: int | None = None, *, minus: str = "−") -> str:
-    """Return a number with a comma between thousands, to so many decimals or to six digits; a dash where it is None.
+    """Return a number with a comma between thousands, to so many decimals or to six digits; a dash where there is none.
 
     >>> number(36864.2, 0), number(-0.5), number(-0.0), number(float("inf")), number(None)
     ('36,864', '−0.5', '0', '∞', '–')
     """
-    if value is None:
+    if value is None or math.isnan(value):
         return "–"
     if not math.isfinite(value):
         return "∞" if value > 0 else "−∞"

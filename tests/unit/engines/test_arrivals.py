@@ -174,6 +174,20 @@ def test_folders_whose_names_are_values_are_a_column_of_texts(tmp_path: Path) ->
         hg.open(tmp_path / "x=1" / "hive", relation="replace-one")
 
 
+@pytest.mark.parametrize(
+    ("url", "extension"),
+    [
+        ("s3://key:secret@bucket/a.parquet", "httpfs"),
+        ("https://example.org/a.parquet?sig=secret", "httpfs"),
+        ("az://b/a.parquet", "azure"),
+    ],
+)
+def test_the_url_of_a_file_says_how_duckdb_reads_it(url: str, extension: str) -> None:
+    with pytest.raises(hg.DataError, match=f"HG202(.|\n)*INSTALL {extension}") as refused:
+        hg.open(url, relation="replace-one")
+    assert "secret" not in str(refused.value)
+
+
 def test_a_sheet_is_named_where_there_are_several(tmp_path: Path) -> None:
     path = excel(tmp_path)
     book = openpyxl.load_workbook(path)
