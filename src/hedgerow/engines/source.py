@@ -25,7 +25,7 @@ from hedgerow.resampling.counted_values import GridSums, Histogram, Monomial, Va
 class Source(Protocol):
     """The interface of every engine: public names and kinds of columns, and exact counts, which are private.
 
-    `columns` maps names to ``"number"``, ``"boolean"``, ``"text"``, ``"other"`` or, in a CSV file, ``"text-cell"``.
+    `columns` maps names to ``"number"``, ``"boolean"``, ``"text"``, ``"date"``, ``"other"`` or (CSV) ``"text-cell"``.
     """
 
     @property

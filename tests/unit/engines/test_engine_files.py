@@ -252,7 +252,7 @@ class TestParquet:
             }
         )
         pq.write_table(table, tmp_path / "a.parquet")
-        kinds = ["number"] * 3 + ["boolean", "text"] + ["other"] * 3
+        kinds = ["number"] * 3 + ["boolean", "text", "date"] + ["other"] * 2
         assert list(open_source(tmp_path / "a.parquet").columns.values()) == kinds
 
     def test_names_that_differ_in_case_alone(self, tmp_path: Path) -> None:
