@@ -1,18 +1,21 @@
-"""Means and shares of few records: coverage where hardly any skewness is excluded, and its cost where there is none.
+"""Means, shares and differences of few records: coverage of heavy skew, and what it costs where there is none.
 
 4,000 runs a setting with fixed seeds, pure ε, n public. Truth accepted: the intervals that cover are not fewer than
 Binomial(runs, .94) allows at p > 1e-6. Sabotages that are rejected at p < 1e-12: the range of the skewness passed over,
-and counted on average only, as if a law with the largest skewness were as likely as any other.
+and counted on average only, as if a law with the largest skewness were as likely as any other; of differences also the
+sampling variance of each group taken to be that at the estimate.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
-from tests.statistical.simulations.few_records import FewRecords, over_yardstick
+from tests.statistical.simulations.few_records import FewRecords, Floats, over_yardstick
 
+from hedgerow.inference.joint.totals import BlockVariances, SideBySide
 from hedgerow.inference.score_test import QuadraticTest, correction
 
 RUNS = 4000
@@ -48,6 +51,37 @@ def test_a_range_of_skewness_that_is_not_counted_whole_is_found_out(read: object
 @pytest.mark.parametrize("n", [30, 100])
 def test_values_that_fill_their_range_pay_little_for_it(law: str, n: int, statistic: str) -> None:
     assert (over_yardstick(FewRecords(law, n, 3.0, statistic).simulate(RUNS), RUNS) or math.inf) < 1.15
+
+
+@pytest.mark.parametrize("statistic", ["difference", "from .5"])
+@pytest.mark.parametrize("law", ["1 % ones", "5 % ones", WORST, "beta(2, 5)"])
+@pytest.mark.parametrize("n", [50, 200])
+def test_differences_of_few_records_cover(law: str, n: int, statistic: str) -> None:
+    assert p_value(FewRecords(law, n, 10.0, statistic)) > 1e-6
+
+
+def reading(monkeypatch: pytest.MonkeyPatch, **changed: Callable[[BlockVariances], Floats]) -> None:
+    """Read differences with other skewnesses of the groups."""
+    by_block = SideBySide.by_block
+
+    def changing(cells: SideBySide, *given: Floats, **how: bool) -> BlockVariances:
+        blocks = by_block(cells, *given, **how)
+        return replace(blocks, **{name: change(blocks) for name, change in changed.items()})
+
+    monkeypatch.setattr(SideBySide, "by_block", changing)
+
+
+@pytest.mark.parametrize(("law", "n"), [("1 % ones", 200), ("5 % ones", 50)])
+def test_variances_of_groups_that_are_those_at_the_estimate_are_found_out(
+    law: str, n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading(monkeypatch, skew=lambda blocks: 0.0 * blocks.skew, unsure=lambda blocks: 0.0 * blocks.unsure)
+    assert p_value(FewRecords(law, n, 10.0, "from .5")) < 1e-12
+
+
+def test_a_range_of_skewness_of_groups_that_is_passed_over_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading(monkeypatch, unsure=lambda blocks: 0.0 * blocks.unsure)
+    assert p_value(FewRecords(WORST, 200, 10.0, "from .5")) < 1e-12
 
 
 def test_an_interval_reaches_no_further_than_the_largest_skewness_moves_its_ends() -> None:

@@ -1,5 +1,7 @@
 """Simulated means, shares and differences of few records: coverage and width of the released 95 % intervals.
 
+Differences are of two groups of one law, or of a group of the law and one whose records are all .5.
+
 Beside them stand two intervals at the same noise that know more than a reader does, the exact variance of the file.
 Student's: m ± q, with q the quantile of a t·s/√n error plus the noise. The score interval: the released formula with
 the exact second moment for a mean, {p: (A − np)² ≤ z²(np(1 − p) + τ²)} for a share. The narrower of the two, of those
@@ -19,6 +21,9 @@ from tests.statistical.simulations.skewed_means import SEED, STEPS, laws
 import hedgerow as hg
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.inference.interval import quantiles_of
+from hedgerow.inference.joint.arithmetic import EstimateTerm, JointOperation
+from hedgerow.inference.joint.estimates import estimate
+from hedgerow.inference.joint.totals import SideBySide
 from hedgerow.inference.means_and_counts import NoisyMoments, mean_errors, mean_score_test
 from hedgerow.inference.score_test import Quadratic, QuadraticTest
 from hedgerow.release.designs.design import PublicFacts
@@ -30,6 +35,7 @@ from hedgerow.testing.simulated import SimulatedNoise, grid_sums
 Floats = NDArray[np.float64]
 Ends = tuple[Floats, Floats]
 LEVEL = 0.95
+PLACES = ((0, 0), (0, 1))
 VALUES = np.arange(STEPS + 1) / STEPS
 MILD = 1.1
 """The largest |skewness| that is called mild."""
@@ -72,16 +78,19 @@ class FewRecords:
     law: str
     n: int
     epsilon: float
-    statistic: str = "mean"
+    statistic: str = "mean"  # or "share", "difference" of two groups, "from .5"
     read: Callable[[QuadraticTest], QuadraticTest] = lambda test: test  # how a sabotage reads a mean
 
     def simulate(self, runs: int) -> dict[str, tuple[float, float]]:
         """Return {interval: (coverage, mean width)} of the released one, "t" and "score"."""
         law = few_laws()[self.law]
         rng = np.random.default_rng([SEED, self.n, int(10 * self.epsilon)])
-        ends, truth = {"mean": self._mean, "share": self._share, "difference": self._difference}[self.statistic](
-            law, runs, rng
-        )
+        ends, truth = {
+            "mean": self._mean,
+            "share": self._share,
+            "difference": self._difference,
+            "from .5": self._difference,
+        }[self.statistic](law, runs, rng)
         return {
             name: (float(np.mean((low <= truth) & (truth <= high))), float(np.mean(high - low)))
             for name, (low, high) in ends.items()
@@ -125,16 +134,19 @@ class FewRecords:
         """The difference of two groups' means, each of half of the records as a rule."""
         group = rng.binomial(self.n, 0.5, size=runs)
         drawn = np.empty((2 * runs, STEPS + 1), dtype=np.int64)
-        drawn[0::2], drawn[1::2] = (rng.multinomial(size, law) for size in (group, self.n - group))
+        other = law if self.statistic == "difference" else (VALUES == 0.5).astype(float)
+        drawn[0::2], drawn[1::2] = rng.multinomial(group, law), rng.multinomial(self.n - group, other)
         item, table, name = self._released([hg.mean("x", bounds=(0, 1), step=0.01)], drawn, rng, by={"g": [0, 1]})
-        cells = item.design.estimates(table).region.test
-        pairs = [cells.row(place)._combined("-", cells.row(place + 1)) for place in range(0, 2 * runs, 2)]
-        numbers = np.array([(pair.estimate, pair.privacy_error, *np.ravel(pair.accepted(LEVEL))) for pair in pairs])
-        both = [(_variance(drawn[side::2]), drawn[side::2].sum(axis=1)) for side in (0, 1)]
+        cells = item.design.estimates(table).region.test.read.cells.blocks[0]
+        both = SideBySide((cells.rows(slice(0, None, 2)), cells.rows(slice(1, None, 2))))
+        terms = [EstimateTerm(item.design.function, place) for place in PLACES]
+        function = JointOperation("-", *terms).over(dict(zip(PLACES, both.places, strict=True)))
+        read = estimate(function, both)
+        groups = [(_variance(drawn[side::2]), drawn[side::2].sum(axis=1)) for side in (0, 1)]
         return {
-            "released": (numbers[:, 2], numbers[:, 3]),
-            "t": _student(numbers[:, 0], both, numbers[:, 1], name, (-1.0, 1.0)),
-        }, 0.0
+            "released": read.accepted(LEVEL),
+            "t": _student(read.value, groups, read.privacy_error, name, (-1.0, 1.0)),
+        }, float((law - other) @ VALUES)
 
     def _released(self, asked: list[object], drawn: NDArray[np.int64], rng: np.random.Generator, **options: object):  # type: ignore[no-untyped-def]  # a design, a table and the name of a law
         request = parse_request(asked, epsilon=self.epsilon, delta=0.0, missing="error-if-declared-complete", **options)
@@ -147,8 +159,8 @@ class FewRecords:
 
 def _variance(drawn: NDArray[np.int64]) -> Floats:
     n = drawn.sum(axis=1)
-    mean = drawn @ VALUES / n
-    return np.asarray((drawn @ VALUES**2 / n - mean**2) * n / np.maximum(n - 1.0, 1.0))
+    mean = drawn @ VALUES / np.maximum(n, 1.0)
+    return np.asarray((drawn @ VALUES**2 / np.maximum(n, 1.0) - mean**2) * n / np.maximum(n - 1.0, 1.0))
 
 
 def _student(

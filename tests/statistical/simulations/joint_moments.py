@@ -31,7 +31,7 @@ from hedgerow.inference.joint.functions import (
     gradient,
     value_of,
 )
-from hedgerow.inference.joint.totals import JointTotals, SideBySide
+from hedgerow.inference.joint.totals import BlockVariances, JointTotals, SideBySide
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.designs.joint_release import JointDesign, joint_release
@@ -339,10 +339,9 @@ def known_width(made: Simulation) -> float:
     average = made.exact.sampling.mean(axis=0)
     told.__dict__["sampling"] = np.broadcast_to(average, made.noisy.sampling.shape)
     read = estimate(made.function, told)
-    none = np.zeros_like(read.tangent.skew)
-    tangent = replace(
-        read.tangent, skew=none, skew_unsure=none, spread_noise=none, spread_shared=none, freedom=none + np.inf
-    )
+    none, blocks = np.zeros(len(read.value)), read.tangent.blocks
+    exactly = BlockVariances(blocks.sampling, *(np.zeros_like(blocks.sampling),) * 4, blocks.products)
+    tangent = replace(read.tangent, blocks=exactly, spread_noise=none, spread_shared=none, freedom=none + np.inf)
     exact = read.exact
     if isinstance(made.function, DeviationOfTotals):
         squared = exact.squared  # type: ignore[union-attr]  # a deviation has the exact form of a root

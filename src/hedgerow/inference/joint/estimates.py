@@ -8,22 +8,21 @@ dimension less than T (a profile likelihood). For a ratio it is Fieller's set, w
 `QuadraticTest` solves; `region_of_function` finds the ends of other functions. Nothing is divided by a noisy
 number, and where the value could be anything the interval ends at what is possible.
 
-The critical value z is larger than the normal one for four reasons: the law of the noise, few records (Student), the
-noise of the sampling variance, and the skewness of the records (`inference.score_test`); a level set that is curved is
-a fifth.
+How many standard errors an interval reaches is more than the normal quantile: `critical_values` says why, and
+`region_of_function` what a level set that is curved adds.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.inference.interval import normal_quantile, parse_level, quantiles_of
+from hedgerow.inference.interval import normal_quantile, parse_level
+from hedgerow.inference.joint.critical_values import Tangent, radii
 from hedgerow.inference.joint.functions import (
     FunctionOfTotals,
     MeanOfTotals,
@@ -46,50 +45,10 @@ from hedgerow.inference.means_and_counts import (
     sum_skewness,
     sum_variance,
 )
-from hedgerow.inference.score_test import Quadratic, QuadraticTest, correction
-from hedgerow.mechanisms.laws import averaged_law
+from hedgerow.inference.score_test import Quadratic, QuadraticTest
 
 Floats = NDArray[np.float64]
 _STEP = 0.5
-_MOST_WIDER = 1.5
-_MOST_TILT = 0.4
-
-
-@dataclass(frozen=True, slots=True)
-class Tangent:
-    """The tangent of a function at the released totals, and the parts of its variance, row by row.
-
-    ``raw`` is the sampling variance before it is kept possible, ``spread_noise`` the standard deviation of its noise
-    and ``spread_shared`` its covariance with the noise of the estimate; ``draws`` is from `SideBySide.noise_draws`.
-    """
-
-    slopes: Floats
-    raw: Floats
-    sampling: Floats
-    noise: Floats
-    spread_noise: Floats
-    spread_shared: Floats
-    freedom: Floats
-    draws: Floats | None
-    skew: Floats
-    skew_unsure: Floats
-
-    @property
-    def variance(self) -> Floats:
-        """The variance of the estimate: sampling and noise."""
-        return self.sampling + self.noise
-
-    @property
-    def freedom_of_variance(self) -> Floats:
-        """The degrees of freedom of the variance: its own variance is 2/ν of its square."""
-        positive = np.where(self.variance > 0.0, self.variance, np.inf)
-        noise = 0.5 * np.square(self.spread_noise / positive)
-        return np.asarray(1.0 / np.maximum(np.square(self.sampling / positive) / self.freedom + noise, 1e-12))
-
-    def rows(self, here: slice) -> Tangent:
-        """Return the tangents of some of the rows."""
-        parts = {part.name: getattr(self, part.name) for part in fields(self)}
-        return replace(self, **{name: part[here] for name, part in parts.items() if part is not None})
 
 
 class _Intervals(Protocol):
@@ -309,7 +268,7 @@ def _as_sum(function: SumOfTotals, cells: SideBySide, tangent: Tangent) -> Joint
         skew_unsure=unit * skew[1],
     )
     errors_of = unit * np.sqrt(variance), np.full_like(value, unit * noise)
-    tangent = replace(tangent, skew=np.asarray(test.skew), skew_unsure=np.asarray(test.skew_unsure))
+    tangent = replace(tangent, blocks=tangent.blocks.with_skewness(unit * skew[0], unit * skew[1]))
     known = np.ones(len(value), dtype=bool)
     return JointEstimates(
         function, cells, np.clip(value, function.low, function.high), *errors_of, known, known, tangent, test
@@ -419,17 +378,17 @@ def _tangent_of(function: FunctionOfTotals, cells: SideBySide, slopes: Floats) -
     if not function.homogeneous:
         most = np.full(len(raw), np.inf)
     sampling = np.minimum(np.maximum(raw, 0.0), most)
-    skew, unsure = cells.skewness(slopes, sampling) if function.homogeneous else (np.zeros(len(raw)),) * 2
+    blocks = cells.by_block(slopes, sampling, skewed=function.homogeneous)
     return Tangent(
         slopes,
         raw,
         sampling,
         cells.noise_covariance(slopes, slopes) + function.second_order(cells.totals, cells.noise),
-        *cells.spread_noise(slopes),
-        cells.freedom(slopes),
+        cells.spread_noise(slopes, blocks),
+        blocks.shared.sum(axis=1),
+        cells.freedom(blocks),
         cells.noise_draws(slopes),
-        skew,
-        unsure,
+        blocks,
     )
 
 
@@ -491,68 +450,3 @@ def _fieller(
         )
         ends.append(test.accepted(level))
     return ends[0][0], ends[1][1]
-
-
-def radii(tangent: Tangent, level: float) -> tuple[Floats, Floats]:
-    """Return how many standard errors the interval reaches below and above, in each row."""
-    from hedgerow.special import stdtrit
-
-    z, tiny = normal_quantile(level), np.finfo(float).tiny
-    student = stdtrit(np.maximum(tangent.freedom, 1.0), 0.5 + level / 2.0)
-    share = np.where(np.isfinite(tangent.freedom), np.square(student / z), 1.0)
-    sampling = share * tangent.sampling
-    positive = np.where(tangent.variance > 0.0, tangent.variance, 1.0)
-    critical = np.where(tangent.variance > 0.0, _law_quantile(tangent, level, sampling), z)
-    critical = critical * np.sqrt(1.0 + _reserve(tangent, z) / positive)
-    # The skewness of records may be anything that their range allows; coverage is right on average over that.
-    unsure = tangent.skew_unsure / math.sqrt(3.0)
-    growth, wider = correction(critical, tangent.skew, unsure, tangent.sampling, positive)
-    # A correction of second order holds where it is small; more than this would make up for skewness that hardly any
-    # records have, such as the squares of a column all at one bound but for a few.
-    wider = np.minimum(wider, _MOST_WIDER)
-    critical = critical * np.sqrt(np.where(tangent.variance > 0.0, 1.0 + (wider - 1.0) * sampling / positive, 1.0))
-    # Where the estimate is low its variance is too, by its skewness and by the noise that both have.
-    doubtful = tangent.sampling + _reserve(tangent, z)
-    followed = np.clip(1.0 + tangent.raw / np.maximum(tangent.spread_noise, tiny), 0.0, 1.0)
-    rise = growth * doubtful / np.maximum(tangent.noise + doubtful, tiny) + followed * tangent.spread_shared / positive
-    tilt = 0.5 * critical**2 * rise / np.sqrt(positive)
-    tilt = np.clip(tilt, -_MOST_TILT * critical, _MOST_TILT * critical)
-    even = np.sqrt(critical**2 + tilt**2)
-    return even - tilt, even + tilt
-
-
-def _reserve(tangent: Tangent, z: float) -> Floats:
-    """Return what is added to the sampling variance v for its noise.
-
-    v may be too low, by chance or since it was clipped at 0, and coverage loses more by that than it gains where v is
-    too high. With s the standard deviation of its noise given the estimate, the reserve is A·s, less where v is far
-    above s or below 0, and A falls with s/η, η the variance of the noise: what is always there needs no reserve.
-    Scanned over all sampling variances at levels .5 to .999, Gaussian and Laplace noise: coverage at .95 is at least
-    .945 for s ≤ η and .94 for s ≤ 5η.
-    """
-    variance = np.where(tangent.variance > 0.0, tangent.variance, 1.0)
-    own = np.sqrt(np.maximum(tangent.spread_noise**2 - tangent.spread_shared**2 / variance, 0.0))
-    spread = np.where(own > 0.0, own, 1.0)
-    places = tangent.raw / spread
-    share = 0.7 * own / (spread + 0.7 * tangent.noise) * (z**2 + 1.0) / 4.84
-    return spread * share * np.clip(1.0 + places / 0.8, 0.0, 1.0) * np.clip(1.0 - places / 4.0, 0.0, 1.0)
-
-
-def _law_quantile(tangent: Tangent, level: float, sampling: Floats) -> Floats:
-    """Return the quantile of the sum of sampling error and noise over the root of ``tangent.variance``.
-
-    Between whole numbers of draws it is a line in 1/k, which the excess kurtosis is proportional to.
-    """
-    root = np.sqrt(np.where(tangent.variance > 0.0, tangent.variance, 1.0))
-    normal = normal_quantile(level) * np.sqrt(sampling + tangent.noise)
-    if tangent.draws is None:
-        return normal / root
-    fewer = np.floor(tangent.draws)
-    share = (1.0 / fewer - 1.0 / tangent.draws) * fewer * (fewer + 1.0)
-    quantile = np.empty_like(normal)
-    for draws in np.unique(fewer):
-        rows = fewer == draws
-        parts = np.sqrt(sampling[rows]), np.sqrt(tangent.noise[rows])
-        ends = [quantiles_of(averaged_law(int(k)), level, *parts) for k in (draws, draws + 1)]
-        quantile[rows] = ends[0] + share[rows] * (ends[1] - ends[0])
-    return np.maximum(quantile, normal) / root

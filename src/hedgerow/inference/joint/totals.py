@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import accumulate, combinations, pairwise, product
 
@@ -27,7 +27,6 @@ from hedgerow.mechanisms.laws import averaged_law
 Floats = NDArray[np.float64]
 _LATTICE = 9
 _LATTICE_COLUMNS = 3
-_UNSEEN = 0.5
 _MOST_DRAWS = 64.0  # the law of more is normal within 3e-3 of its quantile
 
 
@@ -184,6 +183,12 @@ class JointTotals:
     def totals(self) -> Floats:
         """(N, S) of each cell: float array (cells, 1 + d)."""
         return np.concatenate([self.count[:, None], self.sums], axis=1)
+
+    @property
+    def is_product(self) -> NDArray[np.bool_]:
+        """Whether each feature is a product of columns, or a power of one."""
+        powers = self.powers if self.powers is not None else ((1,),) * self.features
+        return np.array([sum(power) > 1 for power in powers], dtype=bool)
 
     @property
     def knows_cells(self) -> bool:
@@ -381,6 +386,38 @@ def moments_of(powers: tuple[tuple[int, ...], ...]) -> list[tuple[tuple[int, int
     return [tuple((column, int(power)) for column, power in enumerate(sums) if power) for sums in added]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockVariances:
+    """Of each block the parts of the variance of a tangent g'T: float arrays (rows, blocks).
+
+    Attributes
+    ----------
+    sampling : float array
+        The sampling variance, at least 0.
+    spread, shared : float array
+        The standard deviation of its noise, and the covariance of that with the noise of g'T.
+    skew, unsure : float array
+        μ₃/v of what a record adds to g'T, and how far it may lie to either side (`skewness_range`).
+    products : bool array
+        Whether hardly any record meets the bounds: those of products of columns, and of all rows of a unit alike.
+    """
+
+    sampling: Floats
+    spread: Floats
+    shared: Floats
+    skew: Floats
+    unsure: Floats
+    products: NDArray[np.bool_]
+
+    def rows(self, here: slice) -> BlockVariances:
+        """Return the parts of some of the rows."""
+        return BlockVariances(*(getattr(self, part.name)[here] for part in fields(self)))
+
+    def with_skewness(self, skew: Floats, unsure: Floats) -> BlockVariances:
+        """Return the same of one block, with another skewness: float arrays (rows,)."""
+        return replace(self, skew=skew[:, None], unsure=unsure[:, None])
+
+
 @dataclass(frozen=True, eq=False)
 class SideBySide:
     """Blocks of cells with equally many rows; row r of all of them together is one vector of totals.
@@ -462,36 +499,46 @@ class SideBySide:
         """Return g₁'Vg₂ of two slopes in each row."""
         return np.asarray(np.einsum("ri,ij,rj->r", first, self.noise, second))
 
-    def spread_noise(self, slopes: Floats) -> tuple[Floats, Floats]:
-        """Return the noise of the sampling variance g'Sg in each row: its sd, and its covariance with that of g'T."""
-        squares, shared = zip(*self._spreads(slopes), strict=True)
+    def by_block(self, slopes: Floats, sampling: Floats, *, skewed: bool) -> BlockVariances:
+        """Return what each block adds to the sampling variance g'Sg, in shares of ``sampling``, and its skewness.
+
+        Not skewed: the skewness of what records add is not known, and taken to be 0.
+        """
+        parts, spread, shared, skew, unsure = np.zeros((5, len(slopes), len(self.blocks)))
+        products = np.zeros(parts.shape, dtype=bool)
+        for number, (block, place) in enumerate(zip(self.blocks, self.places, strict=True)):
+            sums, of_totals = slice(place.start + 1, place.stop), slopes[:, place]
+            slope, n = of_totals[:, 1:], block.positive_count
+            part = np.einsum("ri,rij,rj->r", slope, self.sampling[:, sums, sums], slope)
+            parts[:, number] = np.maximum(part, 0.0)
+            of_noise, rest = block.spread_noise(slope * n[:, None])
+            spread[:, number] = np.sqrt(np.sum(of_noise**2, axis=1) + rest) / n
+            own = np.einsum("rj,rj->r", of_noise, of_totals @ block.mixing[: 1 + block.features])
+            shared[:, number] = own / n
+            if skewed:
+                products[:, number] = (slope[:, block.is_product] != 0.0).any(axis=1) | (block.limit is not None)
+                ends = influence_range(slope, block)
+                among = parts[:, number] / block.records_behind
+                skew[:, number], unsure[:, number] = skewness_range(np.zeros_like(n), among, *ends)
+        whole = parts.sum(axis=1)[:, None]
+        even = np.full_like(parts, 1.0 / len(self.blocks))  # of what varies by the numbers of records alone
+        shares = np.where(whole > 0.0, parts / np.where(whole > 0.0, whole, 1.0), even)
+        return BlockVariances(sampling[:, None] * shares, spread, shared, skew, unsure, products)
+
+    def spread_noise(self, slopes: Floats, blocks: BlockVariances) -> Floats:
+        """Return the standard deviation of the noise of the sampling variance g'Sg, in each row."""
         between = np.zeros(len(slopes))
         for (block, place), (other, beside) in self._sharing_units():
             if block.across is not None and other.across is not None and not block.census:
                 sums = slopes[:, place.start + 1 : place.stop], slopes[:, beside.start + 1 : beside.stop]
                 between += 4.0 * block.across.noise(other.across, *sums)
-        return np.sqrt(sum(squares, between)), sum(shared, np.zeros(len(slopes)))
+        return np.asarray(np.sqrt(np.square(blocks.spread).sum(axis=1) + between))
 
-    def _spreads(self, slopes: Floats) -> list[tuple[Floats, Floats]]:
-        """Return what each block adds to the variance of that noise, and to its covariance with that of g'T."""
-        spreads = []
-        for block, place in zip(self.blocks, self.places, strict=True):
-            n, of_totals = block.positive_count, slopes[:, place]
-            parts, rest = block.spread_noise(of_totals[:, 1:] * n[:, None])
-            own = np.einsum("rj,rj->r", parts, of_totals @ block.mixing[: 1 + block.features])
-            spreads.append(((np.sum(parts**2, axis=1) + rest) / n**2, own / n))
-        return spreads
-
-    def freedom(self, slopes: Floats) -> Floats:
+    def freedom(self, blocks: BlockVariances) -> Floats:
         """Return the records behind the sampling variance, less one: those of the blocks by their parts (Welch)."""
-        whole, parts = np.zeros(len(slopes)), np.zeros(len(slopes))
-        for block, place in zip(self.blocks, self.places, strict=True):
-            sums = slice(place.start + 1, place.stop)
-            part = np.einsum("ri,rij,rj->r", slopes[:, sums], self.sampling[:, sums, sums], slopes[:, sums])
-            part = np.maximum(part, 0.0)
-            whole += part
-            parts += part**2 / np.maximum(block.records_behind - 1.0, 1.0)
-        return np.where(parts > 0.0, whole**2 / np.where(parts > 0.0, parts, 1.0), np.inf)
+        behind = np.stack([np.maximum(block.records_behind - 1.0, 1.0) for block in self.blocks], axis=1)
+        parts = np.sum(blocks.sampling**2 / behind, axis=1)
+        return np.where(parts > 0.0, blocks.sampling.sum(axis=1) ** 2 / np.where(parts > 0.0, parts, 1.0), np.inf)
 
     def half_step(self, slopes: Floats) -> Floats:
         """Return half a step of the noise of g'T, in each row."""
@@ -516,28 +563,6 @@ class SideBySide:
             fourth += np.sum(parts**4, axis=1) / (draws_of(block.law) or np.inf)
         equal = np.where(fourth > 0.0, second**2 / np.where(fourth > 0.0, fourth, 1.0), _MOST_DRAWS)
         return np.clip(equal, 1.0, _MOST_DRAWS)
-
-    def skewness(self, slopes: Floats, sampling: Floats) -> tuple[Floats, Floats]:
-        """Return μ₃/v of what records add to g'T, and how far it may lie off (`inference.score.skewness_range`)."""
-        middle, either, unsure, whole = (np.zeros(len(slopes)) for _ in range(4))
-        spreads = self._spreads(slopes) if len(self.blocks) > 1 else [(np.zeros(len(slopes)),) * 2]
-        for block, place, (square, _) in zip(self.blocks, self.places, spreads, strict=True):
-            sums = slice(place.start + 1, place.stop)
-            slope, n = slopes[:, sums], block.records_behind
-            part = np.maximum(np.einsum("ri,rij,rj->r", slope, self.sampling[:, sums, sums], slope), 0.0)
-            low, high = influence_range(slope, block)
-            skew, doubt = skewness_range(np.zeros(len(slope)), part / n, low, high)
-            # A block whose variance the noise hides counts all the same.
-            part = part + _UNSEEN * np.sqrt(square)
-            middle += part * skew
-            either += part * np.abs(skew)
-            unsure += part * doubt
-            whole += part
-        sampled = (whole > 0.0) & (sampling > 0.0)
-        divisor = np.where(sampled, whole, 1.0)
-        # What is left where blocks cancel is chance, and goes with the error of the estimate.
-        middle = middle * np.abs(middle) / np.where(either > 0.0, either, 1.0)
-        return np.where(sampled, middle / divisor, 0.0), np.where(sampled, unsure / divisor, 0.0)
 
 
 def influence_range(slopes: Floats, block: JointTotals) -> tuple[Floats, Floats]:

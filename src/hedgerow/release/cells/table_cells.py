@@ -418,6 +418,7 @@ def joint_cells(
         parts = _of_units(function, [(np.arange(shape.size), moments)])
         return UnitCells(shape, **parts, counted=counted, subject=subject, moments=moments, function=function)
     read, own = estimate(function, SideBySide((moments,))), _about_zero(function, moments)
+    blocks = read.tangent.blocks
     return TableCells(
         shape,
         own.sums[:, 0],
@@ -431,7 +432,7 @@ def joint_cells(
         second_moment_variance=float(own.mixing[2] @ own.mixing[2]),
         low=function.low,
         high=function.high,
-        skew=(read.tangent.skew, read.tangent.skew_unsure),
+        skew=(blocks.skew[:, 0], blocks.unsure[:, 0]),
         subject=subject,
         region=ScoreRegion.of_cells(read),
     )
