@@ -37,6 +37,11 @@ def p_value(compute: Callable[[Numbers], Numbers], means: list[float]) -> float:
     return float(stats.binom.cdf(int(covered.sum()), RUNS, 0.94))
 
 
+def between_poles(means: Numbers) -> Numbers:
+    """Return a function that is positive between two poles only: from beyond them no slope leads there."""
+    return np.asarray(1.0 / (means[:, 0] + 0.004) - 1.0 / (means[:, 0] - 0.004))
+
+
 SETTINGS: list[tuple[Callable[[Numbers], Numbers], list[float]]] = [
     (square, [0.0]),
     (square, [0.02]),
@@ -44,6 +49,7 @@ SETTINGS: list[tuple[Callable[[Numbers], Numbers], list[float]]] = [
     (product, [0.01, 0.01]),
     (quotient, [0.05, 0.01]),
     (quotient, [0.02, 0.04]),
+    (between_poles, [0.0]),
     (herfindahl, [1.0 / 3.0] * 2),
     (herfindahl, [0.2] * 4),
     (herfindahl, [0.125] * 7),
@@ -84,3 +90,11 @@ def test_a_climb_that_stops_at_poles_does_not_cover(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr("hedgerow.inference.joint.estimates.ends", climbed)
     assert p_value(quotient, [0.05, 0.01]) < 1e-12
+
+
+def test_a_search_that_does_not_look_for_poles_does_not_cover(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unseen(search: region_of_function._Search, radius: Floats) -> Floats:
+        return np.zeros(len(radius), dtype=bool)
+
+    monkeypatch.setattr(region_of_function._Search, "has_pole", unseen)
+    assert p_value(between_poles, [0.0]) < 1e-12
