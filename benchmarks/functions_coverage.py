@@ -5,9 +5,10 @@ Run: python -m benchmarks.functions_coverage [--runs 300] [--part 1/4] [--law WO
 Each of 45 joint laws of two columns and a group (fifteen shapes, of real columns: heaps, ties, ages, incomes, counts
 that are mostly 0; two columns independent, alike, or opposed) is asked for ratios, products, squares, differences and
 the named statistics; sixteen laws whose means are 0 or near 0 for what has a pole, a saddle or an extremum there; equal
-and nearly equal shares for their Herfindahl index. Relation, n and ε go round: replace-one and add-remove, n = 100,
-1,000 and 10,000, ε = .3, 1, 3 and 10 (δ = 1e-6). All runs of a setting are read at once, as the cells of one table,
-with samples drawn with replacement and the noise of the plan that the library makes.
+and nearly equal shares for their Herfindahl index; the fifteen shapes for their Gini coefficient, which is read from a
+table of counts, and whose width is over that without privacy. Relation, n and ε go round: replace-one and add-remove,
+n = 100, 1,000 and 10,000, ε = .3, 1, 3 and 10 (δ = 1e-6). All runs of a setting are read at once, as the cells of one
+table, with samples drawn with replacement and the noise of the plan that the library makes.
 
 A line is printed for each setting that covers less than .94 by more than two standard errors. Of so many settings a few
 are low by chance, so each of them is run again, ten times as often and with another seed; it stays low if these runs
@@ -29,12 +30,15 @@ from typing import Any
 
 import numpy as np
 from benchmarks.aims import least_coverage
+from benchmarks.quantiles import Population, readings
+from benchmarks.quantiles import Setting as TableSetting
 from numpy.typing import NDArray
 
 import hedgerow as hg
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation, Target
+from hedgerow.inference.distribution.inequality import gini
 from hedgerow.inference.interval import draws_of
 from hedgerow.inference.joint.arithmetic import Applied, EstimateTerm, Expression, JointOperation, Node
 from hedgerow.inference.joint.estimates import estimate
@@ -210,6 +214,9 @@ CENTRED = (
 )
 
 
+GINI = Question("Gini of x", lambda: [hg.gini("x", bounds=UNIT)])
+
+
 def herfindahl(means_of: Mapping[str, Any]) -> Any:
     """Return Σp² of shares, the last of which is what the others leave."""
     listed = list(means_of.values())
@@ -240,6 +247,7 @@ def settings() -> list[Setting]:
     asked = [(question, law) for law in laws() for question in QUESTIONS]
     asked += [(question, law) for law in centred_laws() for question in CENTRED]
     asked += [(herfindahl_question(k), shares(k, tilt)) for k in (3, 5, 10) for tilt in (0.0, 0.1, 0.5)]
+    asked += [(GINI, law) for law in laws()[:15]]
     circumstances = [(r, n, e) for e in EPSILONS for n in NUMBERS for r in RELATIONS]
     made = []
     for place, (question, law) in enumerate(asked):
@@ -396,6 +404,30 @@ def measure(setting: Setting, runs: int, seed: int = SEED) -> Result:
     )  # fmt: skip
 
 
+def measure_gini(setting: Setting, runs: int, seed: int = SEED) -> Result:
+    """Return coverage of the Gini coefficient, and width over that without privacy; it is read from a table."""
+    values = (1.0 + setting.law.scaled[:, 0]) / 2.0
+
+    def coefficient(drawn: Floats) -> float:
+        ranked = np.sort(drawn)
+        weights = 2.0 * np.arange(1, len(ranked) + 1) - len(ranked) - 1.0
+        return float(weights @ ranked / (len(ranked) * ranked.sum())) if ranked.any() else math.nan
+
+    rng, truth = np.random.default_rng([seed, 3, setting.n, int(10 * setting.epsilon)]), coefficient(values)
+    alone = np.nanstd([coefficient(rng.choice(values, setting.n)) for _ in range(100)])
+    table = TableSetting(str(setting.relation), setting.n, setting.epsilon)
+    cells = readings(Population(values, UNIT, None), list(setting.question.statistics()), table, runs, rng).cells
+    found = [gini(cell) for cell in cells]
+    value, low, high, error = np.array([(read.value, read.low, read.high, read.standard_error) for read in found]).T
+    everything = (low <= 0.0) & (high >= 1.0)
+    at = ((low == value) & (low > 0.0)) | ((high == value) & (high < 1.0))
+    return Result(
+        setting, float((high < truth - 1e-9).mean()), float((low > truth + 1e-9).mean()),
+        float(np.isfinite(error).mean()), float(everything.mean()),
+        float(np.median(high - low) / (3.92 * alone)), False, float(at.mean()), runs,
+    )  # fmt: skip
+
+
 def table(results: Sequence[Result]) -> str:
     """Return a line a question, and one of all."""
     lines = [
@@ -428,11 +460,12 @@ def main(report: Callable[[str], None] = print) -> None:
     began, results = time.process_time(), []
     with np.errstate(all="ignore"):
         for setting in chosen:
-            result = measure(setting, given.runs)
+            measuring = measure_gini if setting.question is GINI else measure
+            result = measuring(setting, given.runs)
             if given.all or result.low:
                 report(result.line())
             if result.low:
-                result = replace(measure(setting, 10 * given.runs, SEED + 1), was_low=True)
+                result = replace(measuring(setting, 10 * given.runs, SEED + 1), was_low=True)
                 report(result.line())
             results.append(result)
     report(table(results))
