@@ -50,7 +50,7 @@ def rewritten_release(record: Record, certificate: Certificate) -> Rewritten:
     release, plan = reread(record, certificate)
     written = release.to_dict(level_of(record))
     for stated, computed in zip(record.get("joint", ()), written.get("joint", ()), strict=True):
-        joint = release[computed["estimates"][0]].joint
+        joint = release[computed["estimates"][0]]._joint
         if "noise_covariance" in stated and isinstance(joint, JointValue):
             # Early records hold the matrix of any number of moments.
             (totals,) = joint.releases
