@@ -373,7 +373,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         if missing and mechanism.name != "none":
             raise ParameterError(
                 "HG189",
-                rule="A private fit needs the neighbouring relation and the price. Neither has a default.",
+                rule="A private fit needs the neighbouring relation and epsilon (or rho). Neither has a default.",
                 finding=f"{' and '.join(missing)} {'was' if len(missing) == 1 else 'were'} not given.",
                 remedy='For example Multicalibrator(…, relation="add-remove", epsilon=1.0), or "replace-one".',
             )

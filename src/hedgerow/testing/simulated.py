@@ -142,8 +142,8 @@ def sample(
     Parameters
     ----------
     mechanism : Mechanism
-        A mechanism for counts takes the records of each cell. A mechanism for moments takes the grid index of each
-        record.
+        A mechanism for counts reads the number of records in each cell. A mechanism for moments reads the grid index of
+        each record.
     data : Histogram
         The records, with as many cells as the mechanism has.
     n : int

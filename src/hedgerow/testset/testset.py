@@ -116,8 +116,8 @@ class TestSet:
     y_test : array
         The labels of the rows: numbers, booleans or texts. A label of another type is missing and counts as wrong.
     metric : str or Metric
-        The metric: ``"accuracy"``, ``"zero-one"``, ``"brier"``, ``"log-loss"``, or a function of
-        `hedgerow.testset.metric`.
+        The metric: ``"accuracy"``, ``"zero-one"``, ``"brier"``, ``"log-loss"``, or a `Metric` that a
+        function of the module `hedgerow.testset.metric` makes.
     relation : {"replace-one", "add-remove"}
         The neighbouring relation or the privacy unit. Under replace-one the number of records is public.
     epsilon, delta : float
