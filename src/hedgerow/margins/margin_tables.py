@@ -495,7 +495,7 @@ class _Cells(Sequence[Estimate]):
     def __len__(self) -> int:
         return 0
 
-    def read(self, name: str, about: Sequence[tuple[str, ...]], cell: Mapping[str, str]) -> Estimate | None:
+    def _read(self, name: str, about: Sequence[tuple[str, ...]], cell: Mapping[str, str]) -> Estimate | None:
         """Return the cell of a term; None for another statistic."""
         column = self.statistic.column
         if name != self.statistic.name or list(about) != ([] if column is None else [(column,)]):
