@@ -317,7 +317,7 @@ def _write(target: Path, text: str) -> None:
 def _kept(finding: str) -> ParameterError:
     return ParameterError(
         "HG119",
-        rule="A facts file is written to a new file in a folder that exists.",
+        rule="The path of a facts file must name a new file in an existing folder.",
         finding=finding,
         remedy="Name another file with --out. hedgerow never overwrites existing answers.",
     )

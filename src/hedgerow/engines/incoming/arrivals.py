@@ -165,9 +165,9 @@ def keys_of_folders(name: str, parts: Sequence[str]) -> tuple[str, ...]:
     if len(keys) > 1:
         raise DataError(
             "HG205",
-            rule="All files of a folder lie in folders of the same columns, such as year=2020.",
-            finding="Some lie in folders of other columns.",
-            remedy="Move them, or open the folder that they share.",
+            rule="The inner folders of a folder all name the same columns, such as year=2020.",
+            finding="Some inner folders name other columns.",
+            remedy="Move the files of other columns elsewhere, or open one of the inner folders alone.",
         )
     return keys.pop() if keys else ()
 

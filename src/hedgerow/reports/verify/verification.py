@@ -458,7 +458,7 @@ def _read(path: Path) -> str:
         finding = f"{str(path)!r} cannot be read as UTF-8 text."
     raise ParameterError(
         "HG503",
-        rule="hedgerow verifies the record in a file that a release wrote.",
+        rule="hedgerow verify reads a file that a release wrote.",
         finding=finding,
         remedy="Name certificate.json, release.json or report.html in the folder of a release, or table.json or "
         "table.html in the folder of a table. A large table has a certificate.json beside it.",
