@@ -17,7 +17,6 @@ from hedgerow.engines.query import SumsQuery
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.inference.estimate import Estimate
 from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.options import current_release
 from hedgerow.release.plan import make_plan
 from hedgerow.release.request import parse_request
 from hedgerow.resampling.counted_values import Histogram
@@ -81,7 +80,7 @@ def simulated_means(
     """
     generator = np.random.default_rng(rng)
     asked = mean("x", bounds=(0, 1), step=1 / (len(law.probability) - 1))
-    request = parse_request([asked], **current_release({"missing": "error-if-declared-complete"} | options))
+    request = parse_request([asked], **({"missing": "error-if-declared-complete"} | options))
     plan = make_plan(request, PublicFacts(Relation.REPLACE_ONE, "row", Target.POPULATION, n))
     design = plan.items[0].design
     if design is None:
