@@ -111,7 +111,7 @@ class FitContext(Generic[ModelT, MechanismT]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Coefficients(Receivable, Generic[ModelT, MechanismT]):
-    """The coefficients of one fit, of whatever family, read from released numbers."""
+    """The coefficients of one fit, linear or logistic, computed from released numbers."""
 
     how: ClassVar[str]
     """How the coefficients were released, in sentences."""
@@ -127,26 +127,26 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
 
     @property
     def fit(self) -> CoefficientFit:
-        """The algebra behind it."""
+        """The algebra behind the coefficients."""
         raise NotImplementedError
 
     @property
     def fits(self) -> tuple[Self, ...]:
-        """The fit of each cell: this one alone."""
+        """The fit of each cell, as a tuple that holds this fit alone."""
         return (self,)
 
     @property
     def size(self) -> str:
-        """Of how much it is, in words."""
+        """The size of the data behind the fit, in words."""
         raise NotImplementedError
 
     def facts_of_fit(self) -> dict[str, str]:
-        """Return what stands below the coefficients of a table of models, such as the number of records."""
+        """Return the facts that a table of models prints below the coefficients, such as the number of records."""
         raise NotImplementedError
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know, in sentences."""
+        """Notes for readers, as sentences."""
         raise NotImplementedError
 
     def _noted(self, notes: Sequence[str]) -> Self:
@@ -181,7 +181,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
 
     @property
     def bse(self) -> dict[str, float]:
-        """The standard error of each coefficient: sampling and privacy noise."""
+        """The standard error of each coefficient, from sampling and privacy noise together."""
         return dict(zip(self.names, np.sqrt(np.diag(self._covariance)).tolist(), strict=True))
 
     @property
@@ -199,7 +199,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         return self.fit.sampling_covariance + self.fit.noise_covariance
 
     def cov_params(self) -> Floats:
-        """Return the covariance matrix of the coefficients, sampling and privacy parts added: float array (k, k)."""
+        """Return the covariance matrix of the coefficients, (k, k): the sum of the sampling and the privacy part."""
         return self._covariance
 
     def conf_int(self, level: float = 0.95) -> dict[str, Interval]:
@@ -220,7 +220,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
 
     @property
     def reliable(self) -> bool:
-        """Whether noise leaves the fit something to rely on, and the fit converged."""
+        """Whether the fit converged and the noise is small enough that the fit can be relied on."""
         return self.fit.reliable
 
     def contrast(self, weights: object, level: float = 0.95) -> Contrast:
@@ -228,7 +228,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
 
         Parameters
         ----------
-        weights : {name: weight} or sequence of one weight a coefficient
+        weights : {name: weight} or sequence of one weight for each coefficient
         level : float
             The confidence level of the interval.
 
@@ -306,7 +306,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
 
     @property
     def tvalues(self) -> dict[str, float]:
-        """Each coefficient over its standard error."""
+        """Each coefficient divided by its standard error."""
         return dict(zip(self.names, self.t_test(np.eye(len(self))).tvalue.tolist(), strict=True))
 
     @property
@@ -377,7 +377,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         return SIMULATED if self.certificate is None else self.certificate.price()
 
     def missing_in_words(self) -> tuple[str, ...]:
-        """Return a sentence that says how records with missing values were treated; empty if a note says so."""
+        """Return a sentence on the treatment of missing values. The text is empty if a note says the same."""
         return ()
 
     def summary(self, level: float = 0.95, *, p_values: bool = False, stars: bool = False) -> str:
@@ -386,11 +386,11 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         Parameters
         ----------
         level : float
-            Of the intervals.
+            The confidence level of the intervals.
         p_values : bool
-            Print the columns t and P>|t| that statsmodels prints; these tests count the noise too.
+            Whether to print the columns t and P>|t|, as statsmodels does. These tests include the privacy noise.
         stars : bool
-            Mark coefficients with p below 0.05, 0.01 and 0.001.
+            Whether to mark coefficients whose p-value is below 0.05, 0.01 and 0.001.
 
         Returns
         -------
@@ -418,7 +418,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         return (self.price(), *self.missing_in_words(), *self.notes, *((REPLAYED,) if self.replayed else ()))
 
     def table(self, level: float = 0.95) -> str:
-        """Return the coefficients, their errors and their intervals as text, and nothing else."""
+        """Return only the coefficients, with their errors and intervals, as text."""
         return self._table(level, p_values=False, stars=False)
 
     def _table(self, level: float, *, p_values: bool, stars: bool) -> str:
@@ -453,7 +453,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         return build_frame(self.to_columns(), backend or self.backend)
 
     def error_bars(self, level: float = 0.95) -> list[ErrorBar]:
-        """Return the coefficients as bars on one axis with 0 on it, the intercept last, in a panel of its own."""
+        """Return the coefficients as error bars on one axis that shows 0. The intercept has its own panel, the last."""
         from hedgerow.plots.bars import ErrorBar
 
         cell, bars = ", ".join(f"{column}={value}" for column, value in self.cell.items()), []
@@ -502,7 +502,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
             return draw_error_bars(self.error_bars(level), level=level, ax=ax)
 
     def card_lines(self) -> list[Line]:
-        """Return one line for each coefficient, as a `Card` shows them."""
+        """Return one line for each coefficient, as a notebook card shows it."""
         from hedgerow.plots.notebook import Line
 
         unsure = "" if self.reliable else " (not reliable)"

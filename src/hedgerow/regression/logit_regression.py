@@ -439,31 +439,31 @@ class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
 
     @property
     def rsquared(self) -> float:
-        """NaN: a logistic regression has none."""
+        """NaN, because a logistic regression has no R²."""
         return math.nan
 
     @property
     def scale(self) -> float:
-        """1: an outcome of 0 or 1 has no variance of its own."""
+        """1, because the variance of an outcome of 0 or 1 has no separate parameter."""
         return 1.0
 
     @property
     def nobs(self) -> float:
-        """The number of records of the file, where it is public; else NaN: none was released."""
+        """The number of records of the file if this number is public. Otherwise NaN, as no number was released."""
         return math.nan if self.about.n is None else float(self.about.n)
 
     @property
     def df_resid(self) -> float:
-        """Infinite: intervals are normal."""
+        """Infinity, because the intervals use the normal distribution."""
         return math.inf
 
     @property
     def size(self) -> str:
-        """Which response is an outcome of 1, and how many steps were taken."""
+        """The value of the response that counts as an outcome of 1, and the number of Newton steps, in words."""
         return f"{self.about.model.response} = {self.about.model.value}, {len(self.released)} Newton steps"
 
     def facts_of_fit(self) -> dict[str, str]:
-        """Return the number of records, where it is public."""
+        """Return the number of records, or "private" if this number is not public."""
         return {self._what: "private" if self.about.n is None else f"{self.about.n:,}"}
 
     @property
@@ -473,7 +473,7 @@ class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know, in sentences."""
+        """Notes for readers, as sentences."""
         path, sentences = self.fit.path, [_MODEL if self.about.mechanism.most_rows is None else _BOUND]
         if not path.reliable:
             sentences = [_WIDE if path.informative else _SWAMPED if path.swamped else _FAR]

@@ -25,16 +25,16 @@ _UNSURE = "† Not reliable: the noise swamps this fit."
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelTable:
-    """Several fits side by side: a column a fit, a row a coefficient, standard errors in brackets.
+    """A table of several fits: each column is a fit, each row is a coefficient. Standard errors stand in brackets.
 
     Attributes
     ----------
     fits : tuple of fits
-        Of `Survey.ols`, `Survey.logit` and their submodels.
+        The fits: results of `Survey.ols` and `Survey.logit`, or their submodels.
     names : tuple of str
-        What stands above each.
+        The heading above the column of each fit.
     p_values, stars : bool
-        Whether p-values, and stars for them, are printed.
+        Whether the table prints p-values, and stars that mark small p-values.
     """
 
     fits: tuple[AnyFit, ...]
@@ -44,7 +44,7 @@ class ModelTable:
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """The coefficients of all fits, in the order in which they first occur; the intercept last."""
+        """The names of all coefficients in the order in which they first occur. The intercept comes last."""
         terms = dict.fromkeys(name for fit in self.fits for name in fit.names)
         return tuple(sorted(terms, key=lambda name: name == "Intercept"))
 
@@ -58,7 +58,7 @@ class ModelTable:
         return self.summary()
 
     def printed(self, title: str | None = None) -> PrintedTable:
-        """Return the table as texts."""
+        """Return the table with all its cells as text, for the output formats."""
         columns = [self._column(fit) for fit in self.fits]
         rows: list[tuple[str, ...]] = []
         for term in self.terms:
@@ -77,7 +77,7 @@ class ModelTable:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know: how the errors are meant, what was paid, what each fit says of itself."""
+        """Notes for readers: how the errors are defined, the price of each release, and the notes of each fit."""
         priced: dict[str, list[str]] = {}
         for name, fit in zip(self.names, self.fits, strict=True):
             priced.setdefault(fit.price() + _receipt(fit), []).append(name)
@@ -100,7 +100,7 @@ class ModelTable:
         return lines
 
     def summary(self) -> str:
-        """Return the table as text, its notes below."""
+        """Return the table as text, with the notes below the table."""
         printed = self.printed()
         heads = [[heading.text for heading in head for _ in range(heading.span)] for head in printed.heads]
         lines = aligned([*heads, *printed.rows], 1)
@@ -111,18 +111,19 @@ class ModelTable:
         return Lines("\n".join([*table, "", *printed.notes]))
 
     def to_latex(self, path: str | Path | None = None, *, title: str | None = None) -> str:
-        r"""Return the table as LaTeX with booktabs rules, and write it to `path` where one is given.
+        r"""Return the table as LaTeX with booktabs rules, and write the text to `path` if a path is given.
 
         Parameters
         ----------
         path : path, optional
-            The file, which may have any name.
+            The file for the text. The file may have any name.
         title : str, optional
-            The caption.
+            The caption of the table.
 
         Returns
         -------
         str
+            The text of the table.
 
         Raises
         ------
@@ -141,18 +142,19 @@ class ModelTable:
         return _written(latex_text(self.printed(title)), path)
 
     def to_markdown(self, path: str | Path | None = None, *, title: str | None = None) -> str:
-        """Return the table as Markdown, and write it to `path` where one is given.
+        """Return the table as Markdown, and write the text to `path` if a path is given.
 
         Parameters
         ----------
         path : path, optional
-            The file, which may have any name.
+            The file for the text. The file may have any name.
         title : str, optional
-            The caption.
+            The caption of the table.
 
         Returns
         -------
         str
+            The text of the table.
 
         Raises
         ------
@@ -171,7 +173,7 @@ class ModelTable:
         return _written(markdown_text(self.printed(title)), path)
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
-        """Return a line for each coefficient of each fit, under the name of the fit (HG110 for the level)."""
+        """Return one line for each coefficient of each fit, with the name of the fit (HG110: the level is invalid)."""
         lines = []
         for name, fit in zip(self.names, self.fits, strict=True):
             ends, parts = fit.conf_int(level), (fit.sampling_error, fit.privacy_error)
@@ -184,7 +186,7 @@ class ModelTable:
         return {head: [line[place] for line in lines] for place, head in enumerate(heads)}
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """Return a data frame of all coefficients, in the library of the data (HG208 where no library is installed)."""
+        """Return a data frame of all coefficients, in the library of the data (HG208: no library is installed)."""
         return build_frame(self.to_columns(), backend or self.fits[0].backend)
 
     def _repr_html_(self) -> str:
@@ -192,28 +194,31 @@ class ModelTable:
 
 
 def models(*fits: Any, names: Sequence[str] | None = None, p_values: bool = False, stars: bool = False) -> ModelTable:
-    """Return several fits side by side, as papers print them; it costs no budget.
+    """Return one table that shows several fits side by side, as papers do. The table costs no budget.
 
     Parameters
     ----------
     *fits
-        Results of `Survey.ols` and `Survey.logit`, and their submodels; of a release by cell all of its fits.
+        The fits: results of `Survey.ols` and `Survey.logit`, or their submodels. A result by cell adds the fit of
+        every cell.
     names : list of str, optional
-        What stands above each; by default ``(1)``, ``(2)``, … or the cell.
+        The heading above the column of each fit. By default the headings are ``(1)``, ``(2)``, …, or the cell's label
+        if a fit comes from a cell of a grouping.
     p_values : bool
-        Print the p-value of each coefficient below its standard error.
+        Whether to print the p-value of each coefficient below the standard error.
     stars : bool
-        Mark coefficients with p below 0.05, 0.01 and 0.001.
+        Whether to mark coefficients whose p-value is below 0.05, 0.01 and 0.001.
 
     Returns
     -------
     ModelTable
-        ``.summary()``, ``.to_latex()``, ``.to_markdown()``, ``.to_frame()``.
+        The table, with ``.summary()``, ``.to_latex()``, ``.to_markdown()`` and ``.to_frame()``.
 
     Raises
     ------
     ParameterError
-        HG194: no fit, what is no fit, or another number of names than of fits.
+        HG194: you gave no fit, you gave an argument that is not a fit, or the number of names is not the number of
+        fits.
 
     Examples
     --------

@@ -109,7 +109,7 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
 
     @cached_property
     def moments(self) -> RegressionMoments:
-        """The noisy second moments."""
+        """The noisy second moments from which the fit is computed."""
         about = self.about
         reading = self._reading(about.model.moments())
         totals = np.append(about.model.untangled @ reading.values(self.released[None, :])[0], 0.0)
@@ -120,7 +120,7 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
 
     @property
     def public(self) -> bool:
-        """Whether the number of records is public, so that none was drawn."""
+        """Whether the number of records is public. A public number has no noise."""
         return self.about.mechanism.layout.presence == "public"
 
     def _reading(self, wanted: Sequence[Monomial]) -> JointReading:
@@ -128,7 +128,7 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
 
     @property
     def rsquared(self) -> float:
-        """The share of the response's variance that the regressors tell; NaN where the noise hides it."""
+        """R², the share of the response's variance that the regressors explain. R² is NaN if the noise hides R²."""
         return self.fit.rsquared
 
     @property
@@ -138,28 +138,28 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
 
     @property
     def scale(self) -> float:
-        """The variance of the residual."""
+        """The estimated variance of the residuals."""
         return self.fit.scale
 
     @property
     def nobs(self) -> float:
-        """The number of records behind the fit, public or noisy; with weights their sum over the largest."""
+        """The number of records, public or noisy. With weights: the sum of weights divided by the largest weight."""
         return self.moments.n
 
     @property
     def weight(self) -> float:
-        """The sum of the weights of the records; without weights their number."""
+        """The sum of the weights of the records. Without weights: the number of records."""
         weights = self.about.facts.get("weights")
         return self.nobs * (1.0 if weights is None else float(weights["most"]))
 
     @property
     def df_resid(self) -> float:
-        """Records less regressors, at least 1."""
+        """The residual degrees of freedom: records minus regressors, and at least 1."""
         return self.fit.freedom
 
     @cached_property
     def shrunk(self) -> tuple[float, float] | None:
-        """The share of the records that were shrunk into the ball, and its standard error; None without a ball."""
+        """The share of records that were shrunk into the ball, and the error of this share. None without a ball."""
         model = self.about.model
         if model.ball is None:
             return None
@@ -172,7 +172,7 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know, in sentences."""
+        """Notes for readers, as sentences."""
         hidden = () if self.reliable else (_HIDDEN,)
         near = (_NEAR,) if self.reliable and self.fit.noise_ratio > REMARK else ()
         near = (*near, _SHRUNK) if self.fit.shrunk else near
@@ -190,14 +190,14 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
 
     @property
     def size(self) -> str:
-        """The number of records or the sum of weights, and R²."""
+        """The number of records or the sum of weights, and R², in words."""
         determined = "hidden by the noise" if math.isnan(self.rsquared) else number(self.rsquared, 4)
         weighed = self.about.facts.get("weights") is not None
         size = f"sum of weights {number(round(self.weight))}" if weighed else f"{number(round(self.nobs))} {self._what}"
         return f"{size}, R² {determined}"
 
     def facts_of_fit(self) -> dict[str, str]:
-        """Return the number of records, or the sum of weights, and R²."""
+        """Return the number of records or the sum of weights, and R², by name."""
         size = "Records" if self.about.facts.get("weights") is None else "Sum of weights"
         determined = "hidden" if math.isnan(self.rsquared) else number(self.rsquared, 3)
         return {size: number(round(self.weight)) + ("" if self.public else " (noisy)"), "R²": determined}
@@ -223,7 +223,8 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
         Raises
         ------
         ParameterError
-            HG193: the released numbers do not determine the submodel. Units of several rows have no submodels.
+            HG193: the released numbers do not determine the submodel. Submodels are also not available if a unit can
+            have several rows.
 
         Examples
         --------
@@ -287,7 +288,7 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RegressionByCell(Sequence[Regression]):
-    """The fits of all cells of one release, in the order of the cells, under one certificate."""
+    """The fits of all cells of one release, in the order of the cells. All fits share one certificate."""
 
     fits: tuple[Regression, ...]
 
@@ -354,16 +355,16 @@ class RegressionByCell(Sequence[Regression]):
         return card_of_fits(self.fits, self.plot)
 
     def summary(self, level: float = 0.95, *, p_values: bool = False, stars: bool = False) -> str:
-        """Return the tables of coefficients as text, one a cell; below them the price and each note once.
+        """Return one table of coefficients for each cell as text. The price and each note stand once below the tables.
 
         Parameters
         ----------
         level : float
-            Of the intervals.
+            The confidence level of the intervals.
         p_values : bool
-            Print the columns t and P>|t| that statsmodels prints; these tests count the noise too.
+            Whether to print the columns t and P>|t|, as statsmodels does. These tests include the privacy noise.
         stars : bool
-            Mark coefficients with p below 0.05, 0.01 and 0.001.
+            Whether to mark coefficients whose p-value is below 0.05, 0.01 and 0.001.
 
         Returns
         -------
@@ -393,17 +394,17 @@ class RegressionByCell(Sequence[Regression]):
 
     @property
     def certificate(self) -> Certificate | None:
-        """The price of all cells together: a record lies in one of them."""
+        """The price of all cells together. Each record lies in only one cell."""
         return self.fits[0].certificate
 
     @property
     def unrecorded(self) -> bool:
-        """Whether the ledger holds the price alone."""
+        """Whether the ledger holds only the price of the release, without its result."""
         return self.fits[0].unrecorded
 
     @property
     def replayed(self) -> bool:
-        """Whether the ledger's record answered."""
+        """Whether the result was read from the record of the ledger."""
         return self.fits[0].replayed
 
     def at(self, **cell: Any) -> Regression:

@@ -57,8 +57,9 @@ class AsksRegressions:
             not declare them. ``intercept=False`` leaves out the intercept. ``guess={column: {"mean": …}}``, made
             without the data, improves the weights of the release. ``clip_norm=1.0`` shrinks records that lie far from
             the middle of the bounds; the share of these records is released. ``robust=True`` (HC1) or ``"HC0"`` asks
-            for standard errors that also hold if variances differ, for a small share of the price. Units of several
-            rows always have errors of clusters. ``weights=(column, largest)`` weights the records, with robust errors.
+            for standard errors that also hold if variances differ, for a small share of the price. If a unit can have
+            several rows, the standard errors are always clustered by unit. ``weights=(column, largest)`` weights the
+            records, with robust errors.
             ``by``, ``where``, ``epsilon``, ``delta``, ``rho``, ``mu``, ``noise``, ``missing``, ``other`` and
             ``request_id`` are as in `release`. A record is left out if a column of the model is missing or has a
             category that is not declared.
@@ -73,9 +74,9 @@ class AsksRegressions:
         ------
         HedgerowError
             HG190 to HG192: the formula is invalid. HG197: robust errors are not possible. HG104: bounds are missing.
-            HG111: categories are missing. HG188 and HG402: units of several rows have no Laplace noise, no weights and
-            no ball. If the noise hides the fit, the fit is returned and marked as unreliable. Its intervals then
-            contain every value that is possible.
+            HG111: categories are missing. HG188 and HG402: you asked for Laplace noise, weights or a clip norm, which
+            are not available if a unit can have several rows. If the noise hides the fit, the fit is returned and
+            marked as unreliable. The intervals of this fit then contain every value that is possible.
 
         Examples
         --------
