@@ -166,7 +166,7 @@ class ProtectedTable(TwoWayReadings):
 
     @property
     def shape(self) -> TableShape:
-        """The axes and their categories."""
+        """The columns of the table and their categories."""
         return self.table.interior.shape
 
     @property
@@ -176,12 +176,12 @@ class ProtectedTable(TwoWayReadings):
 
     @property
     def estimates(self) -> Sequence[Estimate]:
-        """The cells, one by one; each estimate is made when it is asked for."""
+        """The estimates of the cells, as a sequence. Each estimate is made when it is requested."""
         return self.cells
 
     @property
     def statistic(self) -> str:
-        """``"count"`` or ``"sum"``."""
+        """The statistic of every cell: ``"count"`` or ``"sum"``."""
         return self.cells.subject.statistic
 
     @property
@@ -191,17 +191,17 @@ class ProtectedTable(TwoWayReadings):
 
     @property
     def method(self) -> str:
-        """What was drawn: ``"geometric"``, ``"gaussian"``, ``"moments"``, ``"bootstrap"``."""
+        """The method that drew the numbers: ``"geometric"``, ``"gaussian"``, ``"moments"`` or ``"bootstrap"``."""
         return self.cells.subject.method
 
     @property
     def covers(self) -> str:
-        """What intervals are about, in words."""
+        """The quantity that the intervals cover, in words."""
         return self.cells.subject.covers
 
     @property
     def margins(self) -> Mapping[tuple[str, ...], TableCells]:
-        """{columns kept: totals over the others}; empty without `with_margins`. ``()`` is the grand total."""
+        """The totals, as {columns kept: totals over the others}. ``()`` is the grand total. Empty without margins."""
         return self.table.margins
 
     @property
@@ -220,7 +220,7 @@ class ProtectedTable(TwoWayReadings):
 
     @property
     def as_drawn(self) -> tuple[str, ...]:
-        """Whether the numbers stand as they were drawn, in a sentence; nothing where other ones are shown."""
+        """A sentence which says that the shown numbers are the drawn numbers. Empty if other numbers are shown."""
         if self.cells.shown is not None:
             return ()
         return (AS_READ if self.method == "bootstrap" else AS_DRAWN,)
@@ -230,12 +230,12 @@ class ProtectedTable(TwoWayReadings):
         return self[self.shape.place(cell)]
 
     def margin(self, *columns: str) -> Sequence[Estimate]:
-        """Return the totals over all columns except these. Without columns, return the grand total.
+        """Return the totals over all columns except the named columns. Without columns, return the grand total.
 
         Raises
         ------
         ParameterError
-            HG160: a column is unknown, or the table has no margins.
+            HG160: you named an unknown column, or the table has no margins.
         """
         return self.table.margin(columns)
 
@@ -270,7 +270,7 @@ class ProtectedTable(TwoWayReadings):
         normal distribution if a standard deviation has 1,000 lattice steps or more; for counts, h is widened by half a
         step. If a number is the sum of several drawn numbers, h is the larger of two values: one for the normal
         distribution, and one for a single drawn number with the same standard deviation. The distribution of the sum
-        lies between the two. Cells adjusted to a known total get twice this h: each lost the mean of all noise.
+        lies between the two. Cells adjusted to a known total get twice this h, as each lost the mean of all noise.
 
         Raises
         ------
@@ -328,7 +328,7 @@ class ProtectedTable(TwoWayReadings):
         return self._showing(non_negative(self.table), {"step": "nonnegative"})
 
     def rounded(self, base: float = 1.0) -> Self:
-        """Return the table with every cell rounded to a multiple of `base` (HG164); totals are sums of these cells."""
+        """Return the table with cells rounded to multiples of `base`, and their totals (HG164: `base` is invalid)."""
         from hedgerow.release.cells.printed_numbers import whole_numbers
 
         return self._showing(whole_numbers(self.table, base=base), {"step": "rounded", "base": base})

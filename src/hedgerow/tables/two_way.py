@@ -33,7 +33,7 @@ N_RESAMPLES = 4_999
 
 
 class TwoWayReadings(Result):
-    """What tables of counts have besides their cells: percentages, and a test of independence."""
+    """The further readings of tables of counts: percentages, and a test of independence."""
 
     __slots__ = ()
     drawn: TableCells | None
@@ -46,28 +46,30 @@ class TwoWayReadings(Result):
         """The cells as arrays."""
 
     def percentages(self, of: str | Sequence[str] = ()) -> Percentages:
-        """Return each cell as a percentage of the total of its row, of its column, or of all, with its errors.
+        """Return each cell, with its errors, as a percentage of the total of its row, of its column, or of all cells.
 
-        p = 100·N/T, T the total over the cells that share the categories of `of`. The interval holds the p at which
-        100·N − p·T differs from 0 by no more than its sampling (variance T·p·(100 − p)) and its noise (variance
-        (100 − p)²·v + p²·w, v that of the cell and w that of the others of the total) allow: T is noisy too.
+        The percentage is p = 100·N/T. N is the count of the cell, and T is the total of all cells that share the cell's
+        categories of the columns `of`. T is noisy too. The interval holds each p for which 100·N − p·T differs from 0
+        by no more than sampling (variance T·p·(100 − p)) and noise (variance (100 − p)²·v + p²·w) allow. Here v is the
+        noise variance of the cell, and w is the noise variance of the sum of the other cells of the total.
 
         Parameters
         ----------
         of : str or list of str
-            The columns whose categories each have 100 %: ``of="sex"`` gives row percentages where sex goes down;
-            without a column all cells together have 100 %.
+            The columns within whose categories the percentages add up to 100 %. If the rows of the table are the
+            categories of sex, ``of="sex"`` gives row percentages. Without a column, all cells together have 100 %.
 
         Returns
         -------
         Percentages
-            A sequence of estimates, which prints as a table does: ``.to_latex()``, ``.to_frame(across="region")``.
+            A sequence of estimates with the outputs of a table, such as ``.to_latex()`` and
+            ``.to_frame(across="region")``.
 
         Raises
         ------
         ParameterError
-            HG160: a column that the table lacks. HG130: a table of totals, or of units of several rows. HG161: errors
-            are withheld.
+            HG160: you named a column that the table does not have. HG130: percentages are not available for a table of
+            totals, or if a unit can have several rows. HG161: the guarantee withholds the errors of the table.
 
         Examples
         --------
@@ -89,37 +91,41 @@ class TwoWayReadings(Result):
         n_resamples: int = N_RESAMPLES,
         rng: int | np.random.Generator = 0,
     ) -> IndependenceTest:
-        """Return the χ² test that two columns are independent, with the law that the noise gives its statistic.
+        """Return the χ² test that two columns are independent. The distribution of its statistic includes the noise.
 
-        Q = Σ (Y − E)²/(E + v), E what the noisy totals of rows and columns lead to, v the variance of the noise of a
-        cell. Under independence Q has no χ² law: its law is that of tables drawn with these totals, with noise added as
-        the release added some. The p-value is (1 + how many of these have a Q at least as large)/(1 + their number).
+        The statistic is Q = Σ (Y − E)²/(E + v). Y is the noisy count of a cell, E is the count that the noisy totals of
+        rows and columns predict under independence, and v is the noise variance of a cell. Under independence Q has no
+        χ² distribution. Its distribution is therefore simulated: tables are drawn with the expected counts E, and noise
+        is added as in the release. The p-value is (1 + the number of drawn tables whose Q is at least as large)/(1 +
+        the number of drawn tables).
 
         Parameters
         ----------
         *columns : str
-            Two columns of the table; the others are added over. Not needed where the table has two.
+            Two columns of the table. The counts are summed over the other columns. The columns may be left out if the
+            table has only two columns.
         n_resamples : int
-            How many tables are drawn.
+            The number of tables that are drawn.
         rng : int or Generator
-            Of the drawn tables; the same table and the same number give the same p-value.
+            The seed or generator of the drawn tables. The same table and the same seed give the same p-value.
 
         Returns
         -------
         IndependenceTest
-            ``.statistic``, ``.pvalue``, ``.df``, ``.expected``.
+            The test, with ``.statistic``, ``.pvalue``, ``.df`` and ``.expected``.
 
         Raises
         ------
         ParameterError
-            HG160: other than two columns of the table. HG130: a table of totals, of units of several rows, or of a
-            census. HG161: errors are withheld.
+            HG160: you did not name exactly two columns of the table. HG130: the independence test is not available for
+            a table of totals, for units with several rows, or for a census. HG161: the guarantee withholds the errors
+            of the table.
 
         Notes
         -----
-        Gaboardi, Lim, Rogers & Vadhan (2016), "Differentially private chi-squared hypothesis testing", section 5, with
-        a statistic whose denominators count the noise (Kifer & Rogers 2017). The level and the power are measured by
-        ``python -m benchmarks.independence``.
+        The test follows Gaboardi, Lim, Rogers & Vadhan (2016), "Differentially private chi-squared hypothesis testing",
+        section 5. The denominators of its statistic include the noise (Kifer & Rogers 2017). The command ``python -m
+        benchmarks.independence`` measures the level and the power of the test.
 
         Examples
         --------
@@ -217,18 +223,18 @@ class CellNoise:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndependenceTest:
-    """A test that two columns are independent.
+    """The result of a test that two columns are independent.
 
     Attributes
     ----------
     columns : (str, str)
     statistic : float
-        Q, which counts the noise; it is not to be compared with a table of χ².
+        The statistic Q, which includes the noise. Do not compare Q with a table of χ².
     pvalue : float
     df : int
-        (rows − 1)(columns − 1), as for a table without noise.
+        The degrees of freedom (rows − 1)(columns − 1), as for a table without noise.
     expected : float array
-        What independence would lead to, from the noisy totals.
+        The counts that the noisy totals predict under independence.
     n_resamples : int
     """
 
@@ -312,10 +318,10 @@ class Percentages(Sequence[Estimate]):
     Attributes
     ----------
     table : ProtectedTable
-        What they were read from: its price is theirs.
+        The table from which the percentages were computed. The percentages have no further price.
     cells : TableCells
     of : tuple of str
-        The columns whose categories each have 100 %.
+        The columns within whose categories the percentages add up to 100 %.
     """
 
     table: TwoWayReadings
@@ -336,7 +342,7 @@ class Percentages(Sequence[Estimate]):
         return iter(self.cells)
 
     def at(self, **cell: Any) -> Estimate:
-        """Return the percentage of one cell (HG160 where there is none)."""
+        """Return the percentage of one cell (HG160: there is no such cell)."""
         return self[self.cells.shape.place(cell)]
 
     def __repr__(self) -> str:
@@ -351,7 +357,7 @@ class Percentages(Sequence[Estimate]):
         Parameters
         ----------
         title : str, optional
-            The caption.
+            The caption of the table.
         level : float
             Of the intervals.
 
@@ -383,7 +389,7 @@ class Percentages(Sequence[Estimate]):
         )
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
-        """Return the percentages as columns of equal length: groups, numbers, interval (HG110 for the level)."""
+        """Return the percentages as columns of equal length: groups, numbers, ends (HG110: the level is invalid)."""
         read, labels = self.cells.columns(level), list(self.cells.shape.cells())
         headings, _ = group_headings(self.cells.shape.columns)
         columns: dict[str, list[Any]] = {"statistic": [self.cells.subject.statistic] * len(self)}
@@ -398,25 +404,26 @@ class Percentages(Sequence[Estimate]):
         across: str | Sequence[str] | None = None,
         values: str | Sequence[str] = "estimate",
     ) -> Any:
-        """Return a data frame, a row a percentage, or with the categories of some columns side by side.
+        """Return a data frame with one row for each percentage, or with the categories of some columns side by side.
 
         Parameters
         ----------
         backend : str, optional
-            ``"polars"``, ``"pandas"`` or ``"pyarrow"``; by default the library of the data.
+            ``"polars"``, ``"pandas"`` or ``"pyarrow"``. The default is the library of the data.
         across : str or list of str, optional
-            Columns whose categories stand side by side.
+            The group columns whose categories become columns of the frame, side by side.
         values : str or list of str
-            What stands there: ``"estimate"``, ``"standard_error"`` and others.
+            The numbers in the columns that stand side by side: ``"estimate"``, ``"standard_error"`` and others.
 
         Returns
         -------
         frame
+            The data frame, in the chosen library.
 
         Raises
         ------
         ParameterError
-            HG208: no library is installed. HG160: a column that is not there.
+            HG208: no library is installed. HG160: you named a column that does not exist.
 
         Examples
         --------
@@ -434,18 +441,19 @@ class Percentages(Sequence[Estimate]):
         return build_frame(columns, backend or self.table.backend)
 
     def to_latex(self, path: str | Path | None = None, *, title: str | None = None) -> str:
-        r"""Return the table as LaTeX, and write it to `path` where one is given.
+        r"""Return the table as LaTeX, and write the text to `path` if a path is given.
 
         Parameters
         ----------
         path : path, optional
-            The file, which may have any name.
+            The file for the text. The file may have any name.
         title : str, optional
-            The caption.
+            The caption of the table.
 
         Returns
         -------
         str
+            The text of the table.
 
         Raises
         ------
@@ -464,18 +472,19 @@ class Percentages(Sequence[Estimate]):
         return self._written(latex_text(self._publication(title).printed()), path)
 
     def to_markdown(self, path: str | Path | None = None, *, title: str | None = None) -> str:
-        """Return the table as Markdown, and write it to `path` where one is given.
+        """Return the table as Markdown, and write the text to `path` if a path is given.
 
         Parameters
         ----------
         path : path, optional
-            The file, which may have any name.
+            The file for the text. The file may have any name.
         title : str, optional
-            The caption.
+            The caption of the table.
 
         Returns
         -------
         str
+            The text of the table.
 
         Raises
         ------
