@@ -45,33 +45,34 @@ _ALL_AGREE = "All tables agree: a total has the same number in every table that 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
 class Margins(Result):
-    """All tables of up to some columns: a sequence of `Estimate`, table by table and cell by cell.
+    """All tables of up to a number of columns, as a sequence of `Estimate`, table by table and cell by cell.
 
-    Guarantee   (ε, δ)-differential privacy of everything in it, priced by ``certificate``. All that the methods do is
-    post-processing of the released residuals, at no further price.
+    Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of ``certificate``. All methods are
+    post-processing of the released residuals and cost no further budget.
 
-    The numbers are unbiased and all tables add up, in fractions and below zero where the noise makes them so.
-    `nonnegative` and `rounded` change what is shown; errors and intervals stay those of the numbers as they were drawn,
-    cut at 0, since no interval about the changed numbers keeps its level.
+    The numbers are unbiased, and all tables add up. The noise can make the numbers fractional or negative.
+    `nonnegative` and `rounded` change the shown numbers. The errors and intervals stay those of the drawn numbers, and
+    the intervals are cut at 0, because an interval about the changed numbers would not keep its level.
 
     Attributes
     ----------
     axes : tuple of Category
         The columns with their categories.
     residuals : TableResiduals
-        What was released, as the residual of each table.
+        The released numbers: the residual of each table.
     facts : PublicFacts
     statistic : Statistic
-        What tables hold: counts, or sums of a column.
+        The statistic of the cells: counts, or sums of a column.
     remarks : tuple of str
-        Notes for readers about the whole.
+        Notes for readers about the margins as a whole.
     shown : ShownTables or None
-        The numbers that are shown in place of those that were drawn.
+        The numbers that are shown in place of the drawn numbers. None if the drawn numbers are shown.
     request, noisy, steps : dict, tuple of dict, tuple of dict
-        What was asked, the noisy numbers, and how those that are shown were made of them, as plain JSON data.
+        The request, the noisy numbers, and the steps that computed the shown numbers from the noisy numbers, as plain
+        JSON data.
 
-    The fields of `hedgerow.release.publication.shared.Result` (certificate, source, relation, unit, target, n, missing,
-    …) come with it, by name.
+    All fields of `hedgerow.release.publication.shared.Result` (certificate, source, relation, unit, target, n, missing,
+    …) are given by name.
     """
 
     axes: tuple[Category, ...]
@@ -122,7 +123,7 @@ class Margins(Result):
         return Card(caption=str(self)).html()
 
     def table_lines(self) -> list[str]:
-        """Return a line for each table: its columns, its cells, and the noise of each."""
+        """Return one line for each table, with its columns, its number of cells, and the noise of each cell."""
         workload = self.residuals.workload
         return [
             table_line(self.columns(table), workload.length(table), math.sqrt(self.residuals.noise_variance(table)))
@@ -130,7 +131,7 @@ class Margins(Result):
         ]
 
     def price(self) -> str:
-        """Return the price in a line: ε, δ, relation and unit; or that the margins are simulated."""
+        """Return the privacy price in one line (ε, δ, relation and unit), or say that the margins are simulated."""
         return SIMULATED if self.certificate is None else self.certificate.price()  # type: ignore[attr-defined]  # margins have certificates
 
     def _noted(self, notes: Sequence[str]) -> Self:
@@ -139,7 +140,7 @@ class Margins(Result):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes for readers about the whole."""
+        """Notes for readers about the margins as a whole."""
         size = () if self.n is None else (_size(self),)
         limit = self.facts.limit
         units = () if limit is None else (rows_kept(limit),)
@@ -147,11 +148,11 @@ class Margins(Result):
         return (*self.remarks, *size, *units, *(() if self.shown is not None else (_ALL_AGREE,)), *drawn)
 
     def columns(self, table: ColumnSet) -> tuple[str, ...]:
-        """Return the columns of a table, given by their places."""
+        """Return the names of the columns of a table. The columns are given by their positions."""
         return tuple(str(self.axes[place].column) for place in table)
 
     def cells(self, table: ColumnSet) -> TableCells:
-        """Return the cells of a table, given by the places of its columns, as arrays."""
+        """Return the cells of a table as arrays. The table is given by the positions of its columns."""
         if table not in self._cells:
             limit, counted = self.facts.limit, self.statistic.is_count
             remark = None if limit is None else rows_kept(limit)
@@ -176,26 +177,27 @@ class Margins(Result):
         return self._cells[table]
 
     def tables(self) -> list[tuple[str, ...]]:
-        """Return the columns of every table: the total, those of one column, of two, …."""
+        """Return the columns of every table: the total, then the tables of one column, of two columns, and so on."""
         return [self.columns(table) for table in self.residuals.workload.tables]
 
     def table(self, *columns: str) -> ProtectedTable:
-        """Return the table by these columns with all of its totals, as `Survey.contingency_table` releases one.
+        """Return the table by these columns, with all its totals, in the form that `Survey.contingency_table` returns.
 
         Parameters
         ----------
         *columns : str
-            In any order; without any, the total.
+            The columns of the table, in any order. Without columns, the method returns the total.
 
         Returns
         -------
         ProtectedTable
-            It writes itself as CSV, HTML and XLSX. Its errors are those of the whole workload; its price too.
+            The table, which can be written as CSV, HTML and XLSX. Its errors and its price are those of the whole
+            workload.
 
         Raises
         ------
         ParameterError
-            HG160: the workload has no such table.
+            HG160: the margins have no table by these columns.
 
         Examples
         --------
@@ -233,7 +235,7 @@ class Margins(Result):
         )
 
     def place(self, cell: Mapping[str, object]) -> Place:
-        """Return where a cell of the workload is (HG137 where there is none)."""
+        """Return the position of a cell: its table and its categories (HG137: there is no such cell)."""
         axes = [
             (str(axis.column), [str(axis.label(level)) for level in range(axis.levels)], axis.names)
             for axis in self.axes
@@ -249,23 +251,24 @@ class Margins(Result):
         return place
 
     def estimates(self, *cells: Mapping[str, Scalar]) -> list[Estimate]:
-        """Return cells of any tables as estimates to compute with: a − b, a / b, with the errors of all of it.
+        """Return cells of any tables as estimates a, b, …. Differences a − b and ratios a / b have correct errors.
 
         Parameters
         ----------
         *cells : mapping
-            {column: category} of each; ``{}`` is the total.
+            Each cell as {column: category}; ``{}`` is the total.
 
         Returns
         -------
         list of Estimate
-            As they were drawn. Errors and covariances count the noise exactly, and sampling where the table by the
-            columns of two cells is in the workload.
+            The drawn numbers. The errors and covariances include the noise exactly. The covariances also include
+            sampling if the margins have the table by the columns of both cells together.
 
         Raises
         ------
         ParameterError
-            HG137: there is no such cell; HG130: how two of them vary together about the population is not known.
+            HG137: there is no such cell. HG130: the sampling covariance of two cells is not known, because the margins
+            do not have the table by the columns of both cells together.
 
         Examples
         --------
@@ -295,22 +298,24 @@ class Margins(Result):
         return self.n if self.facts.limit is None else None
 
     def covariance(self, *cells: Mapping[str, Scalar]) -> Covariances:
-        """Return the covariance matrix of cells of any tables, sampling and noise apart; see `estimates`."""
+        """Return the covariance matrix of cells of any tables, with sampling and noise apart; see `estimates`."""
         return covariances(self.estimates(*cells))
 
     def ask(self, expression: str) -> Estimate:
-        """Return the estimate of an expression of cells, with the errors of all of it. Post-processing.
+        """Return the estimate of an expression of cells, with the errors of the whole expression, at no further price.
 
         Parameters
         ----------
         expression : str
-            Terms ``count(| sex=0, region=North)`` and ``count()``, numbers, ``+ - * /``, brackets, ``log``, ``exp``,
-            ``sqrt``: ``100 * count(| sex=0, region=North) / count(| region=North)`` is a percentage.
+            The expression: terms such as ``count(| sex=0, region=North)`` and ``count()``; numbers; ``+ - * /``;
+            brackets; ``log``, ``exp`` and ``sqrt``. For example, ``100 * count(| sex=0, region=North) / count(|
+            region=North)`` is a percentage.
 
         Raises
         ------
         ParameterError
-            HG136: it cannot be read, and where; HG137: there is no such cell; HG130: as `estimates`.
+            HG136: the expression cannot be parsed; the message says where. HG137: there is no such cell. HG130: the
+            covariance of two cells is not known, as in `estimates`.
 
         Examples
         --------
@@ -331,10 +336,10 @@ class Margins(Result):
                 named.append(new.cell)
 
     def nonnegative(self) -> Self:
-        """Return the margins with non-negative numbers shown, which agree in all tables; see `margins.agreeing_fit`.
+        """Return the margins with non-negative numbers that agree in all tables; see `margins.agreeing_fit`.
 
-        They are nearer to the truth than the numbers as they were drawn, on average, and biased: small cells are too
-        large. Intervals stay those of the numbers as they were drawn, cut at 0.
+        On average the changed numbers are nearer to the truth than the drawn numbers, but they are biased: small cells
+        are too large. The intervals stay those of the drawn numbers, cut at 0.
         """
         if not self.statistic.is_count and min(self.statistic.grids[0][1].as_bounds()) < 0.0:
             raise ParameterError(
@@ -346,11 +351,11 @@ class Margins(Result):
         return self._showing(agreeing(self.residuals), {"step": "nonnegative"})
 
     def rounded(self) -> Self:
-        """Return the margins with whole numbers shown; where tables do not agree exactly, a note says by how much."""
+        """Return the margins with whole numbers. If the tables do not agree exactly, a note states the difference."""
         return self._showing(in_whole_numbers(self.residuals, self.shown), {"step": "rounded"})
 
     def after(self, steps: Sequence[Mapping[str, Any]]) -> Self:
-        """Return the margins after the steps of a record."""
+        """Return the margins after the given steps, which have the form of `steps` in a record."""
         made = self
         for step in steps:
             match step["step"]:
@@ -366,7 +371,7 @@ class Margins(Result):
         return replace(self, shown=shown, steps=(*self.steps, step))
 
     def kept_record(self) -> dict[str, Any]:
-        """Return what a ledger keeps: what was asked and the noisy numbers, from which the rest follows; the price."""
+        """Return the record that a ledger keeps: the request, the noisy numbers and the price."""
         workload = self.residuals.workload
         about = {"order": workload.order, "by": [axis.record() for axis in self.axes]}
         return {"release": self._facts(self.notes, {"margins": _REASON}), "margins": about, **self._determining()}
@@ -381,7 +386,7 @@ class Margins(Result):
         }
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return plain JSON data: what was asked, every table with its intervals at `level`, the certificate."""
+        """Return plain JSON data: the request, every table with its intervals at `level`, and the certificate."""
         level, kept = parse_level(level), self.kept_record()
         tables = []
         for table in self.residuals.workload.tables:
@@ -404,12 +409,12 @@ class Margins(Result):
         return MarginsPublication(self, parse_level(level))
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
-        """Return the cells of all tables as columns of equal length; a total has "" in columns that it adds over."""
+        """Return the cells of all tables as columns of equal length. A total has "" in columns that it sums over."""
         head, *lines = self.lines(level)
         return {name: list(column) for name, column in zip(head, zip(*lines, strict=True), strict=True)}
 
     def lines(self, level: float = 0.95) -> Iterator[Sequence[Any]]:
-        """Yield the names of columns, then a line for each cell of each table."""
+        """Yield the names of the columns, then one line for each cell of each table."""
         names = [str(axis.column) for axis in self.axes]
         labelled = [str(axis.column) for axis in self.axes if axis.names]
         headings, of_labels = group_headings(names, labelled)

@@ -127,15 +127,18 @@ class MarginsDesign(Design[ResidualMargins, AdditiveTable]):
 
 @dataclass(frozen=True, slots=True)
 class ExpectedTable:
-    """The noise that a table of a workload will have, before anything is spent.
+    """The expected noise of one table of the margins, computed before anything is spent.
 
     Attributes
     ----------
     columns : tuple of str
+        The columns of the table.
     cells : int
+        The number of cells of the table.
     weight : float
+        The weight of the table.
     privacy_error : float
-        The standard deviation of the noise of each cell; 0 where the table is known.
+        The standard deviation of the noise of each cell. It is 0 if the table is known.
     """
 
     columns: tuple[str, ...]
@@ -146,7 +149,7 @@ class ExpectedTable:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PlannedMargins:
-    """What runs if a workload of margins is released: its price, and the noise of each table.
+    """The plan of a release of margins: the price, and the noise of each table.
 
     Attributes
     ----------
@@ -213,7 +216,7 @@ class PlannedMargins:
         Returns
         -------
         tuple of ExpectedTable
-            In the order of the tables: the total, those of one column, of two, ….
+            One entry for each table: first the total, then the tables of one column, of two columns, and so on.
         """
         workload = self.design.workload
         spread, unit = _noise(workload, self.mechanism), self.design.integers[2]
@@ -453,13 +456,15 @@ def _unmet(rule: str, finding: str) -> ParameterError:
 
 
 def margins_from_record(record: Any, *, shown: bool = True) -> Margins:
-    """Return the margins of their record, as JSON data, to compute with them.
+    """Return the margins from their record, so that further numbers can be computed from them.
 
     Parameters
     ----------
     record : mapping
+        The record of the margins, as JSON data.
     shown : bool
-        Whether the numbers that were shown are made again, which may take seconds; else they are those that were drawn.
+        Whether to compute the shown numbers again, which may take seconds. Otherwise the margins show the drawn
+        numbers.
 
     Returns
     -------
@@ -468,7 +473,7 @@ def margins_from_record(record: Any, *, shown: bool = True) -> Margins:
     Raises
     ------
     VerificationError
-        HG502: it is another kind of record.
+        HG502: the record is not a record of margins.
 
     Examples
     --------

@@ -56,56 +56,60 @@ class AsksMargins:
     @takes(MarginsOptions, order=3)
     @working("Planning, reading and releasing")
     def margins(self, **options: Unpack[MarginsOptions]) -> Margins:
-        """Release all tables of counts, or totals, of up to `order` columns, which agree with one another.
+        """Release all tables of counts, or of totals, by up to `order` columns. All tables agree with one another.
 
-        Guarantee   (ε, δ)-differential privacy of everything in the result; any table, difference, ratio or percentage
-        of it costs nothing more.
+        Guarantee: (ε, δ)-differential privacy of everything in the result. Tables, differences, ratios and percentages
+        that are computed from the result cost no further budget.
 
         Parameters
         ----------
         by : {column: [category, …]} or [column, …]
-            The columns, as in `release`: categories with labels, `hg.bands`, or those of the facts.
+            The columns and their categories, as in `release`: categories with labels, `hg.bands`, or the categories of
+            the facts.
         total : str, optional
-            A numeric column: tables then hold its totals, of values clamped to `bounds`, as in `hg.sum`; the source is
-            opened with ``target="file"``. By default tables hold counts of records.
+            A numeric column. The tables then hold the totals of this column, with values clamped to `bounds` as in
+            `hg.sum`. The source must be opened with ``target="file"``. By default the tables hold counts of records.
         bounds, step : optional
-            Of `total`; by default those of the facts.
+            The bounds and the step of the column `total`. The default is the bounds and the step of the facts.
         order : int
-            The largest number of columns of a table; 3 by default.
+            The largest number of columns of a table. The default is 3.
         weights : mapping or "equal", optional
-            How much the noise of a table matters: ``{("sex", "region"): 5, 1: 10}`` weighs one table five times, and
-            those of one column ten times, what they would have. By default the tables of each order weigh the same
-            together; with ``"equal"`` each table weighs the same.
+            The importance of the noise of each table. ``{("sex", "region"): 5, 1: 10}`` multiplies the default weight
+            of one table by 5, and the default weights of all tables of one column by 10. By default the tables of each
+            order have the same total weight. With ``"equal"`` each table has the same weight.
         known : mapping, optional
-            Exact totals that are public: ``{("sex", "region"): {("f", "N"): 5200, …}, "age": [10, 20]}``. They are not
-            released and leave the price to the other tables. Whether they are those of this file, you answer for.
+            Exact totals that are public: ``{("sex", "region"): {("f", "N"): 5200, …}, "age": [10, 20]}``. Known totals
+            are not released, so the whole price serves the other tables. You are responsible for the claim that these
+            totals are the totals of this file.
         target_se : mapping, optional
-            ``{("sex", "region"): 20}``: weights are chosen such that the noise of each cell of the table has at most
-            this standard deviation.
+            The largest standard deviation of the noise of each cell, by table, such as ``{("sex", "region"): 20}``. The
+            weights are chosen to meet these targets.
         other : bool
-            Add a category for the rest to each column; otherwise a record outside the categories of one column is in no
-            table at all, so that all tables count the same records.
+            Whether to add to each column a category for all other values. Otherwise a record outside the categories of
+            one column is left out of every table, so that all tables count the same records.
         missing : str, optional
             ``"error-if-declared-complete"`` declares that every record has a declared category in each column. Under
-            replace-one the total is then public, and costs nothing.
+            replace-one the total is then public and costs nothing.
         epsilon, delta, rho, mu, where, request_id
-            As in `release`; δ must be positive.
+            The arguments of `release`. δ must be positive.
 
         Returns
         -------
         Margins
-            ``margins["sex", "region"]`` is a `ProtectedTable`; ``.ask(…)``, ``.covariance(…)``, ``.nonnegative()``,
-            ``.rounded()``, ``.certificate``.
+            All tables: ``margins["sex", "region"]`` is a `ProtectedTable`. The result also has ``.ask(…)``,
+            ``.covariance(…)``, ``.nonnegative()``, ``.rounded()`` and ``.certificate``.
 
         Raises
         ------
         HedgerowError
-            HG240 for the columns, the order and the weights, HG241 for known totals, HG242 for targets, HG402 for units
-            of several rows about a population. Before the data are read nothing is spent.
+            HG240: the columns, the order or the weights are invalid. HG241: the known totals do not fit. HG242: no
+            weights meet the targets. HG402: a unit can have several rows and the target is the population; margins of
+            such units need ``target="file"``. Nothing is spent before the data are read.
 
         Source
-            Xiao, He, Zhang & Kifer, *An Optimal and Scalable Matrix Mechanism for Noisy Marginals under Convex Loss
-            Functions*, NeurIPS 2023, for the residuals; the price under replace-one is `mechanisms.residual_margins`.
+            The residuals follow Xiao, He, Zhang & Kifer, *An Optimal and Scalable Matrix Mechanism for Noisy Marginals
+            under Convex Loss Functions*, NeurIPS 2023. The module `mechanisms.residual_margins` derives the price
+            under replace-one.
 
         Examples
         --------
@@ -129,22 +133,22 @@ class AsksMargins:
     @takes(MarginsOptions, order=3)
     @working("Planning")
     def plan_margins(self, **options: Unpack[MarginsOptions]) -> PlannedMargins:
-        """Return the plan and the price of `margins` with the same arguments, without reading any value.
+        """Return the plan and the price of `margins` with the same arguments. No value is read.
 
         Parameters
         ----------
         **options
-            As in `margins`.
+            The arguments of `margins`.
 
         Returns
         -------
         PlannedMargins
-            ``.epsilon`` at ``.delta`` is the price; ``.expected()`` the noise of each table.
+            The plan. Its price is ``.epsilon`` at ``.delta``, and ``.expected()`` returns the noise of each table.
 
         Raises
         ------
         HedgerowError
-            As `margins` before it reads data; nothing is spent.
+            The errors that `margins` raises before data are read. Nothing is spent.
 
         Examples
         --------
