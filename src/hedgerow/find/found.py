@@ -57,20 +57,20 @@ from hedgerow.release.spend import Receivable
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Found(Receivable):
-    """The answer of one search: a release of its own.
+    """The answer of one search, which is a separate release.
 
     Attributes
     ----------
     certificate : Certificate
-        What ran, whom it protects, what it costs.
+        The certificate: the mechanism, the relation, the unit and the price.
     about : dict
-        What was asked of what: source, relation, unit, target, n (under replace-one), date.
+        The public facts of the search: source, relation, unit, target, n (under replace-one) and date.
     found : dict
-        The answer and the noisy counts that it was read from, as plain JSON data; all of it is priced.
+        The answer and the noisy counts behind the answer, as plain JSON data. The price covers all of these data.
     request : dict or None
-        What was asked for, as plain JSON data; None of a record of an earlier version.
+        The request as plain JSON data. None for a record of an earlier version.
     ledger_head, unrecorded, replayed
-        As on every release.
+        The attributes of the same names of every release.
     notes : tuple of str
         Notes about the price, in sentences.
     """
@@ -91,29 +91,29 @@ class Found(Receivable):
 
     @property
     def column(self) -> str:
-        """The column that was looked at."""
+        """The column that was searched."""
         return str(self.found["column"])
 
     @property
     def source(self) -> str:
-        """Where the facts are known from, for the facts file."""
+        """The source of the facts that were found, as the facts file states it."""
         chosen = "" if self.where is None else f" where {self.where}"
         dated = f", {self.about['date']}" if self.about.get("date") else ""
         return f"hedgerow find {self.command or self.kind}{chosen}, {self.price()}{dated}"
 
     @property
     def where(self) -> str | None:
-        """Which records count, as it was written; None for all."""
+        """The condition that selects records, as it was written. None if all records count."""
         return self.about.get("where")
 
     def facts(self) -> dict[str, Any]:
-        """Return the answer by the names of the facts of a column, and what computes it; empty without an answer."""
+        """Return the answer as facts of the column, and the expression of a computed column. Empty without answer."""
         answer = self.answer()
         text = self.about.get("derived", {}).get(self.column)
         return answer if not answer or text is None else {"expression": text, **answer}
 
     def answer(self) -> dict[str, Any]:
-        """Return the answer alone by the names of the facts of a column; empty where nothing was found."""
+        """Return only the answer, as facts of the column. Empty if nothing was found."""
         raise NotImplementedError
 
     def summary(self) -> str:
@@ -122,7 +122,7 @@ class Found(Receivable):
 
     @property
     def summary_fields(self) -> tuple[str, ...]:
-        """Where the numbers of the summary stand on record."""
+        """The fields of the record that hold the numbers of the summary."""
         return ()
 
     @property
@@ -131,24 +131,24 @@ class Found(Receivable):
         return ()
 
     def remarks(self) -> tuple[str, ...]:
-        """Return what a reader must know about the answer, in sentences."""
+        """Return notes for readers about the answer, as sentences."""
         return (*self.meaning(), *(() if self.where is None else (only_where(self.where),)), *self.notes)
 
     def meaning(self) -> tuple[str, ...]:
-        """Return what the answer says and what it does not, in sentences."""
+        """Return sentences on what the answer says and what the answer does not say."""
         raise NotImplementedError
 
     def price(self) -> str:
-        """Return the privacy price in one line: ε, δ, relation and unit."""
+        """Return the privacy price in one line (ε, δ, relation and unit)."""
         return self.certificate.price()
 
     def to_toml(self) -> str:
-        """Return the lines of a facts file about the column; an empty text where nothing was found."""
+        """Return the lines of a facts file about the column. The text is empty if nothing was found."""
         facts = self.facts()
         return column_lines(self.column, facts | {"source": self.source}) if facts else ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data: what was asked, the answer with the noisy counts behind it, the certificate."""
+        """Return plain JSON data: the request, the answer, the noisy counts behind the answer, and the certificate."""
         noted = {"notes": list(self.notes)} if self.notes else {}
         asked = {} if self.request is None else {"reading": READING, "request": self.request}
         record = {"release": {**self.about, **noted}, **asked, "found": self.found}
@@ -170,7 +170,7 @@ class Found(Receivable):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Bounds(Found):
-    """Bounds between which most values of a column lie; ``.bounds`` goes wherever bounds are declared."""
+    """Bounds between which most values of a column lie. Pass ``.bounds`` wherever bounds are declared."""
 
     kind: ClassVar[str] = "bounds"
     how: ClassVar[str] = (
@@ -180,22 +180,22 @@ class Bounds(Found):
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """(low, high); None where the noise hides where the values lie."""
+        """The bounds (low, high). None if the noise hides the location of the values."""
         given = self.found["bounds"]
         return None if given is None else (given[0], given[1])
 
     @property
     def share(self) -> float:
-        """The share of the values that the bounds are to hold."""
+        """The share of the values that the bounds should contain."""
         return float(self.found["share"])
 
     @property
     def summary_fields(self) -> tuple[str, ...]:
-        """Where the ends stand on record."""
+        """The fields of the record that hold the ends of the bounds."""
         return () if self.bounds is None else ("found.bounds.0", "found.bounds.1")
 
     def answer(self) -> dict[str, Any]:
-        """Return the bounds, where there are some."""
+        """Return the bounds as facts of the column. Empty if no bounds were found."""
         return {} if self.bounds is None else {"bounds": list(self.bounds)}
 
     def summary(self) -> str:
@@ -206,7 +206,7 @@ class Bounds(Found):
         return f"Bounds {number(low)} to {number(high)}."
 
     def meaning(self) -> tuple[str, ...]:
-        """Return what the bounds are, and how to find narrower ones."""
+        """Return sentences on the meaning of the bounds, and on ways to find narrower bounds."""
         if self.bounds is None:
             return ("The price is spent. A larger epsilon, or more records, would show where they lie.",)
         low, high = self.bounds
@@ -224,7 +224,7 @@ class Bounds(Found):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Categories(Found):
-    """Values of a column that many records have; ``.values`` goes wherever categories are declared."""
+    """Values of a column that many records have. Pass ``.values`` wherever categories are declared."""
 
     kind: ClassVar[str] = "categories"
     how: ClassVar[str] = (
@@ -234,12 +234,12 @@ class Categories(Found):
 
     @property
     def values(self) -> tuple[Scalar, ...]:
-        """The values, sorted."""
+        """The values that were found, sorted."""
         return tuple(self.found["values"])
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """The noisy count of each value; too high on average where it is near the threshold, since it was selected."""
+        """The noisy count of each value. Counts near the threshold are too high on average, due to the selection."""
         return tuple(self.found["noisy_counts"])
 
     @property
@@ -248,7 +248,7 @@ class Categories(Found):
         return tuple(zip(self.values, self.counts, strict=True))
 
     def answer(self) -> dict[str, Any]:
-        """Return the categories, where there are some; a cell for the rest goes with them, if its name is free."""
+        """Return the categories as facts. A cell for all other values is added if no category has its name."""
         rest = {} if "other" in self.values else {"other": True}
         return {"categories": list(self.values), **rest} if self.values else {}
 
@@ -257,14 +257,14 @@ class Categories(Found):
         return f"{len(self.values):,} categor{'y' if len(self.values) == 1 else 'ies'}."
 
     def meaning(self) -> tuple[str, ...]:
-        """Return which values are left out."""
+        """Return sentences on the values that are left out."""
         threshold = self.found["threshold"]
         return (f"Values are shown whose noisy count is {threshold:,} or more; rarer ones are left out.",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RowLimit(Found):
-    """A limit of rows that most units keep; ``.max_rows`` goes wherever a unit is declared."""
+    """A limit of rows that most units do not exceed. Pass ``.max_rows`` wherever a unit is declared."""
 
     kind: ClassVar[str] = "rows"
     command: ClassVar[str] = "bounds --of rows"
@@ -275,26 +275,26 @@ class RowLimit(Found):
 
     @property
     def max_rows(self) -> int | None:
-        """The limit; None where the noise hides how many rows units have."""
+        """The limit of rows. None if the noise hides how many rows the units have."""
         limit: int | None = self.found["max_rows"]
         return limit
 
     @property
     def summary_fields(self) -> tuple[str, ...]:
-        """Where the limit stands on record."""
+        """The field of the record that holds the limit."""
         return () if self.max_rows is None else ("found.max_rows",)
 
     @property
     def counted(self) -> tuple[tuple[Scalar, int], ...]:
-        """Each number of rows, the last one or more, with its noisy count of units."""
+        """Each number of rows with its noisy count of units. The last number also stands for all larger numbers."""
         return tuple(enumerate(self.found["noisy_counts"], start=1))
 
     def answer(self) -> dict[str, Any]:
-        """Return nothing: a limit is no fact of a column."""
+        """Return an empty answer, because a limit of rows is not a fact of a column."""
         return {}
 
     def to_toml(self) -> str:
-        """Return the line of a facts file that declares the unit; an empty text where nothing was found."""
+        """Return the line of a facts file that declares the unit. The text is empty if nothing was found."""
         unit = f"{{ column = {toml_value(self.column)}, max_rows = {self.max_rows} }}"
         return "" if self.max_rows is None else f"unit = {unit}  # {self.source}\n"
 
@@ -305,7 +305,7 @@ class RowLimit(Found):
         return f"At most {self.max_rows} row{'s' * (self.max_rows != 1)} of each {self.column}."
 
     def meaning(self) -> tuple[str, ...]:
-        """Return what the limit keeps, and what it drops."""
+        """Return sentences on the rows that the limit keeps and the rows that the limit drops."""
         if self.max_rows is None:
             return ("The price is spent. A larger epsilon, or more units, would show it.",)
         counts, share = self.found["noisy_counts"], self.found["share"]
