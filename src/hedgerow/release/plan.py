@@ -102,12 +102,12 @@ class Plan:
 
     @property
     def mu(self) -> float | None:
-        """The μ of a budget in ρ or μ; None for one in ε."""
+        """The μ of a budget that was given as ρ or μ. None if the budget was given as ε."""
         return None if self.calibrated is None else self.request.budget.mu
 
     @property
     def cells(self) -> int:
-        """How many cells each statistic has."""
+        """The number of cells of each statistic."""
         return math.prod(category.levels for category in self.request.by)
 
     @property
@@ -117,7 +117,7 @@ class Plan:
 
     @property
     def mechanism(self) -> Mechanism:
-        """What runs as a whole: the one mechanism, or a composition."""
+        """The mechanism of the whole release: a single mechanism, or a composition of several mechanisms."""
         return Composition(()) if self.calibrated is None else self.calibrated.mechanism
 
     def forecast(
@@ -257,7 +257,7 @@ class Plan:
         return tuple(text for query in self.sent() for text in source.statements(query, by_record=query in streamed))
 
     def sent(self) -> list[Query | SumsQuery]:
-        """Return the questions to the source, in order. Sums are asked together; after each question n is compared."""
+        """Return the questions to the source, in order. Sums are asked together. n is compared after each question."""
         sent: list[Query | SumsQuery] = []
         for query, sums in self.questions().items():
             sent += as_sent(sums) if sums else [query]
@@ -267,7 +267,7 @@ class Plan:
 
     @property
     def designs(self) -> list[Design[Any, Any]]:
-        """The designs of what is not public, one for each statistic."""
+        """The designs of the statistics that are not public, one design for each statistic."""
         return [item.design for item in self.items if item.design is not None]
 
     def each_drawn(
@@ -275,7 +275,7 @@ class Plan:
     ) -> list[AdditiveTable | None]:
         """Return one table for each statistic.
 
-        Statistics that are drawn together share a table; public ones have None.
+        Statistics that are drawn together share a table. Public statistics have None in place of a table.
         """
         made: dict[int, AdditiveTable] = {}
         tables: list[AdditiveTable | None] = []

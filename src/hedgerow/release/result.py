@@ -257,7 +257,7 @@ class Release(Result):
         return replace(self, answers=self.answers | {expression: self.ask(expression) for expression in expressions})
 
     def distribution(self, column: str, **cell: object) -> ColumnDistribution:
-        """Return the released distribution of a column in a cell: every quantile, and a band, at no further price.
+        """Return the released distribution of a column in a cell, with every quantile and a band, at no further price.
 
         Parameters
         ----------

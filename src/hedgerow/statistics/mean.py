@@ -94,7 +94,7 @@ class Count(Statistic):
 
     @property
     def weighable(self) -> bool:
-        """It is: the sum of the weights."""
+        """Whether records can be weighted. The count is then the sum of the weights."""
         return True
 
     def of_moments(self, places: Places) -> FunctionOfTotals:
@@ -121,7 +121,7 @@ class CountOfUnits(Count):
 
     @property
     def weighable(self) -> bool:
-        """It is not: a person is counted once."""
+        """Whether records can be weighted. They cannot, because a unit is counted once."""
         return False
 
     def in_words(self, *, by_cell: bool = False) -> str:

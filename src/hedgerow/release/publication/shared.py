@@ -139,34 +139,38 @@ class PriceRecord(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
 class Result(Receivable, Sequence[Estimate]):
-    """What left the data, with what was asked of what, and its price.
+    """A released result: the numbers, the public facts about the request and the source, and the price.
 
     Attributes
     ----------
     certificate : PriceRecord or None
         None for a simulated result, which is never certified.
     source, relation, unit, target, missing : str
-        What was asked of what; public.
+        The source and the terms of the request. All of them are public.
     n : int or None
         The number of records, under replace-one.
     where : str or None
-        Which records count, as it was asked; None for all. Under replace-one `n` is the number of all records.
+        The condition that selects records, as it was given. None if all records count. Under replace-one `n` is the
+        number of all records.
     weights : mapping or None
-        How much each record counts: the column of weights and the largest; None: all alike.
+        The column of weights and the largest weight. None if all records count alike.
     derived : mapping
         The expressions of the columns that were computed, by their names.
     date : str or None
-        When the noise was drawn: the date in UTC, ISO 8601. None of a simulated result, and of a record without one.
+        The date in UTC (ISO 8601) on which the noise was drawn. None for a simulated result, and for a record without
+        a date.
     about : mapping
-        Who publishes it for which use, as the facts say; see `hedgerow publish`.
+        The publisher and the purpose of the result, as the facts state them; see `hedgerow publish`.
     backend : str or None
         The caller's own frame library.
     ledger_head : str or None
-        The head of the ledger after this result, where there is one: printed on a report, it dates the ledger.
+        The head of the ledger after this result. A head that is printed on a report dates the ledger. None without a
+        ledger.
     unrecorded : bool
-        Whether the ledger holds the price alone, since this result could not be written there (HG606).
+        Whether the ledger holds only the price, because this result could not be written to the ledger (HG606).
     replayed : bool
-        Whether the ledger's record of the same request answered, at no further price; said here, and in no record.
+        Whether the result was read from the ledger's record of the same request, at no further price. No record states
+        this.
     """
 
     certificate: PriceRecord | None
@@ -188,7 +192,7 @@ class Result(Receivable, Sequence[Estimate]):
 
     @property
     def simulated(self) -> bool:
-        """Whether the noise was seeded, so that nothing is certified."""
+        """Whether the noise was seeded. A result with seeded noise is never certified."""
         return self.certificate is None
 
     @abstractmethod
@@ -217,18 +221,15 @@ class Result(Receivable, Sequence[Estimate]):
         backend : str, optional
             ``"polars"``, ``"pandas"`` or ``"pyarrow"``.
         across : str or list of str, optional
-            Columns of groups whose categories, by their labels, stand side by side; without them a row an estimate.
+            The group columns whose categories, by their labels, stand side by side as columns of the frame. Without
+            `across` the frame has one row for each estimate.
         values : str or list of str
-            The numbers in those columns: ``"estimate"``, ``"standard_error"`` and others.
+            The numbers in the columns that stand side by side: ``"estimate"``, ``"standard_error"`` and others.
 
         Returns
         -------
         DataFrame or Table
             One row for each estimate, or for each combination of the other groups.
-
-        Returns
-        -------
-        frame
 
         Raises
         ------
