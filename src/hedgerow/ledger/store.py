@@ -254,7 +254,7 @@ class Ledger:
         Raises
         ------
         LedgerError
-            As `open`.
+            The errors of `open`.
         """
         try:
             place = Path(path).resolve(strict=True)
@@ -270,7 +270,7 @@ class Ledger:
 
     @property
     def path(self) -> Path:
-        """The file, symbolic links resolved."""
+        """The path of the file, with symbolic links resolved."""
         return self._file.path
 
     @property
@@ -280,37 +280,37 @@ class Ledger:
 
     @property
     def budget(self) -> Budget:
-        """ε at δ for everything together."""
+        """The budget: ε at δ for all entries together."""
         return self._header.budget
 
     @property
     def relation(self) -> Relation:
-        """The one relation under which prices are added up."""
+        """The neighbouring relation under which all prices of this ledger hold."""
         return self._header.relation
 
     @property
     def unit(self) -> str:
-        """The one unit that is protected."""
+        """The privacy unit that all prices of this ledger protect."""
         return self._header.unit
 
     @property
     def family(self) -> str:
-        """Which noise is taken."""
+        """The noise that the ledger accepts: ``"any"`` or ``"gaussian"``."""
         return self._header.family
 
     @property
     def guarantee(self) -> str:
-        """Which guarantee is added up."""
+        """The guarantee whose prices are added: ``"dp"`` or ``"bootstrap-dp"``."""
         return self._header.guarantee
 
     @property
     def head(self) -> Head:
-        """The end of the chain, to print on reports."""
+        """The head of the hash chain, which reports print."""
         with self._file.transaction(write=False) as connection:
             return self._read(connection).head
 
     def spent(self) -> float:
-        """Return an upper bound on ε of all entries together, at the ledger's δ, rounded up to 1e-6."""
+        """Return an upper bound on the ε of all entries together, at the ledger's δ. It is rounded up to 1e-6."""
         with self._file.transaction(write=False) as connection:
             return (self._read(connection).total_micro or 0) / 1e6
 
@@ -330,7 +330,7 @@ class Ledger:
         Raises
         ------
         LedgerError
-            HG309: the relation or the unit is another one. HG316: the guarantee is another one.
+            HG309: the request has another relation or unit than the ledger. HG316: the request has another guarantee.
         UncertifiedError
             HG315, HG401, HG403: the request has no price in this ledger.
         """
@@ -381,9 +381,9 @@ class Ledger:
         BudgetExceeded
             HG310: the total with this request would exceed the budget. Nothing was spent.
         LedgerError
-            HG309: another relation or unit. HG311: the id was used for another request. HG312: the request was reserved
-            but its result was not recorded, so the price stays spent. HG316: another guarantee. HG318: this is the
-            ledger of a test set, and the request is not a look. HG301, HG303 to HG308: the ledger cannot be opened.
+            HG309, HG316: the request has another relation, unit or guarantee than the ledger. HG311: the id was used
+            for another request. HG312: no result was recorded for the reserved request; the price stays spent. HG318:
+            the request to a test set is not a look. HG301, HG303 to HG308: the ledger cannot be opened.
         ParameterError
             HG314: the id or the fingerprint is not a text, or is too long.
         """
