@@ -80,7 +80,7 @@ class SimulatedNoise:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """A plan together with its exact histograms, so that noise can be drawn many times, for simulations only."""
+    """A plan together with its exact histograms. Noise can be drawn many times, for simulations only."""
 
     plan: Plan
     histograms: dict[Query | SumsQuery, Answer]
@@ -110,7 +110,7 @@ def release(
     rng: np.random.Generator | int | None = None,
     **options: Any,
 ) -> Release:
-    """Return a release as `Survey.release` does, but with seeded noise. The release is simulated and not certified."""
+    """Return a release as `Survey.release` does, but with seeded noise. The release is simulated, not certified."""
     return Study.of(survey, statistics, **options).draw(SimulatedNoise(rng))
 
 

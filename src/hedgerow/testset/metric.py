@@ -79,7 +79,7 @@ class Metric:
 
     @property
     def worst(self) -> int:
-        """The grid index of the worst that one record can add."""
+        """The grid index of the worst loss that one record can have."""
         return 0 if self.greater_is_better else self.grid.steps
 
     def places(self, labels: Any, predictions: Any) -> Integers:
@@ -104,7 +104,7 @@ class Metric:
         return self._on_grid(self.of_chances(came_true, chances), len(chances))
 
     def of_chances(self, came_true: NDArray[np.bool_], chances: Floats) -> Floats:
-        """Return the loss of each predicted probability, where `came_true` says whether the label was `positive`.
+        """Return the loss of each predicted probability. `came_true` says whether the label was `positive`.
 
         >>> brier().of_chances(np.array([True]), np.array([0.7])).round(2).tolist()
         [0.09]
@@ -195,7 +195,7 @@ def from_function(
     step: float | None = None,
     **reading: Unpack[MetricReading],
 ) -> Metric:
-    """Return a metric: the mean of ``function(labels, predictions)``, one number a record, clamped to `bounds`.
+    """Return a metric: the mean of ``function(labels, predictions)``, clamped to `bounds`, over all records.
 
     The price is valid only if the number of each record depends on that record alone. The price does not cover a
     function that compares records (a rank, a median). The certificate says so.

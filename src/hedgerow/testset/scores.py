@@ -196,12 +196,12 @@ class Score(_Estimated, Receivable):
 
     @property
     def sampling_error(self) -> float | None:
-        """The part that comes from the test set being a sample."""
+        """The part of the standard error that comes from the sampling of the test set."""
         return self.estimate.sampling_error
 
     @property
     def privacy_error(self) -> float | None:
-        """The part that comes from noise, resampling included."""
+        """The part of the standard error that comes from noise, including resampling."""
         return _noise(self.estimate)
 
     @property
@@ -215,12 +215,12 @@ class Score(_Estimated, Receivable):
 
     @property
     def remaining(self) -> int:
-        """How many looks were left after this one."""
+        """The number of looks that were left after this look."""
         return self.n_looks - self.look
 
     @property
     def simulated(self) -> bool:
-        """Whether seeded noise was used: not private, without a certificate."""
+        """Whether the noise was seeded. Such a score is not private and has no certificate."""
         return self.certificate is None
 
     def __getitem__(self, asked: str | tuple[str, object]) -> Part:

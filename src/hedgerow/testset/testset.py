@@ -263,22 +263,22 @@ class TestSet:
 
     @property
     def remaining(self) -> int:
-        """How many looks are left."""
+        """The number of looks that are left."""
         return max(0, self.settings.conditions.n_looks - self._looks.past().used)
 
     @property
     def history(self) -> tuple[Score, ...]:
-        """The scores of all looks that were recorded, in order."""
+        """The scores of all recorded looks, in order."""
         return self._looks.past().in_order
 
     @property
     def minimum_detectable_difference(self) -> float | None:
-        """Which difference of two expected scores is found distinguishable with probability .8; None without n."""
+        """The difference of two expected scores that is detected with probability 0.8. None if n is private."""
         return self.settings.minimum_detectable_difference
 
     @cached_property
     def comparison(self) -> tuple[Compared, ...]:
-        """All mechanisms at this budget, the best first; see `hedgerow.testset.mechanisms.choose.compare`."""
+        """All mechanisms at this budget, with the best first; see `hedgerow.testset.mechanisms.choose.compare`."""
         return compare(self.settings.conditions, self.settings.options)
 
     def close(self) -> None:
@@ -430,7 +430,7 @@ class TestSet:
         Raises
         ------
         BudgetExceeded, LedgerError, SpentError
-            The arguments and errors of `score`.
+            The errors of `score`.
         UncertifiedError
             HG431: no price is proven for this metric or this mechanism. No look was taken.
         ParameterError

@@ -109,12 +109,12 @@ class Conditions:
 
     @property
     def binary(self) -> bool:
-        """Whether a record adds 0 or 1."""
+        """Whether the loss of each record is 0 or 1."""
         return self.grid.steps == 1 and self.grid.as_bounds() == (0.0, 1.0)
 
     @property
     def half_range(self) -> float:
-        """R/2 of one record's losses."""
+        """Half of the range R of the loss of one record."""
         return self.grid.half_range
 
 
