@@ -316,16 +316,16 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
 
     @property
     def total_spent_(self) -> FitsSoFar:
-        """(ε, δ) of all private fits of this estimator and its clones together: an upper bound, by sums.
+        """The total price (ε, δ) of all private fits of this estimator and its clones: an upper bound, by sums.
 
-        Fits are counted in this process alone, whether a ledger counts them too or not; those of other processes, as
-        ``n_jobs`` starts them, only where their estimators come back.
+        Only fits of this process are counted, also if a ledger counts the same fits. The fits of other processes, as
+        ``n_jobs`` starts them, are counted only if their estimators come back to this process.
         """
         return fits_of(getattr(self, "_lineage_id", ""), getattr(self, "_fits", FitsSoFar()))
 
     @property
     def report_(self) -> Report:
-        """Errors before and after."""
+        """The calibration errors before and after the fit."""
         check_is_fitted(self)
         return report_of(self.model_, self._target)
 

@@ -50,7 +50,7 @@ def multicalibration_error(
     n_buckets : int
         The number k of score buckets of equal width.
     kind : {"max", "group-weighted", "alpha"}
-        Which error: M, W or α, as the module defines them.
+        The error to compute: M, W or α, as the module `hedgerow.multicalibration.metrics` defines these errors.
     X : array or frame, optional
         The records, needed if groups are declared by columns or predicates.
 
@@ -116,7 +116,7 @@ def residuals_of(y: object, p: object, groups: object = None, *, n_buckets: int 
     Parameters
     ----------
     y, p, groups, n_buckets, X
-        As in `multicalibration_error`.
+        The arguments of `multicalibration_error`.
 
     Returns
     -------
@@ -126,7 +126,7 @@ def residuals_of(y: object, p: object, groups: object = None, *, n_buckets: int 
     Raises
     ------
     ParameterError, DataError or UncertifiedError
-        As `multicalibration_error`.
+        The errors of `multicalibration_error`.
 
     Examples
     --------
@@ -159,11 +159,11 @@ def noise_floor(
     Parameters
     ----------
     p, groups, n_buckets, X
-        As in `multicalibration_error`.
+        The arguments of `multicalibration_error`.
     kind : {"max", "group-weighted"}
-        M or W.
+        The error to compute: M or W.
     n_draws : int
-        How often new labels are drawn.
+        The number of times that new labels are drawn.
     rng : Generator or int, optional
         The random generator for the labels. Use a seed for studies only.
 
@@ -174,7 +174,7 @@ def noise_floor(
     Raises
     ------
     ParameterError, DataError or UncertifiedError
-        As `multicalibration_error`.
+        The errors of `multicalibration_error`.
 
     Examples
     --------

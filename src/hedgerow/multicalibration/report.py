@@ -413,7 +413,7 @@ def hoped_alpha(
     epsilon, relation, n_buckets
         The parameter of the same name of `Multicalibrator`.
     bound : {"table", "published"}
-        Which bound is used; see the module.
+        The bound to use; see the module `hedgerow.multicalibration.report`.
 
     Returns
     -------
@@ -448,7 +448,7 @@ def least_cell(
     alpha : float
         The α to reach, between 0 and 1.
     groups, epsilon, relation, n_buckets, bound
-        As in `hoped_alpha`.
+        The arguments of `hoped_alpha`.
 
     Returns
     -------
