@@ -388,7 +388,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         level : float
             The confidence level of the intervals.
         p_values : bool
-            Whether to print the columns t and P>|t|, as statsmodels does. These tests include the privacy noise.
+            Whether to print the columns t and P>|t|, as statsmodels does. The printed tests include the privacy noise.
         stars : bool
             Whether to mark coefficients whose p-value is below 0.05, 0.01 and 0.001.
 
