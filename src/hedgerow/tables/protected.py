@@ -100,8 +100,8 @@ class ProtectedTable(TwoWayReadings):
     The guarantee is named by ``guarantee``. Under ``dp`` everything in the table is (ε, δ)-differentially private, at
     the price of ``certificate``. All methods are post-processing of released numbers and cost no further budget.
 
-    The cells are stored as arrays. An `Estimate` is made when it is requested. The numbers are shown as they were
-    drawn. They are unbiased, so the noise can make totals fractional and counts negative. `nonnegative` and `rounded`
+    The cells are stored as arrays. An `Estimate` is made when it is requested. The table shows the numbers as they were
+    drawn. Drawn numbers are unbiased, so totals can be fractional and counts negative. `nonnegative` and `rounded`
     return tables with changed numbers.
 
     Attributes
@@ -122,7 +122,7 @@ class ProtectedTable(TwoWayReadings):
     drawn : TableCells or None
         The cells as they were drawn, if the shown cells differ.
     request, noisy : dict, tuple of dict
-        The request and the noisy numbers as plain JSON data. Everything else in the record follows from them.
+        The request and the noisy numbers as plain JSON data. All else in the record follows from these data.
     steps : tuple of dict
         The steps that computed the shown numbers from the drawn numbers, in order, as plain JSON data.
 
@@ -265,7 +265,7 @@ class ProtectedTable(TwoWayReadings):
     def accuracy(self, gamma: float = 0.05) -> float:
         """Return h such that the noise of ALL cells stays within ± h with probability at least 1 − γ.
 
-        h is in the unit of the column. It bounds the distance to the clamped numbers of this file, before any rounding.
+        h is in the unit of the column. h bounds the distance to the clamped numbers of this file, before any rounding.
         For two-sided geometric noise, single or averaged, h is exact. For discrete Gaussian noise, h comes from the
         normal distribution if a standard deviation has 1,000 lattice steps or more; for counts, h is widened by half a
         step. If a number is the sum of several drawn numbers, h is the larger of two values: one for the normal
@@ -307,9 +307,9 @@ class ProtectedTable(TwoWayReadings):
     def with_margins(self, hierarchies: Sequence[Hierarchy] = ()) -> Self:
         """Return the table with totals over every set of its columns, at no further price.
 
-        If the grand total is public, the table is adjusted to add up to it. This happens if records are counted under
-        replace-one and every column has a cell for all other values. The adjustment is a weighted least-squares fit of
-        the cells.
+        If the grand total is public, the table is adjusted to add up to this total. The grand total is public if
+        records are counted under replace-one and every column has a cell for all other values. The adjustment is a
+        weighted least-squares fit of the cells.
         """
         known = () if self.known_total is None else (ReleasedMargin((), np.array([self.known_total]), 0.0),)
         # From the cells as drawn: adjusted ones no longer have independent noise, and would seem to gain by it again.
@@ -319,7 +319,7 @@ class ProtectedTable(TwoWayReadings):
         return self._showing(made if shown is None else add_up(made, made.interior.with_shown(shown)), step)
 
     def nonnegative(self) -> Self:
-        """Return the table without negative cells and with the same grand total. The errors are those of the old cells.
+        """Return the table without negative cells and with the same grand total. The errors stay the same.
 
         The other cells share the difference in fractions, so use `rounded` after `nonnegative`.
         """

@@ -91,13 +91,13 @@ class TwoWayReadings(Result):
         n_resamples: int = N_RESAMPLES,
         rng: int | np.random.Generator = 0,
     ) -> IndependenceTest:
-        """Return the χ² test that two columns are independent. The distribution of its statistic includes the noise.
+        """Return the χ² test that two columns are independent. The distribution of the statistic includes the noise.
 
         The statistic is Q = Σ (Y − E)²/(E + v). Y is the noisy count of a cell, E is the count that the noisy totals of
         rows and columns predict under independence, and v is the noise variance of a cell. Under independence Q has no
-        χ² distribution. Its distribution is therefore simulated: tables are drawn with the expected counts E, and noise
-        is added as in the release. The p-value is (1 + the number of drawn tables whose Q is at least as large)/(1 +
-        the number of drawn tables).
+        χ² distribution. The distribution of Q is therefore simulated: tables are drawn with the expected counts E, and
+        noise is added as in the release. The p-value is (1 + the number of drawn tables whose Q is at least as large) /
+        (1 + the number of drawn tables).
 
         Parameters
         ----------
@@ -124,8 +124,8 @@ class TwoWayReadings(Result):
         Notes
         -----
         The test follows Gaboardi, Lim, Rogers & Vadhan (2016), "Differentially private chi-squared hypothesis testing",
-        section 5. The denominators of its statistic include the noise (Kifer & Rogers 2017). The command ``python -m
-        benchmarks.independence`` measures the level and the power of the test.
+        section 5. The denominators of the test statistic include the noise (Kifer & Rogers 2017). The command
+        ``python -m benchmarks.independence`` measures the level and the power of the test.
 
         Examples
         --------
