@@ -191,8 +191,8 @@ class Margins(Result):
         Returns
         -------
         ProtectedTable
-            The table, which can be written as CSV, HTML and XLSX. Its errors and its price are those of the whole
-            workload.
+            The table, which can be written as CSV, HTML and XLSX. The errors and the price of the table come from the
+            whole workload.
 
         Raises
         ------
@@ -338,8 +338,8 @@ class Margins(Result):
     def nonnegative(self) -> Self:
         """Return the margins with non-negative numbers that agree in all tables; see `margins.agreeing_fit`.
 
-        On average the changed numbers are nearer to the truth than the drawn numbers, but they are biased: small cells
-        are too large. The intervals stay those of the drawn numbers, cut at 0.
+        On average the changed numbers are nearer to the truth than the drawn numbers, but the changed numbers are
+        biased: small cells are too large. The intervals stay the intervals of the drawn numbers, cut at 0.
         """
         if not self.statistic.is_count and min(self.statistic.grids[0][1].as_bounds()) < 0.0:
             raise ParameterError(

@@ -138,7 +138,7 @@ class ExpectedTable:
     weight : float
         The weight of the table.
     privacy_error : float
-        The standard deviation of the noise of each cell. It is 0 if the table is known.
+        The standard deviation of the noise of each cell. The noise is 0 if the table is known.
     """
 
     columns: tuple[str, ...]
