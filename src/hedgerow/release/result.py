@@ -217,7 +217,7 @@ class Release(Result):
     def ask(self, expression: str) -> Estimate:
         """Return the estimate of an expression, with the errors of the whole expression.
 
-        This is post-processing of released numbers and costs no budget.
+        The answer is computed from released numbers and costs no budget.
 
         Parameters
         ----------

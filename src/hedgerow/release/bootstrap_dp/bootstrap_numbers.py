@@ -142,7 +142,7 @@ def minimum(column: str, *, step: float | None = None) -> OfRows:
     Returns
     -------
     OfRows
-        The request. Pass it to `Survey.release` with ``guarantee="bootstrap-dp"``.
+        The request. Pass the request to `Survey.release` with ``guarantee="bootstrap-dp"``.
 
     Raises
     ------
@@ -171,7 +171,7 @@ def maximum(column: str, *, step: float | None = None) -> OfRows:
     Returns
     -------
     OfRows
-        The request. Pass it to `Survey.release` with ``guarantee="bootstrap-dp"``.
+        The request. Pass the request to `Survey.release` with ``guarantee="bootstrap-dp"``.
 
     Raises
     ------
@@ -228,7 +228,7 @@ def own_function(
     Returns
     -------
     OfRows
-        The request. Pass it to `Survey.release` with ``guarantee="bootstrap-dp"``.
+        The request. Pass the request to `Survey.release` with ``guarantee="bootstrap-dp"``.
 
     Raises
     ------

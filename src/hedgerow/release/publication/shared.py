@@ -301,7 +301,7 @@ class Result(Receivable, Sequence[Estimate]):
         Parameters
         ----------
         path : path, optional
-            The file. Its name may have any ending.
+            The file for the text. The file name may have any ending.
         level : float
             The confidence level of the intervals.
         title : str, optional
@@ -369,7 +369,7 @@ class Result(Receivable, Sequence[Estimate]):
         Parameters
         ----------
         path : str or Path
-            The path. Its ending names the format: ``.csv``, ``.json`` and others.
+            The path. The ending of the path names the format: ``.csv``, ``.json`` and others.
         level : float
             The confidence level of the intervals.
         title : str, optional
