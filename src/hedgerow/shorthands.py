@@ -566,8 +566,8 @@ class AsksStatistics:
         columns : {name: (low, high) or (low, high, step)}
             Numeric columns with their declared bounds.
         features : {name: (function, (low, high))}, optional
-            Functions of the columns, each with declared bounds. A feature gets arrays of grid values, and its results are
-            clamped to its bounds. Without features, the columns themselves are summed.
+            Functions of the columns, each with declared bounds. A feature gets arrays of grid values, and the results of
+            the feature are clamped to its bounds. Without features, the columns themselves are summed.
         name : str, optional
             The name of the statistic. The default is the name of the function.
         limits : (low, high)

@@ -87,8 +87,8 @@ def bootstrap(
     columns : {name: (low, high) or (low, high, step)}
         Numeric columns with their declared bounds.
     features : {name: (function, (low, high))}, optional
-        Functions of the columns, each with declared bounds. A feature gets arrays of grid values, and its results are
-        clamped to its bounds. Without features, the columns themselves are summed.
+        Functions of the columns, each with declared bounds. A feature gets arrays of grid values, and the results of
+        the feature are clamped to its bounds. Without features, the columns themselves are summed.
     name : str, optional
         The name of the statistic. The default is the name of the function.
     limits : (low, high)
@@ -221,7 +221,7 @@ def function(
     name: str | None = None,
     limits: tuple[float, float] = (-math.inf, math.inf),
 ) -> FunctionOfMeans:
-    """Ask for a smooth function of means of columns. Its error is computed from joint moments.
+    """Ask for a smooth function of means of columns. The error of the result is computed from joint moments.
 
     Parameters
     ----------
