@@ -310,7 +310,7 @@ class Ledger:
             return self._read(connection).head
 
     def spent(self) -> float:
-        """Return an upper bound on the ε of all entries together, at the ledger's δ. It is rounded up to 1e-6."""
+        """Return an upper bound, rounded up to 1e-6, on the ε of all entries together at the ledger's δ."""
         with self._file.transaction(write=False) as connection:
             return (self._read(connection).total_micro or 0) / 1e6
 

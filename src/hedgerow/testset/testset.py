@@ -209,8 +209,8 @@ class TestSet:
     def create(cls, labels: str | Path, columns: FileColumns, **terms: Unpack[FileTerms]) -> Self:
         """Make a test set from the custodian's file of labels, with a new ledger. Nothing is released or spent.
 
-        The number of records is counted once. Such a test set scores files of predictions, for example in continuous
-        integration. It does not score models and arrays.
+        The number of records is counted once. A test set that is made from a file scores files of predictions, for
+        example in continuous integration. Models and arrays cannot be scored by a test set of files.
 
         Parameters
         ----------

@@ -248,8 +248,8 @@ class TestSetClient:
         Parameters
         ----------
         predictions : array
-            The predictions: labels or probabilities of the positive label, as numbers or texts. They are in the order
-            of the test set, or have `keys`.
+            The predictions: labels or probabilities of the positive label, as numbers or texts. The predictions are in
+            the order of the test set, or have `keys`.
         keys : sequence, optional
             The key of each prediction, if the test set joins predictions by a key.
         metric, groups, positive, training_score : optional
