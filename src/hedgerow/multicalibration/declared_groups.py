@@ -190,7 +190,7 @@ def masks(*columns: Column, disjoint: bool = False) -> tuple[Attribute, ...]:
     Returns
     -------
     tuple of Attribute
-        The groups. Pass them as `groups`, or as a value of a mapping.
+        The groups. Pass the groups as the argument `groups`, or as a value of a mapping.
 
     Raises
     ------

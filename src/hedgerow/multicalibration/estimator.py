@@ -136,8 +136,8 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         mechanism allows δ = 0, else 1e-6.
     ledger : path, optional
         The ledger in which the price is reserved. Without a ledger, each fit has its own certificate, and the prices of
-        several fits add up. From the second fit of an estimator and its clones on, a `HedgerowWarning` says so;
-        `total_spent_` is the sum.
+        several fits add up. From the second fit of an estimator and its clones on, a `HedgerowWarning` says that
+        the prices add up; `total_spent_` is the sum.
     n_fits : int
         With a ledger: the number of fits that the ledger allows, including the clones that cross-validation fits. The
         next fit is refused (HG423).
@@ -167,8 +167,8 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     certificate_ : Certificate or None
         The certificate of the price. None without privacy.
     report_ : Report
-        The calibration errors before and after the fit. With privacy they are computed from released numbers; without
-        privacy, from the records.
+        The calibration errors before and after the fit. With privacy the errors are computed from released numbers;
+        without privacy, from the records.
     ledger_head_ : str or None
         The head of the ledger after the fit.
     unrecorded_ : bool
