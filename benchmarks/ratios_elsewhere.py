@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.import_time import cpu_seconds
 from benchmarks.mean_against_others import environment
-from benchmarks.ratios import IN_MEMORY, Line, Work, compared, complete, in_memory, price
+from benchmarks.ratios import Line, Work, compared, complete, in_memory, price
 
 import hedgerow as hg
 from hedgerow.accounting.poisson_mixtures import MixturePair, PairKind, release_curve
@@ -70,8 +70,9 @@ def diffprivlib(folder: Path, turns: int) -> Iterator[Line]:
         raise MissingError("pip cannot install it") from None
     done = subprocess.run([python, "-c", MEANS, str(turns)], stdout=subprocess.PIPE, text=True, check=True)
     theirs = statistics.median(json.loads(done.stdout))
-    ours = compared(next(in_memory()), turns).ours
-    yield Line(IN_MEMORY, "diffprivlib's, no error bar", theirs, ours, 1.5)
+    of_a_million = list(in_memory())[-1]
+    ours = compared(of_a_million, turns).ours
+    yield Line(of_a_million.name, "diffprivlib's, no error bar", theirs, ours, 1.5)
 
 
 def spark(rows: Path, n: str, turns: int) -> Iterator[Line]:

@@ -507,8 +507,8 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
         Raises
         ------
         HedgerowError
-            HG101, HG131, HG145, HG203, HG204: an argument is invalid. HG402: a limit of rows is looked for in another
-            column than that of the survey's unit. HG704: the facts do not allow this statistic. Nothing is spent before
+            HG101, HG131, HG145, HG203, HG204: an argument is invalid. HG402: a search for a limit of rows names a
+            column that is not the survey's unit. HG704: the facts do not allow this statistic. Nothing is spent before
             the data are read.
 
         Examples

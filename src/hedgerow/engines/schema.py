@@ -230,7 +230,7 @@ def _checked_kind(column: str, columns: Mapping[str, str], *, on_grid: bool = Fa
                 "HG132",
                 rule="log, exp and sqrt are read on the grid of a statistic, which compares them with its steps.",
                 finding=f"{str(column)!r} groups records, selects them, or is searched.",
-                remedy="Compare the column itself: log(x) >= 2 where x >= 7.389.",
+                remedy="Compare the column itself: `x >= 7.389` in place of `log(x) >= 2`.",
             )
         for source, of_date in readings(column.expression):
             with _standing_in(column.text, source):

@@ -324,7 +324,7 @@ class Category:
                 "HG111",
                 rule="The categories of a group are texts, numbers or booleans, declared and never read from the data.",
                 finding=f"Column {name!r} has none." if not listed else f"Column {name!r} has one that is neither.",
-                remedy=f'List them, e.g. by={{"{name}": [0, 1]}}, or find them at a price of their own by find_categories.',
+                remedy=f'List them, e.g. by={{"{name}": [0, 1]}}, or find them by find_categories.',
             )
         if other and "other" in listed:
             raise ParameterError(

@@ -16,8 +16,16 @@ from hedgerow.margins.workload import Workload, closed_sets, subsets
 from hedgerow.mechanisms.residual_margins import MOST_NUMBERS, ColumnSet
 
 Floats = NDArray[np.float64]
-_WEIGHTS = 'For example weights={("sex", "region"): 5}, {1: 10} for the tables of one column, or "equal".'
-_KNOWN = 'For example known={"sex": {"f": 5200, "m": 4800}}, with a number for every category, or () for the total.'
+# Each is a remedy in Python, and the remedy in the shell.
+_ORDER = ("For example order=3.", "For example --order 3.")
+_WEIGHTS = (
+    'For example weights={("sex", "region"): 5}, {1: 10} for the tables of one column, or "equal".',
+    "For example --weight sex,region=5, or --weight 1=10 for the tables of one column, or --weight equal.",
+)
+_KNOWN = (
+    'For example known={"sex": {"f": 5200, "m": 4800}}, with a number for every category, or () for the total.',
+    "The file of --known has a line for every cell: the category of each column, then the number.",
+)
 
 
 def parse_workload(by: Sequence[Category], order: object) -> Workload:
@@ -28,14 +36,14 @@ def parse_workload(by: Sequence[Category], order: object) -> Workload:
     single = [category.column for category in by if category.levels < 2]
     if single:
         finding = f"Column {format_argument(single[0])} has one."
-        raise _unfit("Each column of margins has two categories or more.", finding, "Leave it out: it tells nothing.")
+        raise _unfit("Each column of margins has two categories or more.", finding, ("Leave the column out.",) * 2)
     most = min(most, len(sizes))
     numbers = sum(_elementary(sizes)[: most + 1])
     if numbers > MOST_NUMBERS:
         raise _unfit(
             f"All tables of margins together have at most {MOST_NUMBERS:,} cells, which are drawn and held at once.",
             f"Those of up to {most} of {len(sizes)} columns have {numbers:,}.",
-            "Lower the order, or take fewer columns or coarser categories.",
+            ("Lower the order, or take fewer columns or coarser categories.",) * 2,
         )
     return Workload.up_to(sizes, most)
 
@@ -158,9 +166,9 @@ def _texts(cell: Any) -> tuple[str, ...]:
     return tuple(map(str, cell)) if isinstance(cell, tuple) else (str(cell),)
 
 
-def _unfit(rule: str, finding: str, remedy: str = "For example order=3.") -> ParameterError:
-    return ParameterError("HG240", rule=rule, finding=finding, remedy=remedy)
+def _unfit(rule: str, finding: str, remedies: tuple[str, str] = _ORDER) -> ParameterError:
+    return ParameterError("HG240", rule=rule, finding=finding, remedy=remedies[0], shell=remedies[1])
 
 
 def _unknown(rule: str, finding: str) -> ParameterError:
-    return ParameterError("HG241", rule=rule, finding=finding, remedy=_KNOWN)
+    return ParameterError("HG241", rule=rule, finding=finding, remedy=_KNOWN[0], shell=_KNOWN[1])

@@ -109,7 +109,7 @@ def place_of(cell: Mapping[str, object], axes: Sequence[tuple[str, Sequence[str]
             raise ParameterError(
                 "HG137",
                 rule="A cell of margins names columns, each with one of its categories.",
-                finding=f"There is no {column}={category}.",
+                finding=f"Column {str(column)!r} is not among them, or has no category {str(category)!r}.",
                 remedy=f"The columns are: {', '.join(names)}.",
             )
         found[names.index(column)] = listed.index(str(category))

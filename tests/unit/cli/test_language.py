@@ -35,6 +35,7 @@ IN_PYTHON_ONLY = (
     "release/cells/margins.py",
     "release/publication/shared.py",
     "release/publication/formats/pictures.py",
+    "regression/model_table.py",
     "resampling/replicates.py",
     "tables/bootstrap_table.py",
     "release/bootstrap_dp/bootstrap_numbers.py",
@@ -137,6 +138,8 @@ def test_no_sentence_in_a_constant_shows_python_either() -> None:
             "tables/table_options.py",
             "statistics/",
             "engines/schema.py",
+            "engines/reading.py",
+            "margins/asked_margins.py",
             "facts/relation.py",
         ),
         # What is printed after a release, or said of a model: no refusal.

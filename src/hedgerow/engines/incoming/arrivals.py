@@ -165,7 +165,7 @@ def keys_of_folders(name: str, parts: Sequence[str]) -> tuple[str, ...]:
     if len(keys) > 1:
         raise DataError(
             "HG205",
-            rule="The inner folders of a folder all name the same columns, such as year=2020.",
+            rule="The inner folders of a folder all name the same columns, such as `year=2020`.",
             finding="Some inner folders name other columns.",
             remedy="Move the files of other columns elsewhere, or open one of the inner folders alone.",
         )
