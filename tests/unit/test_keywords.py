@@ -70,7 +70,7 @@ def test_the_options_that_are_declared_are_those_that_a_request_takes() -> None:
     taken = set(inspect.signature(parse_request).parameters) - inner
     assert set(PlanOptions.__annotations__) == taken
     assert set(ReleaseOptions.__annotations__) == taken | {"request_id"}
-    assert taken - {"by", "estimator", "weights"} <= set(TableOptions.__annotations__)
+    assert taken - {"by", "estimator", "weights", "unit_weight"} <= set(TableOptions.__annotations__)
 
 
 def test_every_option_of_a_release_reaches_it() -> None:

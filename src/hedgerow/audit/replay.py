@@ -24,7 +24,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -475,6 +475,10 @@ def replay_pair(plan: Plan, first: Source, second: Source, *, seed: int) -> tupl
             # What they compute of the public plan is kept for a while: else the first run alone would show it.
             _ = item.design.query
             item.mechanism.prepare()
+    # How the numbers are read is kept too. What a run kept of the data of `first` would show in the run of `second`.
+    with suppress(Exception), warnings.catch_warnings(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")
+        read_estimates(plan, run_reserved(plan, RecordedSource(first, Trace()), RecordedNoise(seed, Trace())))
     traces: list[Trace] = []
     answers: list[dict[Query | SumsQuery, Histogram | GridSums]] = []
     for source in (first, second):

@@ -117,11 +117,11 @@ def as_int(value: object) -> int | None:
 def check_text(text: str, what: str) -> None:
     r"""Check that a text can be written as UTF-8 (HG211); a lone surrogate, which stands for an invalid byte, cannot.
 
-    >>> check_text("größe", "A declared value")
-    >>> check_text("gr\udcf6sse", "A declared value")
+    >>> check_text("größe", "A value")
+    >>> check_text("gr\udcf6sse", "A value")
     Traceback (most recent call last):
         ...
-    hedgerow.errors.ParameterError: HG211: Texts are Unicode. A declared value is not. Write the text as UTF-8.
+    hedgerow.errors.ParameterError: HG211: Every text must be valid Unicode. A value is not. Write the text as UTF-8.
     """
     try:
         text.encode()

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import product
 from typing import Literal, TypeVar
@@ -295,7 +295,9 @@ class JointNumbers:
         ParameterError
             HG406: a moment that the released numbers do not determine.
         """
-        return _reading(self.layout, self.shape, tuple(moments), np.asarray(sds, dtype=np.float64).tobytes(), n)
+        noise = np.asarray(sds, dtype=np.float64).tobytes()
+        reading = _reading(self.layout, self.shape, tuple(moments), noise, known=n is not None)
+        return reading if n is None else replace(reading, constant=reading.constant * n)
 
     def record_means(self, features: Floats) -> Floats:
         """Return what records with features f ∈ [−1, 1], (records, d), add to each number on average.
@@ -431,12 +433,15 @@ def require_told(layout: JointLayout, shape: Shape, wanted: tuple[Monomial, ...]
     reading_of(layout, shape, wanted, sizes, 1.0 if known else None)
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=16)
 def _reading(
-    layout: JointLayout, shape: Shape, wanted: tuple[Monomial, ...], sds: bytes, n: float | None
+    layout: JointLayout, shape: Shape, wanted: tuple[Monomial, ...], sds: bytes, *, known: bool
 ) -> JointReading:
-    """Return a reading; a forecast asks for the same one again and again."""
-    return reading_of(layout, shape, wanted, np.frombuffer(sds), n)
+    """Return a reading, of one record where n is known; a forecast asks for the same one again and again.
+
+    The key holds no n: the constant is in proportion to n.
+    """
+    return reading_of(layout, shape, wanted, np.frombuffer(sds), 1.0 if known else None)
 
 
 def _inverse(matrix: Floats) -> tuple[Floats, NDArray[np.bool_]]:

@@ -110,9 +110,9 @@ class VoteTree(TreeCounts):
         near, far = Relation.ADD_REMOVE, Relation.REPLACE_ONE
         wide, narrow = (8000.0, 6000.0), (9000.0, 6000.0, 6000.0)
         rows = cls("gaussian", 4, (2, 2), wide, 1, one=2000, parts=1, reach=2, distance=0.0, rows=2)
-        by_group = cls("gaussian", 4, (2, 2), narrow, 2, one=2000, parts=1, reach=2, distance=0.1, rows=2)
+        by_group = cls("gaussian", 4, (2, 2), narrow, 2, one=2000, parts=1, reach=2, distance=0.0, rows=2)
         shared = cls("laplace", 4, (2, 2), narrow, 1, one=1200, parts=6, reach=1, distance=0.0, rows=3)
-        weighted = cls("laplace", 3, (3,), (4096.0,), 1, one=4096, parts=4096, reach=1, distance=0.05, rows=None)
+        weighted = cls("laplace", 3, (3,), (4096.0,), 1, one=4096, parts=4096, reach=1, distance=0.0, rows=None)
         return (
             Specimen("rows of units in leaves", rows, far, 1e-3),
             Specimen("rows of units in leaves by group", by_group, far, 1e-3),

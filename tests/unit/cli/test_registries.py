@@ -16,7 +16,7 @@ from hedgerow.cli.shared_options import filled
 from hedgerow.mechanisms.laws import LAWS
 from hedgerow.mechanisms.mechanism import priced
 from hedgerow.multicalibration.calibration_mechanism import MECHANISMS as CALIBRATIONS
-from hedgerow.release.publication.formats import Kind, formats, suffixes
+from hedgerow.release.publication.formats import Kind, formats_of_folder, suffixes
 from hedgerow.statistics.registry import entries
 from hedgerow.testset.mechanisms.choose import MECHANISMS as LOOKS
 
@@ -98,7 +98,7 @@ def test_a_law_of_noise_is_taken_by_its_name(name: str, verb: str) -> None:
 def test_a_folder_holds_a_file_of_every_format(kind: Kind, tmp_path: Path) -> None:
     made = run(kind, *RELEASE, "--out", "out")
     assert made.exit_code == 0, made.stderr
-    assert {path.suffix for path in (tmp_path / "out").iterdir()} >= set(formats(kind))
+    assert {path.suffix for path in (tmp_path / "out").iterdir()} >= set(formats_of_folder(kind))
 
 
 def test_a_name_that_is_not_registered_is_refused_with_those_that_are() -> None:

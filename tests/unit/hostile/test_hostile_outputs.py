@@ -101,7 +101,7 @@ def test_a_missing_parent_is_made_and_a_link_to_a_folder_followed(people: Path, 
     assert doors.entries() == ["recorded"] * 2
     for folder in ("a/b/out", "a/empty"):
         texts = [path.read_bytes().decode("utf-8", "replace") for path in (doors.folder / folder).iterdir()]
-        assert len(texts) == 6
+        assert len(texts) == 7
         doors.texts += texts
 
 

@@ -146,7 +146,7 @@ def test_columns_that_the_base_model_was_not_fitted_on_cost_nothing(ledger: Path
     for base, given in ((fitted[0], X), (fitted[1], X[["sex"]]), (fitted[2], X.to_numpy())):
         with pytest.raises(ParameterError) as refused:
             Multicalibrator(base, ledger=ledger, **PRICE).fit(given, y)
-        assert refused.value.code == "HG166" and "fitted on" in str(refused.value)
+        assert refused.value.code == "HG166" and "on which it was fitted" in str(refused.value)
     assert entries(ledger) == 0
     # Columns of groups may stand beside the features where the base model chooses its own.
     Multicalibrator(fitted[1], groups={"sex": [0, 1]}, ledger=ledger, **PRICE).fit(X, y)

@@ -115,9 +115,9 @@ def test_beyond_omega_1_665_the_second_moment_is_no_longer_free() -> None:
 
 
 def test_nobody_is_publicly_present_under_add_remove() -> None:
-    with pytest.raises(ParameterError, match="The layout says it is"):
+    with pytest.raises(ParameterError, match="The layout says that presence is public"):
         midpoint(10, 1, "public").mu(Relation.ADD_REMOVE, Widths(None, 10.0, None))
-    with pytest.raises(ParameterError, match="The layout says it is"):
+    with pytest.raises(ParameterError, match="The layout says that presence is public"):
         midpoint(10, 2, "public").mu(Relation.ADD_REMOVE, Widths(None, 10.0, None))
 
 

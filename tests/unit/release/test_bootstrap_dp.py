@@ -297,6 +297,6 @@ def test_the_command_line_prints_the_custodians_figures_apart(tmp_path: Path):
     assert done.exit_code == 0
     assert "NOT differential privacy" in done.stdout and "sensitivity 290" not in done.stdout
     assert "CONFIDENTIAL" in done.stderr and "maximum of x: sensitivity 290" in done.stderr
-    assert {one.name for one in out.iterdir()} == {"release.json", "estimates.csv", "certificate.json"}
+    assert {one.name for one in out.iterdir()} == {"release.json", "release.tex", "estimates.csv", "certificate.json"}
     refused = CliRunner().invoke(app, [*given, "--mean", "x:0:100", "--for-the-custodian"])
     assert refused.exit_code != 0 and "HG116" in str(refused.exception) + refused.stderr

@@ -345,7 +345,7 @@ def test_of_many_moments_the_record_leaves_out_the_covariances_of_the_noise() ->
     assert consistency(record, release.certificate).contradictions == ()
     again = release_from_record(text)
     assert (again[0] - again[1]).standard_error == pytest.approx((release[0] - release[1]).standard_error)
-    joint = release[0].joint
+    joint = release[0]._joint
     assert joint is not None
     (totals,) = joint.releases
     record["joint"][0]["noise_covariance"] = (totals.mixing @ totals.mixing.T).tolist()

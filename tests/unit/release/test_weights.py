@@ -164,7 +164,6 @@ def test_bad_weights_are_refused_before_anything_is_read(options: dict[str, Any]
     [
         hg.variance("x", bounds=(0, 100)),
         hg.correlation("x", "y", bounds=BOUNDS),
-        hg.quantile("x", 0.5, bounds=(0, 100)),
         hg.bootstrap(lambda t: t["x"] / t["count"], columns={"x": (0, 100)}, name="own"),
     ],
 )

@@ -214,7 +214,7 @@ def test_totals_over_units_allow_for_units_with_rows_in_several_cells() -> None:
     assert table.with_margins().margin()[0]._region.replicates.rate == 2.0
     for setting in ("totals of units", "counts of units"):
         table, _ = simulated(setting, epsilon=0.5)
-        cells, (whole,) = table.cells.moments, table.with_margins().margin()[0].joint.releases
+        cells, (whole,) = table.cells.moments, table.with_margins().margin()[0]._joint.releases
         assert whole.sums[0] == pytest.approx(cells.sums.sum(axis=0))
         # A count of rows needs no second moment: Σ r² ≤ 2 Σ r.
         squares = cells.sums if setting == "counts of units" else cells.products

@@ -297,7 +297,8 @@ def _chosen(question: ReleaseQuestion, budget: Budget, relation: Relation, laws:
 def _rounded(budget: Budget) -> Budget:
     """Return a budget near by, for which weights are searched: a few per cent move the best weights by little."""
     mu = None if budget.mu is None else float(f"{budget.mu:.2g}")
-    return Budget(float(f"{budget.epsilon:.2g}"), float(f"{budget.delta:.1g}"), mu)
+    # Rounded up to 1, a delta would be no delta.
+    return Budget(float(f"{budget.epsilon:.2g}"), min(float(f"{budget.delta:.1g}"), 0.9), mu)
 
 
 def _precisions(budget: Budget, laws: tuple[Law, ...]) -> list[tuple[Law, float]]:
