@@ -106,7 +106,9 @@ def _part(applied: ColumnFunction, date: nw.Expr) -> nw.Expr:
         case "quarter":
             return ((month + 2.0) * (1.0 / 3.0) + 1e-9).floor()
         case "weekday":
-            return _number(date.dt.weekday())
+            # Not the library's own: under Spark a Sunday is 0 there. 1970-01-01 was a Thursday.
+            days = _days(year, month, day)
+            return days + 4.0 - ((days + 3.0) * (1.0 / 7.0) + 1e-9).floor() * 7.0
         case "hour":
             return _number(date.dt.hour())
         case "days":
