@@ -50,7 +50,7 @@ from hedgerow.facts.written import column_lines, toml_value
 from hedgerow.mechanisms.certificate import Certificate, record_of
 from hedgerow.release.designs.design import only_where, rows_kept
 from hedgerow.release.publication.shared import REPLAYED
-from hedgerow.release.publication.write_file import write_lines
+from hedgerow.release.publication.write_file import optionally_written
 from hedgerow.release.record import READING
 from hedgerow.release.spend import Receivable
 
@@ -156,10 +156,7 @@ class Found(Receivable):
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return the JSON text. If `path` is given, also write the text there (HG118: the file cannot be written)."""
-        text = json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False) + "\n"
-        if path is not None:
-            write_lines(path, [text])
-        return text
+        return optionally_written(json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False) + "\n", path)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.column!r}: {self.summary()} {self.price()}>"

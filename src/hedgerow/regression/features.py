@@ -28,7 +28,7 @@ from hedgerow.engines.query import ColumnProduct, InBall, Indicator, Value, Valu
 from hedgerow.facts.columns import DEFAULT_STEPS, Grid, Scalar
 from hedgerow.mechanisms.joint_sensitivity import Of
 from hedgerow.regression.formula import FormulaTerms, Monomial, Regressor, expanded
-from hedgerow.release.publication.write_file import write_lines
+from hedgerow.release.publication.write_file import optionally_written
 from hedgerow.resampling.counted_values import Monomial as Moment
 
 Floats = NDArray[np.float64]
@@ -308,10 +308,7 @@ def declared_of_record(
 
 def written(record: Mapping[str, Any], path: str | Path | None = None) -> str:
     """Return a record as JSON text, and write it to `path` where one is given (HG118)."""
-    text = json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
-    if path is not None:
-        write_lines(path, [text])
-    return text
+    return optionally_written(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n", path)
 
 
 def _grid_of(low: str, high: str, step: str | None) -> Grid:

@@ -17,7 +17,7 @@ from hedgerow.release.publication.formats.tex import latex_text
 from hedgerow.release.publication.printed_table import IN_BRACKETS, Heading, PrintedTable, in_brackets
 from hedgerow.release.publication.shared import build_frame
 from hedgerow.release.publication.text import aligned
-from hedgerow.release.publication.write_file import write_lines
+from hedgerow.release.publication.write_file import optionally_written
 
 STARS = "* p < 0.05, ** p < 0.01, *** p < 0.001; p-values count the noise too."
 _UNSURE = "† Not reliable: the noise swamps this fit."
@@ -102,9 +102,8 @@ class ModelTable:
     def summary(self) -> str:
         """Return the table as text, with the notes below the table."""
         printed = self.printed()
-        heads = [[heading.text for heading in head for _ in range(heading.span)] for head in printed.heads]
-        lines = aligned([*heads, *printed.rows], 1)
-        rule, size = "-" * max(map(len, lines)), len(heads)
+        lines = aligned([*printed.head_texts, *printed.rows], 1)
+        rule, size = "-" * max(map(len, lines)), len(printed.heads)
         body = lines[size:]
         (foot,) = printed.rules
         table = [*lines[:size], rule, *body[:foot], rule, *body[foot:]]
@@ -139,7 +138,7 @@ class ModelTable:
         >>> hg.models(fit).to_latex(title="Fits").splitlines()[3]
         '  \\caption{Fits}'
         """
-        return _written(latex_text(self.printed(title)), path)
+        return optionally_written(latex_text(self.printed(title)), path)
 
     def to_markdown(self, path: str | Path | None = None, *, title: str | None = None) -> str:
         """Return the table as Markdown, and write the text to `path` if a path is given.
@@ -170,7 +169,7 @@ class ModelTable:
         >>> hg.models(fit).to_markdown(title="Fits").splitlines()[0]
         '**Fits**'
         """
-        return _written(markdown_text(self.printed(title)), path)
+        return optionally_written(markdown_text(self.printed(title)), path)
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
         """Return one line for each coefficient of each fit, with the name of the fit (HG110: the level is invalid)."""
@@ -271,9 +270,3 @@ def _spans(texts: Sequence[str]) -> list[Heading]:
         again = bool(spans) and spans[-1].text == text
         spans[-1:] = [Heading(text, spans[-1].span + 1)] if again else [*spans[-1:], Heading(text)]
     return spans
-
-
-def _written(text: str, path: str | Path | None) -> str:
-    if path is not None:
-        write_lines(path, [text])
-    return text

@@ -33,7 +33,7 @@ from hedgerow.release.execute import read_estimates
 from hedgerow.release.plan import Plan
 from hedgerow.release.publication.printed_table import PrintedTable, printed_estimates
 from hedgerow.release.publication.shared import REPLAYED, SIMULATED, Result, hidden_cells
-from hedgerow.release.publication.write_file import write_lines
+from hedgerow.release.publication.write_file import optionally_written
 from hedgerow.release.record import (
     READING,
     RecordedFacts,
@@ -393,10 +393,7 @@ class Release(Result):
         >>> survey.release(hg.mean("age", bounds=(0, 100)), epsilon=1.0).to_json()[0]
         '{'
         """
-        text = "".join(self._publication(level=level).json_parts())
-        if path is not None:
-            write_lines(path, [text])
-        return text
+        return optionally_written("".join(self._publication(level=level).json_parts()), path)
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
         """Return the estimates as columns of equal length: statistic, groups, numbers, interval, notes."""

@@ -6,7 +6,6 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
@@ -21,12 +20,9 @@ from hedgerow.inference.region import ScoreRegion
 from hedgerow.inference.score_test import Quadratic, QuadraticTest
 from hedgerow.release.cells.margins import ConsistentTable
 from hedgerow.release.cells.table_cells import TableCells
-from hedgerow.release.publication.formats.markdown import markdown_text
-from hedgerow.release.publication.formats.tex import latex_text
 from hedgerow.release.publication.publication import Publication
-from hedgerow.release.publication.shared import Result, build_frame, pivoted
+from hedgerow.release.publication.shared import Outputs, Result
 from hedgerow.release.publication.text import text_of
-from hedgerow.release.publication.write_file import write_lines
 
 Floats = NDArray[np.float64]
 N_RESAMPLES = 4_999
@@ -312,7 +308,7 @@ def _shares(totals: Floats) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Percentages(Sequence[Estimate]):
+class Percentages(Outputs):
     """The cells of a table as percentages, in the order of its cells.
 
     Attributes
@@ -344,6 +340,11 @@ class Percentages(Sequence[Estimate]):
     def at(self, **cell: Any) -> Estimate:
         """Return the percentage of one cell (HG160: there is no such cell)."""
         return self[self.cells.shape.place(cell)]
+
+    @property
+    def backend(self) -> str | None:  # type: ignore[override]  # read from the table, not a field
+        """The caller's own frame library."""
+        return self.table.backend
 
     def __repr__(self) -> str:
         return f"<Percentages, {len(self)} cells, {self.table.price()}>"
@@ -396,116 +397,6 @@ class Percentages(Sequence[Estimate]):
         columns |= {headings[group]: [cell[group] for cell in labels] for group in self.cells.shape.columns}
         columns |= {name: finite(getattr(read, name)) for name in read._fields if name != "reliable"}
         return columns | {"level": [level] * len(self), "reliable": read.reliable.tolist()}
-
-    def to_frame(
-        self,
-        backend: str | None = None,
-        *,
-        across: str | Sequence[str] | None = None,
-        values: str | Sequence[str] = "estimate",
-    ) -> Any:
-        """Return a data frame with one row for each percentage, or with the categories of some columns side by side.
-
-        Parameters
-        ----------
-        backend : str, optional
-            ``"polars"``, ``"pandas"`` or ``"pyarrow"``. The default is the library of the data.
-        across : str or list of str, optional
-            The group columns whose categories become columns of the frame, side by side.
-        values : str or list of str
-            The numbers in the columns that stand side by side: ``"estimate"``, ``"standard_error"`` and others.
-
-        Returns
-        -------
-        frame
-            The data frame, in the chosen library.
-
-        Raises
-        ------
-        ParameterError
-            HG208: no library is installed. HG160: you named a column that does not exist.
-
-        Examples
-        --------
-        >>> import hedgerow as hg, pyarrow
-        >>> data = pyarrow.table({"sex": [0, 1] * 500, "job": ["a", "a", "b", "b"] * 250})
-        >>> survey = hg.open(data, relation="replace-one")
-        >>> table = survey.contingency_table(by={"sex": [0, 1], "job": ["a", "b"]}, epsilon=1.0)
-        >>> table.percentages("sex").to_frame("pyarrow", across="job").column_names
-        ['statistic', 'sex', 'a', 'b']
-        """
-        columns = self.to_columns()
-        if across is not None:
-            listed = ([names] if isinstance(names, str) else list(names) for names in (across, values))
-            columns = pivoted(columns, *listed)
-        return build_frame(columns, backend or self.table.backend)
-
-    def to_latex(self, path: str | Path | None = None, *, title: str | None = None) -> str:
-        r"""Return the table as LaTeX, and write the text to `path` if a path is given.
-
-        Parameters
-        ----------
-        path : path, optional
-            The file for the text. The file may have any name.
-        title : str, optional
-            The caption of the table.
-
-        Returns
-        -------
-        str
-            The text of the table.
-
-        Raises
-        ------
-        ParameterError
-            HG118: the file cannot be written.
-
-        Examples
-        --------
-        >>> import hedgerow as hg, pyarrow
-        >>> data = pyarrow.table({"sex": [0, 1] * 500, "job": ["a", "a", "b", "b"] * 250})
-        >>> survey = hg.open(data, relation="replace-one")
-        >>> table = survey.contingency_table(by={"sex": [0, 1], "job": ["a", "b"]}, epsilon=1.0)
-        >>> table.percentages("sex").to_latex(title="Jobs").splitlines()[3]
-        '  \\caption{Jobs (\\%)}'
-        """
-        return self._written(latex_text(self._publication(title).printed()), path)
-
-    def to_markdown(self, path: str | Path | None = None, *, title: str | None = None) -> str:
-        """Return the table as Markdown, and write the text to `path` if a path is given.
-
-        Parameters
-        ----------
-        path : path, optional
-            The file for the text. The file may have any name.
-        title : str, optional
-            The caption of the table.
-
-        Returns
-        -------
-        str
-            The text of the table.
-
-        Raises
-        ------
-        ParameterError
-            HG118: the file cannot be written.
-
-        Examples
-        --------
-        >>> import hedgerow as hg, pyarrow
-        >>> data = pyarrow.table({"sex": [0, 1] * 500, "job": ["a", "a", "b", "b"] * 250})
-        >>> survey = hg.open(data, relation="replace-one")
-        >>> table = survey.contingency_table(by={"sex": [0, 1], "job": ["a", "b"]}, epsilon=1.0)
-        >>> table.percentages("sex").to_markdown(title="Jobs").splitlines()[0]
-        '**Jobs (%)**'
-        """
-        return self._written(markdown_text(self._publication(title).printed()), path)
-
-    def _written(self, text: str, path: str | Path | None) -> str:
-        if path is not None:
-            write_lines(path, [text])
-        return text
 
     def _repr_html_(self) -> str:
         from hedgerow.release.publication.formats.html import html_table

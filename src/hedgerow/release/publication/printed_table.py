@@ -52,6 +52,11 @@ class PrintedTable:
         """How many columns there are."""
         return sum(heading.span for heading in self.heads[-1])
 
+    @property
+    def head_texts(self) -> list[list[str]]:
+        """The lines of headings with a text for every column."""
+        return [[heading.text for heading in head for _ in range(heading.span)] for head in self.heads]
+
 
 def figure(value: float | None, error: float | None) -> str:
     """Return a number to two digits of its error.

@@ -16,7 +16,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.printed import OWN_NAMES
 from hedgerow.inference.estimate import Estimate
 from hedgerow.release.publication.formats import Published, write
-from hedgerow.release.publication.write_file import write_lines
+from hedgerow.release.publication.write_file import optionally_written
 from hedgerow.release.spend import Receivable
 
 BACKENDS = {"polars": "DataFrame", "pandas": "DataFrame", "pyarrow": "table"}
@@ -137,8 +137,135 @@ class PriceRecord(Protocol):
         ...
 
 
+class Outputs(Sequence[Estimate]):
+    """Estimates with the ways to hand them on that a result has, and what is read from a result has too."""
+
+    __slots__ = ()
+    backend: str | None
+
+    @abstractmethod
+    def _publication(self, title: str | None = None, *, level: float = 0.95) -> Published:
+        """Return the data that the output formats read, with intervals at `level`."""
+
+    @abstractmethod
+    def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
+        """Return the estimates as columns of equal length: statistic, groups, numbers, interval, notes."""
+
+    def to_frame(
+        self,
+        backend: str | None = None,
+        *,
+        across: str | Sequence[str] | None = None,
+        values: str | Sequence[str] = "estimate",
+    ) -> Any:
+        """Return a data frame in the caller's own library, or in the first installed of polars, pandas and pyarrow.
+
+        Parameters
+        ----------
+        backend : str, optional
+            ``"polars"``, ``"pandas"`` or ``"pyarrow"``.
+        across : str or list of str, optional
+            The group columns whose categories, by their labels, stand side by side as columns of the frame. Without
+            `across` the frame has one row for each estimate.
+        values : str or list of str
+            The numbers in the columns that stand side by side: ``"estimate"``, ``"standard_error"`` and others.
+
+        Returns
+        -------
+        DataFrame or Table
+            One row for each estimate, or for each combination of the other groups.
+
+        Raises
+        ------
+        ParameterError
+            HG208: no library is installed; `to_dict` needs no library. HG160: a column does not exist.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> data = pyarrow.table({"sex": ["f", "m"] * 500, "age": [1, 1, 2, 2] * 250})
+        >>> survey = hg.open(data, relation="replace-one")
+        >>> table = survey.contingency_table(by={"age": [1, 2], "sex": ["f", "m"]}, epsilon=1.0)
+        >>> table.to_frame("pyarrow", across="sex").column_names
+        ['statistic', 'column', 'age', 'f', 'm']
+        """
+        columns = self.to_columns()
+        if across is not None:
+            listed = ([names] if isinstance(names, str) else list(names) for names in (across, values))
+            columns = pivoted(columns, *listed)
+        return build_frame(columns, backend or self.backend)
+
+    def to_latex(self, path: str | Path | None = None, *, level: float = 0.95, title: str | None = None) -> str:
+        r"""Return the result as a LaTeX table, and write the table to `path` if a path is given.
+
+        The table has booktabs rules, standard errors in brackets, and the notes and the price below. The document needs
+        ``\usepackage{booktabs}``, and the package ``longtable`` for more than 40 rows.
+
+        Parameters
+        ----------
+        path : path, optional
+            The file for the text. The file name may have any ending.
+        level : float
+            The confidence level of the intervals.
+        title : str, optional
+            The caption.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        ParameterError
+            HG118: the file cannot be written. HG110: the level is invalid.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
+        >>> print(survey.mean("age", bounds=(0, 100), epsilon=1.0).to_latex(title="Ages").splitlines()[3])
+          \caption{Ages}
+        """
+        from hedgerow.release.publication.formats import tex
+
+        return self._text(tex.latex_text, path, level, title)
+
+    def to_markdown(self, path: str | Path | None = None, *, level: float = 0.95, title: str | None = None) -> str:
+        """Return the result as a Markdown table, and write the table to `path` if a path is given.
+
+        The method `write` of a result makes a Quarto document if the path ends with ``.qmd``.
+
+        Parameters
+        ----------
+        path, level, title
+            As in `to_latex`.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        ParameterError
+            HG118: the file cannot be written. HG110: the level is invalid.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
+        >>> print(survey.mean("age", bounds=(0, 100), epsilon=1.0).to_markdown(title="Ages").splitlines()[0])
+        **Ages**
+        """
+        from hedgerow.release.publication.formats import markdown
+
+        return self._text(markdown.markdown_text, path, level, title)
+
+    def _text(self, write: Callable[[Any], str], path: str | Path | None, level: float, title: str | None) -> str:
+        return optionally_written(write(self._publication(title, level=level).printed()), path)
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
-class Result(Receivable, Sequence[Estimate]):
+class Result(Receivable, Outputs):
     """A released result: the numbers, the public facts about the request and the source, and the price.
 
     Attributes
@@ -199,58 +326,6 @@ class Result(Receivable, Sequence[Estimate]):
     def price(self) -> str:
         """Return the privacy price in one line, or say that the result is simulated."""
 
-    @abstractmethod
-    def _publication(self, title: str | None = None, *, level: float = 0.95) -> Published:
-        """Return the data that the output formats read, with intervals at `level`."""
-
-    @abstractmethod
-    def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
-        """Return the estimates as columns of equal length: statistic, groups, numbers, interval, notes."""
-
-    def to_frame(
-        self,
-        backend: str | None = None,
-        *,
-        across: str | Sequence[str] | None = None,
-        values: str | Sequence[str] = "estimate",
-    ) -> Any:
-        """Return a data frame in the caller's own library, or in the first installed of polars, pandas and pyarrow.
-
-        Parameters
-        ----------
-        backend : str, optional
-            ``"polars"``, ``"pandas"`` or ``"pyarrow"``.
-        across : str or list of str, optional
-            The group columns whose categories, by their labels, stand side by side as columns of the frame. Without
-            `across` the frame has one row for each estimate.
-        values : str or list of str
-            The numbers in the columns that stand side by side: ``"estimate"``, ``"standard_error"`` and others.
-
-        Returns
-        -------
-        DataFrame or Table
-            One row for each estimate, or for each combination of the other groups.
-
-        Raises
-        ------
-        ParameterError
-            HG208: no library is installed; `to_dict` needs no library. HG160: a column does not exist.
-
-        Examples
-        --------
-        >>> import pyarrow, hedgerow as hg
-        >>> data = pyarrow.table({"sex": ["f", "m"] * 500, "age": [1, 1, 2, 2] * 250})
-        >>> survey = hg.open(data, relation="replace-one")
-        >>> table = survey.contingency_table(by={"age": [1, 2], "sex": ["f", "m"]}, epsilon=1.0)
-        >>> table.to_frame("pyarrow", across="sex").column_names
-        ['statistic', 'column', 'age', 'f', 'm']
-        """
-        columns = self.to_columns()
-        if across is not None:
-            listed = ([names] if isinstance(names, str) else list(names) for names in (across, values))
-            columns = pivoted(columns, *listed)
-        return build_frame(columns, backend or self.backend)
-
     @overload
     def to_csv(self, path: None = None, *, level: float = 0.95) -> str: ...
     @overload
@@ -291,77 +366,6 @@ class Result(Receivable, Sequence[Estimate]):
             return csv.csv_text(self._publication(level=level))
         csv.write(self._publication(level=level), path)
         return None
-
-    def to_latex(self, path: str | Path | None = None, *, level: float = 0.95, title: str | None = None) -> str:
-        r"""Return the result as a LaTeX table, and write the table to `path` if a path is given.
-
-        The table has booktabs rules, standard errors in brackets, and the notes and the price below. The document needs
-        ``\usepackage{booktabs}``, and the package ``longtable`` for more than 40 rows.
-
-        Parameters
-        ----------
-        path : path, optional
-            The file for the text. The file name may have any ending.
-        level : float
-            The confidence level of the intervals.
-        title : str, optional
-            The caption.
-
-        Returns
-        -------
-        str
-
-        Raises
-        ------
-        ParameterError
-            HG118: the file cannot be written. HG110: the level is invalid.
-
-        Examples
-        --------
-        >>> import pyarrow, hedgerow as hg
-        >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
-        >>> print(survey.mean("age", bounds=(0, 100), epsilon=1.0).to_latex(title="Ages").splitlines()[3])
-          \caption{Ages}
-        """
-        from hedgerow.release.publication.formats import tex
-
-        return self._text(tex.latex_text, path, level, title)
-
-    def to_markdown(self, path: str | Path | None = None, *, level: float = 0.95, title: str | None = None) -> str:
-        """Return the result as a Markdown table, and write the table to `path` if a path is given.
-
-        The method `write` makes a Quarto document if the path ends with ``.qmd``.
-
-        Parameters
-        ----------
-        path, level, title
-            As in `to_latex`.
-
-        Returns
-        -------
-        str
-
-        Raises
-        ------
-        ParameterError
-            HG118: the file cannot be written. HG110: the level is invalid.
-
-        Examples
-        --------
-        >>> import pyarrow, hedgerow as hg
-        >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
-        >>> print(survey.mean("age", bounds=(0, 100), epsilon=1.0).to_markdown(title="Ages").splitlines()[0])
-        **Ages**
-        """
-        from hedgerow.release.publication.formats import markdown
-
-        return self._text(markdown.markdown_text, path, level, title)
-
-    def _text(self, write: Callable[[Any], str], path: str | Path | None, level: float, title: str | None) -> str:
-        text = write(self._publication(title, level=level).printed())
-        if path is not None:
-            write_lines(path, [text])
-        return text
 
     def write(self, path: str | Path, *, level: float = 0.95, title: str | None = None) -> None:
         """Write the result in the format that the ending of the path names.

@@ -58,6 +58,13 @@ def write_lines(path: str | Path, lines: Iterable[str], *, code: str = "HG118") 
     raise refused
 
 
+def optionally_written(text: str, path: str | Path | None) -> str:
+    """Return a text, and write it to a path where one is given (as `write_lines`)."""
+    if path is not None:
+        write_lines(path, [text])
+    return text
+
+
 def write_bytes(path: str | Path, content: bytes) -> None:
     """Write bytes (HG118 where it cannot be written, HG317 where it is read or kept)."""
     kept_apart(path)

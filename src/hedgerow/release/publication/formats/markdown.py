@@ -67,7 +67,7 @@ def why_not(publication: Any) -> str | None:
 
 
 def _table(printed: PrintedTable) -> list[str]:
-    heads = [[heading.text for heading in head for _ in range(heading.span)] for head in printed.heads]
+    heads = printed.head_texts
     rule = [":----" if place < printed.left else "-----:" for place in range(printed.width)]
     shown = [_heading([line[place] for line in heads], place < printed.left) for place in range(printed.width)]
     return [_row(map(escaped, shown)), f"|{'|'.join(rule)}|", *(_row(map(escaped, row)) for row in printed.rows)]
