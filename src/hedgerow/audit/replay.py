@@ -470,12 +470,8 @@ def replay(pairs: int, *, seed: int, csv_every: int = 0, go_on: Callable[[int], 
 
 def replay_pair(plan: Plan, first: Source, second: Source, *, seed: int) -> tuple[list[str], float]:
     """Return the differences between two sources under one seed, and that of exact tables in declared sensitivities."""
-    for item in plan.items:
-        if item.design is not None and item.mechanism is not None:
-            # What they compute of the public plan is kept for a while: else the first run alone would show it.
-            _ = item.design.query
-            item.mechanism.prepare()
-    # How the numbers are read is kept too. What a run kept of the data of `first` would show in the run of `second`.
+    # What a run computes of the public plan is kept for a while: else the first recorded run alone would show it. What
+    # is kept of the data of `first` would show in the run of `second`.
     with suppress(Exception), warnings.catch_warnings(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
         read_estimates(plan, run_reserved(plan, RecordedSource(first, Trace()), RecordedNoise(seed, Trace())))

@@ -141,9 +141,6 @@ class Mechanism:
         """Return the mechanism whose outputs are in the units of the data, as a study reads them."""
         return self
 
-    def prepare(self) -> None:
-        """Compute and keep what every draw needs of the description alone; by default nothing."""
-
     @property
     def size(self) -> int:
         """Roughly how many times three numbers there are to a cell of one output."""

@@ -266,10 +266,6 @@ class JointMoments(Additive):
             pairs += across_or_one_sided(ends.largest(), self.layout.cells, across=across)
         return tuple(pairs)
 
-    def prepare(self) -> None:
-        """Compute the numbers and monomials of the layout."""
-        self.monomials()
-
     @classmethod
     def specimens(cls) -> tuple[Specimen, ...]:
         """Return means with their products, regressions, units of several rows and partition blocks."""
