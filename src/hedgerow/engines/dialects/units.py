@@ -91,17 +91,20 @@ def rows_of_units(
     rows: nw.LazyFrame[Any], names: Sequence[str], unit: UnitLimit | None, key: bytes | None
 ) -> nw.LazyFrame[Any]:
     """Return the rows that count, at most L of each unit: ``level`` and the whole numbers (see `units_of`)."""
-    limit, key, engine = 1 if unit is None else unit.max_rows, key or fresh_key(), rows.implementation
-    sent = engine.is_duckdb() or engine.is_ibis() or engine.is_spark_like()
-    return (_in_sql if sent else _in_memory)(rows, names, limit, key)
+    limit = 1 if unit is None else unit.max_rows
+    return (_in_sql if _is_sent(rows) else _in_memory)(rows, names, limit, key or fresh_key())
+
+
+def _is_sent(rows: nw.LazyFrame[Any]) -> bool:
+    """Whether an engine is sent the question, rather than arrays."""
+    engine = rows.implementation
+    return bool(engine.is_duckdb() or engine.is_ibis() or engine.is_spark_like())
 
 
 def _ranked(rows: nw.LazyFrame[Any], query: RankedRows, key: bytes | None) -> nw.LazyFrame[Any]:
     """Return ``level``, ``index`` and `_RANKS` of each row that is kept, of rows as `counts_of_units` makes them."""
-    engine = rows.implementation
-    sent = engine.is_duckdb() or engine.is_ibis() or engine.is_spark_like()
-    kept = (_in_sql if sent else _in_memory)(rows, ("index",), query.most, key or fresh_key())
-    return (_ranked_in_sql if sent else _ranked_in_memory)(kept, query)
+    kept = rows_of_units(rows, ("index",), query.unit, key)
+    return (_ranked_in_sql if _is_sent(rows) else _ranked_in_memory)(kept, query)
 
 
 def _ranked_in_sql(kept: nw.LazyFrame[Any], query: RankedRows) -> nw.LazyFrame[Any]:
