@@ -470,6 +470,11 @@ class OpenedSource:
     backend: str | None
     identity: str = ""
 
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the facts say of the publisher and the purpose; empty without facts."""
+        return {} if self.facts is None else dict(self.facts.about)
+
     def account(self, request_id: str | None) -> Account:
         """Return where a call on this source is paid."""
         return Account(None if self.facts is None else self.facts.budget, self.ledger, request_id)

@@ -41,7 +41,6 @@ class StatisticsProduct:
 
     def read(self, noisy: Drawn) -> Release:
         """Read the estimates from the noisy tables."""
-        facts = self.opened.facts
         return Release._of(
             self.plan,
             noisy,
@@ -50,7 +49,7 @@ class StatisticsProduct:
             backend=self.opened.backend,
             identity=self.opened.identity,
             date=today(),
-            about=None if facts is None else facts.about,
+            about=self.opened.about,
         )
 
     def write(self, result: Release) -> str:

@@ -110,8 +110,7 @@ class _TableProduct:
 
     def _dated(self, noisy: AdditiveTable, date: str | None) -> ProtectedTable:
         table = read_table(self.choice, noisy, self.price, source=self.opened.source.name)
-        about = {} if self.opened.facts is None else dict(self.opened.facts.about)
-        return replace(table, date=date, about=about, backend=self.opened.backend)
+        return replace(table, date=date, about=self.opened.about, backend=self.opened.backend)
 
 
 def read_table(
