@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Category
 from hedgerow.facts.validation import as_float, as_int, format_argument
-from hedgerow.margins.workload import Workload, closed_sets, subsets
+from hedgerow.margins.workload import Workload, closed_sets, subsets, summed
 from hedgerow.mechanisms.residual_margins import MOST_NUMBERS, ColumnSet
 
 Floats = NDArray[np.float64]
@@ -130,9 +130,9 @@ def parse_known(
         columns = named_table(name, by, workload, "HG241")
         table = _numbers(numbers, [by[place] for place in columns], counts)
         for part in subsets(columns):
-            axes = tuple(axis for axis, place in enumerate(columns) if place not in part)
-            summed = np.asarray(table.sum(axis=axes))
-            if not np.allclose(tables.setdefault(part, summed), summed, rtol=0.0 if counts else 1e-9, atol=0.0):
+            total_of_part = summed(table, columns, part)
+            known_part = tables.setdefault(part, total_of_part)
+            if not np.allclose(known_part, total_of_part, rtol=0.0 if counts else 1e-9, atol=0.0):
                 named = ", ".join(str(by[place].column) for place in part) or "all records"
                 raise _unknown("Known totals agree with one another and with n.", f"Those of {named} do not.")
     return {part: tables[part] for part in sorted(tables, key=lambda part: (len(part), part))}

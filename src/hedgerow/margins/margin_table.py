@@ -14,11 +14,10 @@ from typing import Self
 
 import numpy as np
 
-from hedgerow.errors import ParameterError
 from hedgerow.margins.residuals import Floats, TableResiduals
 from hedgerow.margins.workload import subsets
 from hedgerow.mechanisms.residual_margins import ColumnSet
-from hedgerow.release.cells.margins import ConsistentTable
+from hedgerow.release.cells.margins import ConsistentTable, check_hierarchies
 from hedgerow.release.cells.shape import DimensionLevels, Hierarchy, TableShape
 from hedgerow.release.cells.table_cells import FOLLOWS, TableCells
 from hedgerow.tables.protected import ProtectedTable
@@ -66,15 +65,7 @@ class MarginTable(ProtectedTable):
         """
         if not hierarchies:
             return self
-        names = [*self.shape.columns, *(hierarchy.name for hierarchy in hierarchies)]
-        self.shape.axis_places(hierarchy.column for hierarchy in hierarchies)
-        if len(set(names)) < len(names):
-            raise ParameterError(
-                "HG160",
-                rule="The columns and hierarchies of a table have different names.",
-                finding="One name is used twice.",
-                remedy="Give the hierarchy another name.",
-            )
+        check_hierarchies(self.shape, hierarchies)
         axes = [DimensionLevels.of(axis, hierarchies) for axis in self.shape.axes]
         margins = dict(self.margins)
         for levels in product(*([axis.axis.column, *axis.sums] for axis in axes)):

@@ -23,7 +23,7 @@ from hedgerow.inference.means_and_counts import SMALL_COUNT
 from hedgerow.margins.joint_margins import joint_values, place_of
 from hedgerow.margins.margin_table import MarginTable
 from hedgerow.margins.residuals import Place, TableResiduals
-from hedgerow.margins.shown_margins import ShownTables, agreeing, in_whole_numbers
+from hedgerow.margins.shown_margins import AGREE, ShownTables, agreeing, in_whole_numbers
 from hedgerow.margins.workload import subsets
 from hedgerow.mechanisms.residual_margins import ColumnSet
 from hedgerow.release.ask import Covariances, ask, covariances
@@ -39,8 +39,7 @@ from hedgerow.statistics.statistic import Statistic
 from hedgerow.tables.protected import AS_DRAWN, ProtectedTable
 
 _NUMBERS = ("standard_error", "sampling_error", "privacy_error", "low", "high")
-_REASON = "one vector of residuals, from which all tables follow and add up"
-_ALL_AGREE = "All tables agree: a total has the same number in every table that shows it."
+REASON = "one vector of residuals, from which all tables follow and add up"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
@@ -104,6 +103,10 @@ class Margins(Result):
         columns = self.residuals.workload.tables[at]
         return self.cells(columns)[place - (ends[at] - self.residuals.workload.length(columns))]
 
+    def __iter__(self) -> Iterator[Estimate]:
+        for table in self.residuals.workload.tables:
+            yield from self.cells(table)
+
     def __len__(self) -> int:
         return self.residuals.workload.cells
 
@@ -145,7 +148,7 @@ class Margins(Result):
         limit = self.facts.limit
         units = () if limit is None else (rows_kept(limit),)
         drawn = (AS_DRAWN,) if self.shown is None else self.shown.notes
-        return (*self.remarks, *size, *units, *(() if self.shown is not None else (_ALL_AGREE,)), *drawn)
+        return (*self.remarks, *size, *units, *(() if self.shown is not None else (AGREE,)), *drawn)
 
     def columns(self, table: ColumnSet) -> tuple[str, ...]:
         """Return the names of the columns of a table. The columns are given by their positions."""
@@ -224,14 +227,14 @@ class Margins(Result):
             table=ConsistentTable(self.cells(places), margins, (), () if self.shown is None else self.shown.notes),
             guarantee="dp",
             option="margins",
-            reason=_REASON,
+            reason=REASON,
             certificate=self.certificate,
             **{name: getattr(self, name) for name in ("source", "relation", "unit", "target", "n", "missing", "where")},
             derived=self.derived,
             date=self.date,
             about=self.about,
             backend=self.backend,
-            remarks=(*self.remarks, _ALL_AGREE) if self.shown is None else self.remarks,
+            remarks=(*self.remarks, AGREE) if self.shown is None else self.remarks,
         )
 
     def place(self, cell: Mapping[str, object]) -> Place:
@@ -374,7 +377,7 @@ class Margins(Result):
         """Return the record that a ledger keeps: the request, the noisy numbers and the price."""
         workload = self.residuals.workload
         about = {"order": workload.order, "by": [axis.record() for axis in self.axes]}
-        return {"release": self._facts(self.notes, {"margins": _REASON}), "margins": about, **self._determining()}
+        return {"release": self._facts(self.notes, {"margins": REASON}), "margins": about, **self._determining()}
 
     def _determining(self) -> dict[str, Any]:
         return {

@@ -20,7 +20,7 @@ from hedgerow.facts.columns import Category, Missing, checked_column
 from hedgerow.facts.relation import UnitLimit
 from hedgerow.facts.validation import as_float, format_argument
 from hedgerow.margins.asked_margins import Floats, closed, named_table, parse_known, parse_workload, weighed
-from hedgerow.margins.margin_tables import Margins, table_line
+from hedgerow.margins.margin_tables import REASON, Margins, table_line
 from hedgerow.margins.residuals import TableResiduals
 from hedgerow.margins.workload import Workload, meeting
 from hedgerow.mechanisms.certificate import Certificate
@@ -49,7 +49,6 @@ from hedgerow.statistics.statistic import Statistic
 _ANY_NUMBER = 2**62
 _COMPLETE = "every record has a declared category of each column of the margins, as declared"
 NO_VALUE = "Records without a value of {} add nothing."
-_REASON = "one vector of residuals, from which all tables follow and add up"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,7 @@ class MarginsDesign(Design[ResidualMargins, AdditiveTable]):
     missing: Missing
     workload: Workload
     method: str = "margins"
-    reason: str = _REASON
+    reason: str = REASON
 
     @property
     def exhaustive(self) -> bool:
@@ -117,7 +116,7 @@ class MarginsDesign(Design[ResidualMargins, AdditiveTable]):
         if self.missing is Missing.DECLARED_COMPLETE and self.exhaustive and data.outside:
             raise SpentError(
                 "HG602",
-                rule="ColumnSet declared complete have a declared category in every record.",
+                rule="Columns declared complete must have a declared category in every record.",
                 finding="These have not. The data were read, so the price of this call counts as spent.",
                 remedy='Release it with missing="drop", or with a category for the rest.',
             )
@@ -256,8 +255,7 @@ class PlannedMargins:
         """Return the tables that the noisy residuals tell."""
         opened = self._opened()
         made = self.tables(noisy, self.price, source=opened.source.name, date=today())
-        about = {} if opened.facts is None else dict(opened.facts.about)
-        return replace(made, about=about, backend=opened.backend)
+        return replace(made, about=opened.about, backend=opened.backend)
 
     def tables(
         self, noisy: AdditiveTable, certificate: Certificate | None, *, source: str, date: str | None = None
@@ -291,9 +289,8 @@ class PlannedMargins:
     def from_record(self, text: str) -> Margins:
         """Return the result that wrote a text (HG502 where it is another kind of record)."""
         opened = self._opened()
-        about = {} if opened.facts is None else dict(opened.facts.about)
         made = margins_from_record(json.loads(text))
-        return replace(made, source=opened.source.name, about=about, backend=opened.backend)
+        return replace(made, source=opened.source.name, about=opened.about, backend=opened.backend)
 
     def _opened(self) -> OpenedSource:
         if self.opened is None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.margins.workload import Workload, subsets
+from hedgerow.margins.workload import Workload, subsets, summed
 from hedgerow.mechanisms.residual_margins import ColumnSet, ResidualMargins, contrasts
 
 Floats = NDArray[np.float64]
@@ -76,8 +76,7 @@ class TableResiduals:
         for columns, table in tables.items():
             for part in subsets(columns):
                 if part not in values:
-                    axes = tuple(axis for axis, place in enumerate(columns) if place not in part)
-                    values[part] = projected(np.asarray(table, dtype=np.float64).sum(axis=axes))
+                    values[part] = projected(summed(np.asarray(table, dtype=np.float64), columns, part))
         return cls(workload, values, dict.fromkeys(values, 0.0))
 
     def scaled(self, unit: float) -> TableResiduals:

@@ -10,7 +10,7 @@ import numpy as np
 
 from hedgerow.margins.agreeing_fit import agreeing_fit
 from hedgerow.margins.residuals import Floats, TableResiduals
-from hedgerow.margins.workload import Workload
+from hedgerow.margins.workload import Workload, summed
 from hedgerow.mechanisms.residual_margins import ColumnSet
 from hedgerow.release.cells.printed_numbers import rounded_in_turn
 
@@ -19,7 +19,7 @@ _FITTED = (
     "are too large on average. Standard errors and intervals are those of the numbers that were drawn, cut at 0."
 )
 _WHOLE = "Numbers are rounded to whole ones; standard errors and intervals are those of the numbers that were drawn."
-_AGREE = "All tables agree: a total has the same number in every table that shows it."
+AGREE = "All tables agree: a total has the same number in every table that shows it."
 _DIFFER = (
     "Each table is rounded by itself and keeps its grand total; a total of its cells differs from that number in a "
     "smaller table by {:,.0f} at most."
@@ -62,7 +62,7 @@ def agreeing(released: TableResiduals) -> ShownTables:
     low = min(fit.lowest, 0.0)
     if low < 0.0:
         tables = {table: np.maximum(numbers, 0.0) for table, numbers in tables.items()}
-    notes = (_FITTED, _AGREE) if low == 0.0 else (_FITTED, _LOW.format(-low))
+    notes = (_FITTED, AGREE) if low == 0.0 else (_FITTED, _LOW.format(-low))
     return ShownTables(tables, fit.gap, 0.0 if low == 0.0 else largest_difference(released.workload, tables), notes)
 
 
@@ -77,26 +77,23 @@ def in_whole_numbers(released: TableResiduals, before: ShownTables | None) -> Sh
     if len(largest) == 1:
         (whole,) = largest
         rounded = rounded_in_turn(np.round(now[whole], _DIGITS)).reshape(workload.shape(whole))
-        tables = {table: _summed(rounded, whole, table) for table in workload.tables}
+        tables = {table: summed(rounded, whole, table).reshape(-1) for table in workload.tables}
     else:
         tables = {table: rounded_in_turn(np.round(now[table], _DIGITS)) for table in workload.tables}
     difference = largest_difference(workload, tables)
     fitted = () if before is None else before.notes[:1]
-    notes = (*fitted, _WHOLE, _AGREE if difference == 0.0 else _DIFFER.format(difference))
+    notes = (*fitted, _WHOLE, AGREE if difference == 0.0 else _DIFFER.format(difference))
     return ShownTables(tables, None if before is None else before.gap, difference, notes)
 
 
 def largest_difference(workload: Workload, tables: Mapping[ColumnSet, Floats]) -> float:
     """Return the most by which a total of one table differs from its number in a table of one column less."""
     differences = [
-        float(np.abs(_summed(tables[table].reshape(workload.shape(table)), table, below) - tables[below]).max())
+        float(
+            np.abs(summed(tables[table].reshape(workload.shape(table)), table, below).reshape(-1) - tables[below]).max()
+        )
         for table in workload.tables
         for place in table
         if (below := tuple(other for other in table if other != place)) in tables
     ]
     return max(differences, default=0.0)
-
-
-def _summed(numbers: Floats, table: ColumnSet, part: ColumnSet) -> Floats:
-    axes = tuple(axis for axis, place in enumerate(table) if place not in part)
-    return np.asarray(numbers.sum(axis=axes)).reshape(-1)

@@ -40,6 +40,15 @@ def subsets(table: ColumnSet) -> Iterator[ColumnSet]:
     return (part for size in range(len(table) + 1) for part in combinations(table, size))
 
 
+def summed(numbers: Floats, table: ColumnSet, part: ColumnSet) -> Floats:
+    """Return the totals of a table by some of its columns, of an array of the table's shape.
+
+    >>> summed(np.array([[5.0, 1.0], [0.0, 2.0]]), (0, 3), (3,)).tolist()
+    [5.0, 3.0]
+    """
+    return np.asarray(numbers.sum(axis=tuple(axis for axis, place in enumerate(table) if place not in part)))
+
+
 @dataclass(frozen=True, slots=True)
 class Workload:
     """The tables that are wanted, with their weights; and those that are known, which cost nothing.

@@ -48,7 +48,7 @@ from hedgerow.noise.lattice import AdditiveTable, LatticeNoise, NoiseSource, lat
 from hedgerow.resampling.counted_values import Histogram
 
 MOST_SEARCHED = 16
-"""ColumnSet up to which every set D is priced."""
+"""Columns up to which every set D is priced."""
 MOST_NUMBERS = 10_000_000
 """Numbers of a vector that is drawn and held."""
 Integers = NDArray[np.int64]

@@ -393,7 +393,7 @@ def consistent_table(
     >>> table.margin(["sex"]).privacy_variance, table.margin().standard_error.tolist()
     (2.0, [0.0])
     """
-    _check_names(cells.shape, hierarchies)
+    check_hierarchies(cells.shape, hierarchies)
     axes = [DimensionLevels.of(axis, hierarchies) for axis in cells.shape.axes]
     wanted = _margins(axes)
     if not released:
@@ -563,7 +563,8 @@ def _named(levels: Levels) -> tuple[str, ...]:
     return tuple(level for level in levels if level is not None)
 
 
-def _check_names(shape: TableShape, hierarchies: Sequence[Hierarchy]) -> None:
+def check_hierarchies(shape: TableShape, hierarchies: Sequence[Hierarchy]) -> None:
+    """Refuse hierarchies of columns that the table does not have, and a name that is used twice (HG160)."""
     shape.axis_places(hierarchy.column for hierarchy in hierarchies)
     names = [*shape.columns, *(hierarchy.name for hierarchy in hierarchies)]
     if len(set(names)) < len(names):
