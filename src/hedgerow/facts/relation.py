@@ -117,6 +117,15 @@ def unit_of_text(text: str) -> str | UnitLimit:
     return text if stated is None else UnitLimit(stated[1], int(stated[2]))
 
 
+def max_rows_of(unit: str | UnitLimit | None) -> int | None:
+    """Return the most rows of a unit that count; None where a unit is a row.
+
+    >>> max_rows_of(UnitLimit("person_id", 4)), max_rows_of("row")
+    (4, None)
+    """
+    return unit.max_rows if isinstance(unit, UnitLimit) else None
+
+
 UNIT_WEIGHTS = ("rows", "unit")
 """What counts alike in the distribution of a column of units of several rows: each row, or each unit."""
 

@@ -29,7 +29,7 @@ from hedgerow.facts.budget import Budget, warn_about_budget
 from hedgerow.facts.columns import Scalar, Selection, checked_column
 from hedgerow.facts.declared import Facts
 from hedgerow.facts.expression import DerivedColumn
-from hedgerow.facts.relation import MOST_ROWS, Relation, Target, UnitLimit, unit_of_text
+from hedgerow.facts.relation import MOST_ROWS, Relation, Target, UnitLimit, max_rows_of, unit_of_text
 from hedgerow.facts.validation import format_argument
 from hedgerow.find.found import (
     Bounds,
@@ -178,7 +178,7 @@ class BoundsSearch:
         """
         part, grid = checked_share(share), LogGrid.of(around)
         budget = parse_budget({"epsilon": epsilon, "delta": 0.0}, None)
-        rows = unit.max_rows if isinstance(unit, UnitLimit) else None
+        rows = max_rows_of(unit)
         made = least_noise(lambda precision: GeometricCounts(1.0 / precision, grid.cells, rows=rows), relation, budget)
         return cls(place, grid, part, made.mechanism, budget, unit)
 

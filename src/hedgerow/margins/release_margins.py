@@ -17,7 +17,7 @@ from hedgerow.engines.crossing import Crossing
 from hedgerow.engines.source import ColumnSource
 from hedgerow.errors import HedgerowError, ParameterError, SpentError, UncertifiedError, VerificationError
 from hedgerow.facts.columns import Category, Missing, checked_column
-from hedgerow.facts.relation import UnitLimit
+from hedgerow.facts.relation import UnitLimit, max_rows_of
 from hedgerow.facts.validation import as_float, format_argument
 from hedgerow.margins.asked_margins import Floats, closed, named_table, parse_known, parse_workload, weighed
 from hedgerow.margins.margin_tables import REASON, Margins, table_line
@@ -97,7 +97,7 @@ class MarginsDesign(Design[ResidualMargins, AdditiveTable]):
 
     def mechanism(self, mu: float) -> ResidualMargins:
         """Return the residuals with the noise that serves the weights best, at a price of μ."""
-        workload, limit = self.workload, self.facts.limit
+        workload = self.workload
         proportions = workload.proportions()
         return residual_margins(
             workload.sizes,
@@ -107,7 +107,7 @@ class MarginsDesign(Design[ResidualMargins, AdditiveTable]):
             relation=self.facts.relation,
             exhaustive=self.exhaustive,
             ends=self.ends,
-            rows=None if limit is None else limit.max_rows,
+            rows=max_rows_of(self.facts.limit),
         )
 
     def table(self, data: Histogram, mechanism: ResidualMargins, source: NoiseSource) -> AdditiveTable:
@@ -513,10 +513,9 @@ def _planned(record: Record, certificate: Certificate) -> tuple[Margins, Planned
     given = {tuple(table["by"]): table["values"] for table in asked["known"]}
     known = parse_known(given, request.groups, workload, design.public_total, counts=statistic.is_count)
     design = replace(design, workload=replace(workload, known=closed(known)))
-    limit = None if facts.limit is None else facts.limit.max_rows
     fits = (mechanism.sizes, mechanism.margins) == (workload.sizes, design.workload.released)
     stated = (mechanism.exhaustive, mechanism.rows, (mechanism.low, mechanism.high))
-    if not fits or stated != (design.exhaustive, limit, design.ends):
+    if not fits or stated != (design.exhaustive, max_rows_of(facts.limit), design.ends):
         raise ValueError("the mechanism has other tables than what was asked")
     plan = Plan(request, facts, (PlannedStatistic(statistic, design, mechanism),), None)
     planned = PlannedMargins(plan, design, known)

@@ -21,7 +21,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Category, Selection
 from hedgerow.facts.declared import Facts, Protection
-from hedgerow.facts.relation import Relation, UnitLimit
+from hedgerow.facts.relation import Relation, max_rows_of
 from hedgerow.facts.validation import as_float, as_int, format_argument
 from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.newton_steps import MOST_FEATURES, UNIT, NewtonSteps, ReleasedStep, logistic
@@ -338,17 +338,12 @@ def precisions(mu: float, steps: int, last: float = _LAST) -> tuple[float, ...]:
 
 def _newton_steps(model: LogitModel, steps: int, mu: float, protection: Protection, n: int | None) -> NewtonSteps:
     """Return the steps at μ: where records are few, more of the price goes to the curvature and to the pilot."""
-    relation, limit = protection.relation, rows_of(protection.unit)
+    relation, limit = protection.relation, max_rows_of(protection.unit)
     # A unit of several rows moves the sums by all of them.
     size = None if n is None else n * rows_of_unit(limit or 1) / (limit or 1)
     tight = relation is Relation.REPLACE_ONE and size is not None and size * mu <= _FEW * len(model.ranges)
     curvature, last = _TIGHT if tight else _AMPLE
     return NewtonSteps(model.ranges, precisions(mu, steps, last), curvature, relation.value, "joint", limit)
-
-
-def rows_of(unit: str | UnitLimit) -> int | None:
-    """Return the most rows of a unit of several; None of rows."""
-    return unit.max_rows if isinstance(unit, UnitLimit) else None
 
 
 def _steps(given: object, model: LogitModel) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 from hedgerow.engines.query import Indicator, Query
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Category, Missing
-from hedgerow.facts.relation import Relation
+from hedgerow.facts.relation import Relation, max_rows_of
 from hedgerow.inference.estimates_of_cells import Cells, Subject
 from hedgerow.inference.joint.arithmetic import COUNT, DIFFERENT, EQUAL, counted_cells, function_of
 from hedgerow.inference.joint.functions import MeanOfTotals, SumOfTotals
@@ -91,7 +91,7 @@ class CountsDesign(Design[Counts, AdditiveTable]):
     @property
     def row_limit(self) -> int | None:
         """The limit of rows where units are counted."""
-        return None if self.facts.limit is None else self.facts.limit.max_rows
+        return max_rows_of(self.facts.limit)
 
     @property
     def knows_cells(self) -> bool:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hedgerow.engines.query import JointGrid, Query, ValueOnGrid, WeightOnGrid
 from hedgerow.engines.ranked_rows import RankedRows
 from hedgerow.facts.columns import Category, Missing
-from hedgerow.facts.relation import UnitLimit
+from hedgerow.facts.relation import UnitLimit, max_rows_of
 from hedgerow.mechanisms.vote_tree import SHARES, VotesOfUnit
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.resampling.counted_values import Histogram
@@ -80,7 +80,7 @@ class Voting:
     @property
     def of_unit(self) -> VotesOfUnit:
         """What one unit votes with."""
-        rows = None if self.limit is None else self.limit.max_rows
+        rows = max_rows_of(self.limit)
         if self.weight is not None:
             parts, reach = self.weight.grid.steps, 1
         else:
