@@ -16,6 +16,7 @@ Each layer imports only from layers below it; modules on one line do not import 
     testing                               seeded noise for studies: not private, never certified
     survey                                `open`, and the methods of an opened source
     tables | testset | multicalibration | find   tables; scores on a test set; calibrated classifiers; bounds found
+    synthetic                             files of synthetic rows from released margins, and how to pool what they tell
     release                               plans, prices, reads data, adds noise, certifies, writes results
     statistics                            one file per statistic: features, function, limits, how users ask for it
     inference | ledger | engines          estimates from noisy tables; what was spent; histograms of any source
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from hedgerow.statistics.ratio import ratio
     from hedgerow.statistics.variance import standard_deviation, variance
     from hedgerow.survey import Survey, open
+    from hedgerow.synthetic.pooling import pool
 
 __all__ = [
     "BudgetExceeded",
@@ -111,6 +113,7 @@ __all__ = [
     "mean",
     "models",
     "open",
+    "pool",
     "proportion",
     "quantile",
     "ratio",
@@ -132,6 +135,7 @@ _HOMES = {
     "Interval": "hedgerow.inference.interval",
     "models": "hedgerow.regression.model_table",
     "Survey open": "hedgerow.survey",
+    "pool": "hedgerow.synthetic.pooling",
     # Statistics that share a file, or stand in a folder.
     "bootstrap function": "hedgerow.statistics.own_functions",
     "cdf": "hedgerow.statistics.distribution.cdf",

@@ -1,7 +1,7 @@
 """The command line, one verb after `hedgerow`.
 
-    init | plan | release | ask | table | margins | ols | logit | find | price | audit | verify | multicalibrate |
-    apply | ledger | testset | demo | schema | explain
+    init | plan | release | ask | table | margins | pool | ols | logit | find | price | audit | verify |
+    multicalibrate | apply | ledger | testset | demo | schema | explain
 
 Verbs parse, call and print.
 
@@ -117,6 +117,7 @@ _VERBS = {
     "ask": "hedgerow.cli.verbs.from_records",
     "table": "hedgerow.cli.verbs.releasing",
     "margins": "hedgerow.cli.verbs.tabulating",
+    "pool": "hedgerow.cli.verbs.synthesizing",
     "ols": "hedgerow.cli.verbs.fitting",
     "logit": "hedgerow.cli.verbs.fitting",
     "find": "hedgerow.cli.verbs.finding",

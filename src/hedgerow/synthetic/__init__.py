@@ -1,0 +1,1 @@
+"""Synthetic files from released margins, and the rule that pools what an analyst estimates on them."""
