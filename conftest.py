@@ -6,7 +6,7 @@ What draws from the operating system all the same is marked `entropy`, and state
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -53,6 +53,22 @@ def draw_from_the_operating_system() -> None:
 def seeded(name: str) -> SimulatedNoise:
     """Return the stream of a name."""
     return SimulatedNoise(np.random.default_rng(zlib.crc32(name.encode())))
+
+
+@pytest.fixture(autouse=True)
+def served_examples(
+    request: pytest.FixtureRequest, doctest_namespace: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """Serve a test set to the examples of docstrings that ask a server at `address`."""
+    example = getattr(request.node, "dtest", None)
+    if example is None or "TestSetClient(address)" not in example.docstring:
+        yield
+        return
+    from tests.unit.testset.served import made, serving
+
+    with serving(made(tmp_path_factory.mktemp("served"))) as server:
+        doctest_namespace["address"] = str(server.address)
+        yield
 
 
 @pytest.hookimpl(wrapper=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -12,16 +12,12 @@ from typing import Any
 import pytest
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
-# Pages that the test does not hold yet: their functions are for custodians and for authors of metrics and studies.
-LATER = ("ledger.md", "simulated.md", "testset.md")
 SECTIONS = ("Parameters", "Returns", "Raises", "Examples")
 
 
-def documented(without: Sequence[str] = ()) -> Iterator[str]:
+def documented() -> Iterator[str]:
     """Yield the names of all classes and functions that the pages of the reference show."""
     for page in sorted(REFERENCE.glob("*.md")):
-        if page.name in without:
-            continue
         yield from re.findall(r"auto(?:class|function):: (\S+)", page.read_text(encoding="utf-8"))
 
 
@@ -31,7 +27,7 @@ def named(path: str) -> Any:
 
 
 def methods_of(path: str) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Yield the function that a name stands for, or the public methods that its class defines, without properties."""
+    """Yield the function that a name stands for, or the public methods of its class and bases, without properties."""
     shown = named(path)
     if not inspect.isclass(shown):
         yield path, shown
@@ -41,7 +37,8 @@ def methods_of(path: str) -> Iterator[tuple[str, Callable[..., Any]]]:
             for name, member in vars(base).items():
                 plain = inspect.unwrap(getattr(member, "__func__", member))
                 if not name.startswith("_") and inspect.isfunction(plain):
-                    yield f"{path}.{name}", plain
+                    # A method that a class defines anew is owed by the class itself, and by its base.
+                    yield f"{path if base is shown else f'{base.__module__}.{base.__qualname__}'}.{name}", plain
 
 
 def arguments(function: Callable[..., Any]) -> list[str]:
@@ -52,7 +49,7 @@ def arguments(function: Callable[..., Any]) -> list[str]:
 def interface() -> dict[str, Callable[..., Any]]:
     """Return all functions and methods of the reference with two arguments or more, each once."""
     found: dict[Callable[..., Any], str] = {}
-    for path in documented(without=LATER):
+    for path in documented():
         for name, function in methods_of(path):
             if len(arguments(function)) >= 2:
                 found.setdefault(function, name)

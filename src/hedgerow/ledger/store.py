@@ -23,6 +23,7 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.ledger.chain import (
     LEAST_LINKS,
+    CachedTotal,
     Chain,
     Checkpoint,
     Header,
@@ -30,7 +31,6 @@ from hedgerow.ledger.chain import (
     broken,
     check_head,
     check_totals,
-    composed,
     read_header,
     read_links,
     record_of,
@@ -64,50 +64,6 @@ from hedgerow.ledger.ledger_entry import (
 from hedgerow.ledger.total import RunningTotal
 
 _TIMEOUT = 30.0
-
-
-class CachedTotal:
-    """The total of all that a chain reserved, as far as it was composed in this process.
-
-    A reservation then costs one more composition, not all of them. What is kept is keyed by the hashes of the links
-    that it covers, so it is never taken for the total of another list.
-    """
-
-    def __init__(self) -> None:
-        self._count, self._last = 0, ""
-        self._total: Total | None = None
-        self._next: tuple[str, Total] | None = None
-
-    def resume(self, known: Checkpoint, nothing: Total) -> None:
-        """Begin with the total of a checkpoint."""
-        if isinstance(nothing, RunningTotal):
-            self._count, self._last, self._total = len(known.places), known.last, composed(known.total, nothing)
-
-    @property
-    def cold(self) -> bool:
-        """Whether no total was computed yet."""
-        return self._total is None
-
-    def of(self, chain: Chain) -> Total:
-        """Compose what is not yet covered."""
-        if self._total is None or not self._covers(chain):
-            self._count, self._last, self._total = 0, "", chain.header.nothing_spent()
-        for entry in chain.order[self._count - len(chain.earlier) :]:
-            if self._next is not None and self._next[0] == entry.link.hash:
-                self._total = self._next[1]
-            else:
-                self._total = with_one_more(self._total, entry.mechanism)
-            self._count, self._last = self._count + 1, entry.link.hash
-        return self._total
-
-    def expect(self, hashed: str, total: Total) -> None:
-        """Remember the total up to a link that is about to be written."""
-        self._next = (hashed, total)
-
-    def _covers(self, chain: Chain) -> bool:
-        # Each hash stands for all links before it, so the last one is enough.
-        place = self._count - len(chain.earlier)
-        return 0 <= place <= len(chain.order) and self._last == chain.last_reserved(place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +174,13 @@ class Ledger:
             HG103, HG115, HG314: the relation, unit, budget, name, family or guarantee is invalid.
         UncertifiedError
             HG402: the unit has too many rows.
+
+        Examples
+        --------
+        >>> from tempfile import mkdtemp
+        >>> path, budget = Path(mkdtemp(), "survey.ledger"), Budget(1.0, 1e-6)
+        >>> Ledger.create(path, dataset="survey", budget=budget, relation="add-remove", unit="row").remaining()
+        1.0
         """
         header = Header(
             checked_text("dataset", dataset),
@@ -236,37 +199,33 @@ class Ledger:
     def open(cls, path: str | Path, *, timeout: float = _TIMEOUT) -> Ledger:
         """Open an existing ledger and check its hash chain. No file is ever created.
 
+        Parameters
+        ----------
+        path : str or Path
+            The path of the ledger.
+        timeout : float
+            How many seconds to wait for another process that writes to the ledger.
+
+        Returns
+        -------
+        Ledger
+            The open ledger.
+
         Raises
         ------
         LedgerError
             HG301: the file is missing. HG303: the file is not a ledger or is damaged. HG304: the ledger is newer than
             this version. HG305: the ledger was edited. HG307: the ledger cannot be read. HG308: the ledger is locked.
+
+        Examples
+        --------
+        >>> from tempfile import mkdtemp
+        >>> path, budget = Path(mkdtemp(), "survey.ledger"), Budget(1.0, 1e-6)
+        >>> Ledger.create(path, dataset="survey", budget=budget, relation="add-remove", unit="row").close()
+        >>> Ledger.open(path)
+        Ledger('survey', epsilon=1, delta=1e-06, 'add-remove')
         """
         return cls(LedgerFile(Path(path), timeout=timeout))
-
-    @classmethod
-    def again(cls, path: str | Path, *, timeout: float = _TIMEOUT) -> Ledger:
-        """Open a ledger that this process used before, which is much quicker than `open`. Close the ledger after use.
-
-        Every row is compared with the rows that this process read before, and new rows are checked. If a row differs,
-        the file is checked from the first link on, as `open` does.
-
-        Raises
-        ------
-        LedgerError
-            The errors of `open`.
-        """
-        try:
-            place = Path(path).resolve(strict=True)
-        except (OSError, RuntimeError, ValueError):
-            return cls.open(path, timeout=timeout)
-        ledger = _OPEN.pop(place, None)
-        with suppress(LedgerError):
-            if ledger is not None:
-                # A head is read from the file, whose rows are compared on the way.
-                _ = ledger.head
-                return _remember(place, ledger)
-        return _remember(place, cls.open(path, timeout=timeout))
 
     @property
     def path(self) -> Path:
@@ -386,6 +345,17 @@ class Ledger:
             the request to a test set is not a look. HG301, HG303 to HG308: the ledger cannot be opened.
         ParameterError
             HG314: the id or the fingerprint is not a text, or is too long.
+
+        Examples
+        --------
+        >>> from tempfile import mkdtemp
+        >>> from hedgerow.mechanisms.certificate import certify
+        >>> from hedgerow.mechanisms.mechanism import GeometricCounts
+        >>> price = certify(GeometricCounts(2.5, 1), Relation.ADD_REMOVE, unit="row", delta=0.0)
+        >>> path, budget = Path(mkdtemp(), "survey.ledger"), Budget(1.0, 0.0)
+        >>> ledger = Ledger.create(path, dataset="survey", budget=budget, relation="add-remove", unit="row")
+        >>> ledger.reserve(price, request_id="a", fingerprint="count").request_id, ledger.spent()
+        ('a', 0.400001)
         """
         checked_text("request_id", request_id)
         checked_request(fingerprint)
@@ -410,12 +380,38 @@ class Ledger:
 
         If the same text is recorded twice, the ledger does not change.
 
+        Parameters
+        ----------
+        request_id : str
+            The permanent name of the request, as `reserve` took it.
+        result : str
+            The released text. `reserve` returns this text when the same request is made again.
+
+        Returns
+        -------
+        Head
+            The head of the ledger after the record.
+
         Raises
         ------
         SpentError
             HG606: the text could not be recorded. The price stays spent.
         LedgerError
             HG313: no request is reserved under this id, or another text is recorded for the request.
+
+        Examples
+        --------
+        >>> from tempfile import mkdtemp
+        >>> from hedgerow.mechanisms.certificate import certify
+        >>> from hedgerow.mechanisms.mechanism import GeometricCounts
+        >>> price = certify(GeometricCounts(2.5, 1), Relation.ADD_REMOVE, unit="row", delta=0.0)
+        >>> path, budget = Path(mkdtemp(), "survey.ledger"), Budget(1.0, 0.0)
+        >>> ledger = Ledger.create(path, dataset="survey", budget=budget, relation="add-remove", unit="row")
+        >>> reserved = ledger.reserve(price, request_id="a", fingerprint="count")
+        >>> ledger.record("a", '{"count": 41}').counter
+        2
+        >>> ledger.reserve(price, request_id="a", fingerprint="count").result, ledger.spent()
+        ('{"count": 41}', 0.400001)
         """
         checked = checked_result(result)
         try:
@@ -568,17 +564,6 @@ class Ledger:
         if total.micro is None or total.micro > self._header.allowed_micro:
             raise over_budget(chain.total_micro, total.micro, self._header.allowed_micro, self.budget.delta)
         return total
-
-
-_OPEN: dict[Path, Ledger] = {}
-_MOST_OPEN = 4
-
-
-def _remember(place: Path, ledger: Ledger) -> Ledger:
-    _OPEN[place] = ledger
-    while len(_OPEN) > _MOST_OPEN:
-        _OPEN.pop(next(iter(_OPEN)), None)
-    return ledger
 
 
 def _check_seen(chain: Chain, head: Head) -> None:

@@ -165,31 +165,139 @@ class CalibrationMechanism(ABC, Generic[D]):
     def describe(self, setting: Setting, budget: Budget) -> D:
         """Return the mechanism of ONE model. ``setting.models`` such mechanisms together meet the budget.
 
+        Parameters
+        ----------
+        setting : Setting
+            Everything that may be known before data are read.
+        budget : Budget
+            The privacy budget of all models together.
+
+        Returns
+        -------
+        Mechanism
+            The privacy mechanism, which is priced and certified before data are read.
+
         Raises
         ------
         UncertifiedError
             HG401, HG420 to HG429: the mechanism cannot be certified for these public facts.
+
+        Examples
+        --------
+        >>> from hedgerow.mechanisms.certificate import certify
+        >>> public = Setting(Family((), depth=1), Relation.ADD_REMOVE, None)
+        >>> described = mechanism_named("table").describe(public, Budget(1.0, 0.0))
+        >>> certify(described, public.relation, unit="row", delta=0.0).epsilon <= 1.0
+        True
         """
 
     @abstractmethod
     def run(self, setting: Setting, described: D, records: Records, noise: NoiseSource) -> FittedCalibration:
-        """Fit one model with the noise that `described` states."""
+        """Fit one model with the noise that `described` states.
+
+        Parameters
+        ----------
+        setting : Setting
+            Everything that may be known before data are read.
+        described : Mechanism
+            The privacy mechanism that `describe` returned.
+        records : Records
+            The private records, folded into distinct rows.
+        noise : NoiseSource
+            The source of random numbers.
+
+        Returns
+        -------
+        FittedCalibration
+            The model, and the noisy tables from which the model was computed.
+
+        Raises
+        ------
+        UncertifiedError
+            The noise source cannot draw the noise that `described` states.
+
+        Examples
+        --------
+        >>> from hedgerow.noise.secure import SecureNoise
+        >>> public = Setting(Family((), depth=1), Relation.ADD_REMOVE, None)
+        >>> table = mechanism_named("table")
+        >>> scores, labels = np.array([0.75, 0.25, 0.25]), np.array([0, 1, 1])
+        >>> records = Records.of(public.family, np.zeros((3, 0), dtype=np.int64), scores, labels)
+        >>> described = table.describe(public, Budget(1.0, 0.0))
+        >>> len(table.run(public, described, records, SecureNoise()).released) > 0
+        True
+        """
 
     def read(self, setting: Setting, described: D, numbers: Sequence[NDArray[np.float64]]) -> FittedCalibration:
         """Return the model that the released numbers of a run determine.
 
         No record is read. `hedgerow verify` uses this method to check a model.
 
+        Parameters
+        ----------
+        setting : Setting
+            Everything that may be known before data are read.
+        described : Mechanism
+            The privacy mechanism that `describe` returned.
+        numbers : sequence of float array
+            The released numbers, as ``FittedCalibration.numbers`` holds them.
+
+        Returns
+        -------
+        FittedCalibration
+            The same model that `run` returned.
+
         Raises
         ------
         TypeError
             The user's own mechanism does not define this method.
+
+        Examples
+        --------
+        >>> public = Setting(Family((), depth=1), Relation.ADD_REMOVE, None)
+        >>> table = mechanism_named("table")
+        >>> described = table.describe(public, Budget(1.0, 0.0))
+        >>> bins = described.parts[1].cells
+        >>> table.read(public, described, [np.full((bins, 2), 50.0), np.zeros((bins, 1))]).before is not None
+        True
         """
         raise TypeError(f"{self.name} reads no numbers")
 
     @classmethod
     def agrees(cls, model: CalibratedModel, before: Residuals | None, part: Any) -> bool:
-        """Return whether a model's groups and residuals agree with `part` of its certificate."""
+        """Return whether a model's groups and residuals agree with `part` of its certificate.
+
+        Parameters
+        ----------
+        model : CalibratedModel
+            The model that a file holds.
+        before : Residuals or None
+            The residuals of the original scores that the file states.
+        part : Mechanism
+            The mechanism that the certificate states for one model.
+
+        Returns
+        -------
+        bool
+            False if the certificate cannot be the certificate of this model.
+
+        Raises
+        ------
+        HedgerowError
+            No error is expected: a disagreement is a result.
+
+        Examples
+        --------
+        >>> public = Setting(Family((), depth=1), Relation.ADD_REMOVE, None)
+        >>> table = mechanism_named("table")
+        >>> described = table.describe(public, Budget(1.0, 0.0))
+        >>> bins = described.parts[1].cells
+        >>> fitted = table.read(public, described, [np.full((bins, 2), 50.0), np.zeros((bins, 1))])
+        >>> made, residuals = (fitted.calibration,), (fitted.before,)
+        >>> model = CalibratedModel(public.family, (0, 1), made, 10, "table", residuals, (None,), None)
+        >>> table.agrees(model, fitted.before, described.parts[0])
+        True
+        """
         return True
 
 

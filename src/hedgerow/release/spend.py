@@ -32,6 +32,7 @@ from hedgerow.interrupts import held_back, price_is_spent
 from hedgerow.ledger.bootstrap_statement import BootstrapStatement
 from hedgerow.ledger.guarantee import Price
 from hedgerow.ledger.ledger_entry import Head, Replay, fingerprint_of
+from hedgerow.ledger.open_ledgers import open_again
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.certificate import Certificate, round_up
 from hedgerow.mechanisms.mechanism import Composition, parts_of
@@ -190,7 +191,7 @@ class InLedger:
             HG607: the disk failed after the reservation had reached it.
         """
         name, refused = uuid4().hex if request_id is None else request_id, None
-        with Ledger.again(self.path) as ledger:
+        with open_again(self.path) as ledger:
             try:
                 reserved = InOpenLedger(ledger).reserve(certificate, request, name)
             except LedgerError as failure:
@@ -208,7 +209,7 @@ class _Entry:
 
     def record(self, result: str) -> Head:
         # Opened anew: counting may have taken hours, and a connection must not be held for them.
-        with Ledger.again(self.path) as ledger:
+        with open_again(self.path) as ledger:
             return ledger.record(self.request_id, result)
 
 

@@ -298,11 +298,65 @@ class NoPrivacy(CalibrationMechanism[None]):
         check_parameter(fits, "The range of the output lies in [0, 1].", self.low, self.high)
 
     def describe(self, setting: Setting, budget: Budget) -> None:
-        """Return None, because nothing in this class is private."""
+        """Return None, because nothing in this class is private.
+
+        Parameters
+        ----------
+        setting : Setting
+            Everything that may be known before data are read. It is not used.
+        budget : Budget
+            The privacy budget. It is not used.
+
+        Raises
+        ------
+        HedgerowError
+            No error is expected.
+
+        Examples
+        --------
+        >>> from hedgerow.facts.relation import Relation
+        >>> from hedgerow.multicalibration.family import Family
+        >>> public = Setting(Family((), depth=1), Relation.ADD_REMOVE, None)
+        >>> NoPrivacy().describe(public, Budget(1.0, 0.0)) is None
+        True
+        """
         return
 
     def run(self, setting: Setting, described: object, records: Records, noise: NoiseSource) -> FittedCalibration:
-        """Run Algorithm 1 until it ends."""
+        """Run Algorithm 1 until no score is shifted, or until the limit of sweeps.
+
+        Parameters
+        ----------
+        setting : Setting
+            Everything that may be known before data are read.
+        described : None
+            The result of `describe`.
+        records : Records
+            The private records, folded into distinct rows.
+        noise : NoiseSource
+            A source of random numbers. It is not used.
+
+        Returns
+        -------
+        FittedCalibration
+            The model, with exact residuals. Nothing of it is private.
+
+        Raises
+        ------
+        HedgerowError
+            No error is expected.
+
+        Examples
+        --------
+        >>> from hedgerow.facts.relation import Relation
+        >>> from hedgerow.multicalibration.family import Family
+        >>> from hedgerow.noise.secure import SecureNoise
+        >>> public = Setting(Family((), depth=1), Relation.ADD_REMOVE, None)
+        >>> scores, labels = np.array([0.75, 0.25, 0.25]), np.array([0, 1, 1])
+        >>> records = Records.of(public.family, np.zeros((3, 0), dtype=np.int64), scores, labels)
+        >>> NoPrivacy().run(public, None, records, SecureNoise()).after.n
+        3.0
+        """
         members = [np.flatnonzero(inside[records.pattern]) for inside in records.membership.T]
         current = records.score.copy()
         patches: list[Patch] = []

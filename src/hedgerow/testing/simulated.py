@@ -88,7 +88,35 @@ class Study:
 
     @classmethod
     def of(cls, survey: Survey, statistics: Statistic | Sequence[Statistic], **options: Any) -> Study:
-        """Make a plan as `Survey.release` does, and read the histograms."""
+        """Make a plan as `Survey.release` does, and read the histograms.
+
+        Parameters
+        ----------
+        survey : Survey
+            The opened source.
+        statistics : Statistic or sequence of Statistic
+            The statistics to release.
+        **options
+            The options of `Survey.plan`, for example ``epsilon``, ``by`` and ``where``.
+
+        Returns
+        -------
+        Study
+            The plan with its exact histograms. They are not private.
+
+        Raises
+        ------
+        HedgerowError
+            The errors of `Survey.plan`. HG201 to HG209: the data cannot be read.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
+        >>> study = Study.of(survey, hg.mean("age", bounds=(0, 100), step=1), epsilon=1.0)
+        >>> len({float(study.draw(SimulatedNoise(seed))[0]) for seed in range(50)}) > 10
+        True
+        """
         plan = survey.plan(statistics, **options)
         return cls(plan, read_histograms(plan, survey.source), survey.source.name)
 
@@ -110,7 +138,37 @@ def release(
     rng: np.random.Generator | int | None = None,
     **options: Any,
 ) -> Release:
-    """Return a release as `Survey.release` does, but with seeded noise. The release is simulated, not certified."""
+    """Return a release as `Survey.release` does, but with seeded noise. The release is simulated, not certified.
+
+    Parameters
+    ----------
+    survey : Survey
+        The opened source.
+    statistics : Statistic or sequence of Statistic
+        The statistics to release.
+    rng : Generator or int, optional
+        The generator of the noise, or its seed. The same seed gives the same release.
+    **options
+        The options of `Survey.plan`, for example ``epsilon``, ``by`` and ``where``.
+
+    Returns
+    -------
+    Release
+        The release, which is not private. ``simulated`` is true, and ``certificate`` is None.
+
+    Raises
+    ------
+    HedgerowError
+        The errors of `Survey.plan`. HG201 to HG209: the data cannot be read.
+
+    Examples
+    --------
+    >>> import pyarrow, hedgerow as hg
+    >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
+    >>> age = hg.mean("age", bounds=(0, 100), step=1)
+    >>> float(release(survey, age, epsilon=1.0, rng=7)[0]) == float(release(survey, age, epsilon=1.0, rng=7)[0])
+    True
+    """
     return Study.of(survey, statistics, **options).draw(SimulatedNoise(rng))
 
 
@@ -148,10 +206,17 @@ def sample(
         The records, with as many cells as the mechanism has.
     n : int
         The number of outputs.
+    rng : Generator or int, optional
+        The generator of the noise, or its seed.
 
     Returns
     -------
     float array, (n, cells, features), for a resampled release (n, cells, features, replicates)
+
+    Raises
+    ------
+    TypeError
+        The mechanism is a composition. Simulate its parts separately.
 
     Examples
     --------

@@ -85,6 +85,24 @@ class Metric:
     def places(self, labels: Any, predictions: Any) -> Integers:
         """Return the grid index t ∈ {0..steps} of each record. t is in this range, whatever the columns hold.
 
+        Parameters
+        ----------
+        labels, predictions : array
+            The labels of n records, and the predictions for the same records.
+
+        Returns
+        -------
+        int array, (n,)
+            The index of each loss on `grid`. The index is `worst` if the label or the prediction is missing, or if the
+            loss is not a number.
+
+        Raises
+        ------
+        ValueError
+            The function of the metric does not return one number for each record.
+
+        Examples
+        --------
         >>> accuracy().places(np.array(["a", "b"]), np.array(["a", "a"])).tolist()
         [1, 0]
         """
@@ -100,12 +118,54 @@ class Metric:
         return places
 
     def places_of_chances(self, came_true: NDArray[np.bool_], chances: Floats) -> Integers:
-        """Return the grid index of the loss of each predicted probability."""
+        """Return the grid index of the loss of each predicted probability.
+
+        Parameters
+        ----------
+        came_true : bool array, (n,)
+            Whether the label of the record is `positive`.
+        chances : float array, (n,)
+            The predicted probability of the label `positive`.
+
+        Returns
+        -------
+        int array, (n,)
+            The index of each loss on `grid`; `worst` if the probability is not a number.
+
+        Raises
+        ------
+        ValueError
+            The two arrays have different lengths.
+
+        Examples
+        --------
+        >>> brier().places_of_chances(np.array([True, False]), np.array([1.0, 0.5])).tolist()
+        [0, 256]
+        """
         return self._on_grid(self.of_chances(came_true, chances), len(chances))
 
     def of_chances(self, came_true: NDArray[np.bool_], chances: Floats) -> Floats:
-        """Return the loss of each predicted probability. `came_true` says whether the label was `positive`.
+        """Return the loss of each predicted probability: the squared error, or the negative logarithm.
 
+        Parameters
+        ----------
+        came_true : bool array, (n,)
+            Whether the label of the record is `positive`.
+        chances : float array, (n,)
+            The predicted probability of the label `positive`. The probability is first moved into [clip, 1 − clip].
+
+        Returns
+        -------
+        float array, (n,)
+            The loss of each record, not rounded.
+
+        Raises
+        ------
+        ValueError
+            The two arrays have different lengths.
+
+        Examples
+        --------
         >>> brier().of_chances(np.array([True]), np.array([0.7])).round(2).tolist()
         [0.09]
         """
@@ -154,6 +214,18 @@ def log_loss(*, positive: Any = 1, clip: float = 0.01) -> Metric:
 
     Probabilities are first moved into [clip, 1 − clip], so one record adds at most −ln(clip): 4.6 at 0.01, and 6.9 at
     0.001. The noise is proportional to this bound.
+
+    Parameters
+    ----------
+    positive : label
+        The label whose probability is predicted.
+    clip : float
+        The smallest probability that counts. A smaller clip punishes confident errors more, and needs more noise.
+
+    Returns
+    -------
+    Metric
+        The metric, for which small values are better.
 
     Raises
     ------
@@ -209,6 +281,11 @@ def from_function(
         steps.
     greater_is_better, needs, positive
         The attribute of the same name of `Metric`.
+
+    Returns
+    -------
+    Metric
+        The metric, on a grid between the declared bounds.
 
     Raises
     ------

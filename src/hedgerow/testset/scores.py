@@ -22,7 +22,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any
@@ -35,6 +36,7 @@ from hedgerow.inference.interval import Interval, quantiles_of
 from hedgerow.inference.region import RecordedRegion
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.laws import averaged_law
+from hedgerow.noise.lattice import NoiseSource
 from hedgerow.release.record import READING
 from hedgerow.release.spend import Receivable
 from hedgerow.testset.mechanisms.look_mechanism import Conditions, DrawnLook
@@ -530,3 +532,33 @@ def summary(score: Score, name: str, *, threshold: str = "none", verdict: str | 
             "",
         ]
     )
+
+
+@dataclass(frozen=True, slots=True)
+class LookProduct:
+    """A look as what spends; the noise is the test set's own."""
+
+    price: Certificate
+    request: Mapping[str, Any]
+    labels: AbstractContextManager[Any]
+    scored: Callable[[Any], Score]
+
+    def reading(self) -> AbstractContextManager[Any]:
+        """Open the labels for one look."""
+        return self.labels
+
+    def draw(self, source: Any, noise: NoiseSource) -> Score:
+        """Score the predictions with noise."""
+        return self.scored(source)
+
+    def read(self, noisy: Score) -> Score:
+        """Return the score, which needs no further reading."""
+        return noisy
+
+    def write(self, result: Score) -> str:
+        """Return the record of the score."""
+        return result.to_json()
+
+    def from_record(self, text: str) -> Score:
+        """Return the score of a record."""
+        return score_from_record(text)

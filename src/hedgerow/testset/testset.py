@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Self, Unpack
@@ -19,7 +19,6 @@ from hedgerow.facts.budget import DEFAULT_DELTA, Budget, warn_about_budget
 from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.keywords import takes
 from hedgerow.ledger.ledger_entry import checked_text
-from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import AtomicMechanism
 from hedgerow.noise.lattice import NoiseSource
 from hedgerow.noise.secure import SecureNoise
@@ -46,7 +45,7 @@ from hedgerow.testset.scored import (
     require_paired,
     with_equal,
 )
-from hedgerow.testset.scores import Score, best_of, describe_difference, score_from_record
+from hedgerow.testset.scores import LookProduct, Score, best_of, describe_difference
 
 Rows = NDArray[np.int64] | None
 
@@ -75,31 +74,6 @@ _DEFAULTS: TestSetOptions = {
     "threshold": 0.02,
     "n_answers": 20,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class _LookProduct:
-    """A look as what spends; the noise is the test set's own."""
-
-    price: Certificate
-    request: Mapping[str, Any]
-    labels: AbstractContextManager[Any]
-    scored: Callable[[Any], Score]
-
-    def reading(self) -> AbstractContextManager[Any]:
-        return self.labels
-
-    def draw(self, source: Any, noise: NoiseSource) -> Score:
-        return self.scored(source)
-
-    def read(self, noisy: Score) -> Score:
-        return noisy
-
-    def write(self, result: Score) -> str:
-        return result.to_json()
-
-    def from_record(self, text: str) -> Score:
-        return score_from_record(text)
 
 
 class TestSet:
@@ -207,7 +181,7 @@ class TestSet:
 
     @classmethod
     def create(cls, labels: str | Path, columns: FileColumns, **terms: Unpack[FileTerms]) -> Self:
-        """Make a test set from the custodian's file of labels, with a new ledger. Nothing is released or spent.
+        r"""Make a test set from the custodian's file of labels, with a new ledger. Nothing is released or spent.
 
         The number of records is counted once. A test set that is made from a file scores files of predictions, for
         example in continuous integration. Models and arrays cannot be scored by a test set of files.
@@ -223,11 +197,27 @@ class TestSet:
         options : Options, optional
             Options that belong to single mechanisms.
 
+        Returns
+        -------
+        TestSet
+            The open test set, with all looks left.
+
         Raises
         ------
         HedgerowError
             The errors of `TestSet` for arrays. HG201 to HG209: the file cannot be read. HG302: the ledger exists.
             HG436, HG437: the key is invalid.
+
+        Examples
+        --------
+        >>> from tempfile import mkdtemp
+        >>> folder = Path(mkdtemp())
+        >>> _ = (folder / "labels.csv").write_text("outcome\n" + "yes\nno\n" * 500)
+        >>> columns = FileColumns("outcome", "predicted", ("no", "yes"), parse_metric("accuracy"))
+        >>> terms = {"ledger": folder / "exam.ledger", "relation": "replace-one", "epsilon": 1.0, "n_looks": 5}
+        >>> ts = TestSet.create(folder / "labels.csv", columns, **terms)
+        >>> ts.remaining, ts.settings.conditions.n
+        (5, 1000)
         """
         return cls.of(FileSource.create(labels, columns, **terms))
 
@@ -331,6 +321,11 @@ class TestSet:
             The present path of the custodian's file of labels, if the file moved after `create`. The digest of the file
             is not compared.
 
+        Returns
+        -------
+        Score
+            The score with its error and its certificate; for several metrics or groups, the scores of all parts.
+
         Raises
         ------
         BudgetExceeded
@@ -426,6 +421,11 @@ class TestSet:
             not accepted, because the number of different predictions would reveal information about features.
         request_id, labels : optional
             The arguments and errors of `score`.
+
+        Returns
+        -------
+        Score
+            The difference of the two scores, first minus second, with its error and its certificate.
 
         Raises
         ------
@@ -524,7 +524,7 @@ class TestSet:
 
             # The budget of a test set is that of its looks, which count them.
             asked = {"a look": settings.metric.name, **request}
-            return spend(_LookProduct(price, asked, reading, scored), Account(None, looks, name))
+            return spend(LookProduct(price, asked, reading, scored), Account(None, looks, name))
 
     def _draw(
         self, read: Callable[[Rows], Histogram], now: EarlierLooks, name: str, training: float | None = None

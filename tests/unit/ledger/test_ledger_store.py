@@ -21,9 +21,10 @@ from hedgerow.errors import (
 )
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation, UnitLimit
-from hedgerow.ledger import file, store
+from hedgerow.ledger import file, open_ledgers, store
 from hedgerow.ledger.chain import Header
 from hedgerow.ledger.ledger_entry import Head, canonical, digest, fingerprint_of
+from hedgerow.ledger.open_ledgers import open_again
 from hedgerow.ledger.store import Ledger, Replay, Reserved
 from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.mechanism import GaussianNoise, GeometricCounts, Mechanism
@@ -380,43 +381,43 @@ def ending(use: Callable[[], object]) -> object:
 def test_whoever_opens_again_notices_what_whoever_opens_notices(path: Path, edit: str) -> None:
     create(path).close()
     for name in ("a", "b"):
-        with Ledger.again(path) as ledger:
+        with open_again(path) as ledger:
             spend(ledger, name, result="one")
     rewrite(path, *EDITS[edit])
     found = ending(lambda: Ledger.open(path).entries())
     assert isinstance(found, tuple) and found[0] == "HG305"
-    assert ending(lambda: Ledger.again(path).entries()) == found
-    assert ending(lambda: Ledger.again(path).entries()) == found
+    assert ending(lambda: open_again(path).entries()) == found
+    assert ending(lambda: open_again(path).entries()) == found
 
 
 def test_whoever_opens_again_sees_what_is_there_now(path: Path, tmp_path: Path) -> None:
     create(path).close()
-    with Ledger.again(path) as first:
+    with open_again(path) as first:
         spend(first, "a", 0.125, result="one")
     shutil.copy(path, tmp_path / "old")
     with Ledger.open(path) as other:
         spend(other, "b", 0.5)
-    with Ledger.again(path) as again:
+    with open_again(path) as again:
         assert again is first and again.spent() == 0.625 and again.head == again.verify()
         with pytest.raises(BudgetExceeded, match="HG310"):
             spend(again, "c", 0.5)
     # As by `open`, an old copy and another ledger are taken for what they are.
     shutil.copy(tmp_path / "old", path)
-    with Ledger.again(path) as again:
+    with open_again(path) as again:
         assert again is not first and again.spent() == 0.125
     path.unlink()
     with pytest.raises(LedgerError, match="HG301"):
-        Ledger.again(path)
+        open_again(path)
     create(path, epsilon=9.0).close()
-    with Ledger.again(path) as again:
+    with open_again(path) as again:
         assert (again.spent(), again.remaining()) == (0.0, 9.0)
 
 
 def test_a_process_remembers_few_ledgers(tmp_path: Path) -> None:
     for name in "abcdef":
         create(tmp_path / name).close()
-        Ledger.again(tmp_path / name).close()
-    assert [place.name for place in store._OPEN] == ["c", "d", "e", "f"]
+        open_again(tmp_path / name).close()
+    assert [place.name for place in open_ledgers._OPEN] == ["c", "d", "e", "f"]
 
 
 def test_news_are_what_was_reserved_or_recorded_since(path: Path) -> None:

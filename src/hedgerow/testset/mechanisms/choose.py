@@ -74,6 +74,16 @@ def compare(conditions: Conditions, options: Options | None = None) -> tuple[Com
     options : Options, optional
         Options that belong to single mechanisms.
 
+    Returns
+    -------
+    tuple of Compared
+        One entry for each mechanism. Mechanisms that `auto` may choose come first, by their error.
+
+    Raises
+    ------
+    HedgerowError
+        No error is expected: a mechanism that cannot be used has its reason in ``note``.
+
     Examples
     --------
     >>> from hedgerow.facts.budget import Budget

@@ -258,6 +258,11 @@ class TestSetClient:
             The name of the request: 1 to 200 visible ASCII characters. The same predictions under the same name take no
             second look.
 
+        Returns
+        -------
+        Score
+            The score, as `hedgerow.testset.TestSet.score` returns it.
+
         Raises
         ------
         BudgetExceeded
@@ -268,6 +273,13 @@ class TestSetClient:
             HG311: the request id belongs to other predictions. HG606 and others: repeat the request under the same id.
         DataError
             HG456: no server answers. The request may have arrived, so repeat the request under the same id.
+
+        Examples
+        --------
+        >>> client = TestSetClient(address)  # of a server of 60 labels, which are 0 or 1
+        >>> score = client.score([0, 1] * 30, request_id="alternating")
+        >>> score.metric, score.look, client.score([0, 1] * 30, request_id="alternating").replayed
+        ('accuracy', 1, True)
         """
         sent: dict[str, Any] = {"predictions": _plain(predictions)}
         named = metric if metric is None or isinstance(metric, str) else list(metric)
@@ -283,8 +295,34 @@ class TestSetClient:
     ) -> Score:
         """Take one look at the difference of the scores of two models; see `hedgerow.testset.TestSet.compare`.
 
-        The predictions of both models have the same order and the same `keys`. The errors are those of `score`, and
-        HG431.
+        Parameters
+        ----------
+        first, second : array
+            The predictions of the two models, in the same order and with the same `keys`.
+        keys : sequence, optional
+            The key of each prediction, if the test set joins predictions by a key.
+        request_id : str, optional
+            The name of the request: 1 to 200 visible ASCII characters. The same predictions under the same name take no
+            second look.
+
+        Returns
+        -------
+        Score
+            The difference of the two scores, first minus second.
+
+        Raises
+        ------
+        HedgerowError
+            The errors of `score`.
+        UncertifiedError
+            HG431: no price is proven for this metric or this mechanism. No look was taken.
+
+        Examples
+        --------
+        >>> client = TestSetClient(address)  # of a server of 60 labels, which are 0 or 1
+        >>> difference = client.compare([0, 1] * 30, [1] * 60)
+        >>> difference.look, -1 <= difference.value <= 1
+        (1, True)
         """
         return self._look({"predictions": _plain(first), "against": _plain(second)}, keys, request_id)
 
@@ -315,19 +353,74 @@ class TestSetClient:
         return replace(score, ledger_head=head or None, replayed=bool(answer.get("replayed")))
 
     def score_file(self, source: str | Path, **asked: Unpack[SubmissionOptions]) -> Score:
-        """Take one look: send the predictions of a file, as `score` does (HG201 to HG209: the file cannot be read).
+        r"""Take one look: send the predictions of a file, as `score` does.
 
         The columns of the file are the columns of the test set and the column of `groups`. Further columns are not
-        sent. If the test set has no key, further columns are refused (HG437).
+        sent. If the test set has no key, further columns are refused.
+
+        Parameters
+        ----------
+        source : path
+            The file of predictions.
+        metric, positive, training_score, request_id : optional
+            The arguments of `score`.
+        groups : str, optional
+            The column of the file that holds the group of each record.
+
+        Returns
+        -------
+        Score
+            The score, as `score` returns it.
+
+        Raises
+        ------
+        HedgerowError
+            The errors of `score`. HG201 to HG209: the file cannot be read. HG437: a key is missing or repeated, or
+            further columns are refused. No look was taken.
+
+        Examples
+        --------
+        >>> from tempfile import mkdtemp
+        >>> file = Path(mkdtemp(), "predictions.csv")
+        >>> _ = file.write_text("p\n" + "0\n1\n" * 30)
+        >>> client = TestSetClient(address)  # of a server of 60 labels; predictions stand in the column p
+        >>> client.score_file(file).look, client.facts()["test_set"]["remaining"]
+        (1, 8)
         """
         predictions, keys, groups = self._read(source, asked.get("groups"))
         given: dict[str, Any] = {**asked, "groups": groups}
         return self.score(predictions, keys=keys, **given)
 
     def compare_files(self, first: str | Path, second: str | Path, *, request_id: str | None = None) -> Score:
-        """Take one look: send the predictions of two files, as `compare` does.
+        r"""Take one look: send the predictions of two files, as `compare` does.
 
         Rows are joined by key or by position.
+
+        Parameters
+        ----------
+        first, second : path
+            The files of predictions.
+        request_id : str, optional
+            The name of the request, as `score` takes it.
+
+        Returns
+        -------
+        Score
+            The difference of the two scores, first minus second.
+
+        Raises
+        ------
+        HedgerowError
+            The errors of `compare`. HG201 to HG209: a file cannot be read. HG437: the keys of the two files differ. No
+            look was taken.
+
+        Examples
+        --------
+        >>> from tempfile import mkdtemp
+        >>> first, second = (Path(mkdtemp(), "predictions.csv") for _ in range(2))
+        >>> _, _ = first.write_text("p\n" + "0\n1\n" * 30), second.write_text("p\n" + "1\n" * 60)
+        >>> TestSetClient(address).compare_files(first, second).look  # of a server of 60 labels, which are 0 or 1
+        1
         """
         (predictions, keys, _), (other, others, _) = self._read(first, None), self._read(second, None)
         if keys is not None and others is not None:
