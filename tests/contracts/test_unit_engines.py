@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import math
 import sqlite3
@@ -25,6 +26,7 @@ import pytest
 from scipy import stats
 from tests.contracts.database_tables import IN_DATABASES, as_sqlite, opened_in
 
+import hedgerow
 from hedgerow.engines.query import SCORES, ColumnProduct, Indicator, JointGrid, Query, SumsQuery, ValueOnGrid
 from hedgerow.engines.ranked_rows import RankedRows
 from hedgerow.engines.source import Source, count_units, open_source
@@ -456,6 +458,19 @@ def test_a_unit_whose_name_is_no_unicode_in_sqlite_is_one_like_others(tmp_path: 
         for cell in ("CAST(x'ff41' AS TEXT)", "CAST(x'410042' AS TEXT)"):
             connection.executemany(f"INSERT INTO people VALUES ({cell}, ?)", [(float(x),) for x in range(9)])
     assert sum(counted(open_source(path), Query(X, unit=THREE)).values()) == 3
+
+
+@pytest.mark.databases
+def test_persons_by_weekday_are_read_from_sqlite_whose_parser_has_a_small_stack(tmp_path: Path) -> None:
+    """Its question is nested deeper than the parser of SQLite before 3.46 allows."""
+    days = [datetime.datetime(2026, 1, 1 + place % 28, 10, 30) for place in range(400)]
+    table = pa.table({"person": [place % 90 for place in range(400)], "t": days, "x": [5.0] * 400})
+    by = {hedgerow.column("weekday(t)"): list(range(1, 8))}
+    unit = {"column": "person", "max_rows": 5}
+    for made in (table, as_sqlite(table, tmp_path)):
+        survey = hedgerow.open(made, unit=unit, relation="add-remove")
+        release = survey.mean("x", bounds=(0, 10), by=by, epsilon=20.0)
+        assert all(abs(estimate.estimate - 5.0) < 2.0 for estimate in release)
 
 
 def added(one: Any, other: Any) -> Any:

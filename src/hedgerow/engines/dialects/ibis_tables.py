@@ -140,11 +140,14 @@ def fenced(table: Any) -> Any:
 def statement(table: Any, dialect: str | None = None) -> str:
     """Return the SQL that is sent for an Ibis table, in lines: of its engine, or of another dialect."""
     import ibis.backends.sql.compilers as compilers
+    from sqlglot.optimizer.eliminate_subqueries import eliminate_subqueries
 
     engine = dialect or engine_of(table)
     compiler = getattr(compilers, engine).compiler
-    tree = compiler.to_sqlglot(table if dialect is None else table.unbind())
-    return str(tree.transform(_mended(engine)).sql(dialect=compiler.dialect, pretty=True))
+    tree = compiler.to_sqlglot(table if dialect is None else table.unbind()).transform(_mended(engine))
+    # The parser of SQLite has a stack of 100 places before version 3.46, which deeply nested queries overflow.
+    tree = eliminate_subqueries(tree) if engine == "sqlite" else tree
+    return str(tree.sql(dialect=compiler.dialect, pretty=True))
 
 
 def _mended(engine: str) -> Callable[[Any], Any]:
