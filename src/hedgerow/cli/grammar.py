@@ -39,7 +39,8 @@ def parse_by(texts: Sequence[str], *, banded: bool = False) -> dict[str, Any] | 
     Raises
     ------
     ParameterError
-        HG111 a column named twice, or with no categories after ``=``; HG116 a category that is empty; HG133 cut points.
+        HG111 a column named twice, or with no categories after ``=``; HG116 a category that is empty, or
+        in single quotes; HG133 cut points.
 
     Examples
     --------
@@ -80,6 +81,14 @@ def parse_by(texts: Sequence[str], *, banded: bool = False) -> dict[str, Any] | 
                 rule="`--by` is written COL=v1,v2, without an empty category.",
                 finding=f"One of column {column!r} is.",
                 remedy="Missing values do not make a cell, so leave the empty category out.",
+            )
+        opening = next((place for place, value in enumerate(values) if value.startswith("'")), len(values))
+        if '"' not in listed and any(value.endswith("'") for value in values[opening:]):
+            raise ParameterError(
+                "HG116",
+                rule="A category that contains a comma stands in double quotes.",
+                finding=f"A category of column {column!r} stands in single quotes.",
+                remedy=f"For example --by '{column}=\"North, East\",South': the single quotes are for the shell.",
             )
         groups[column] = [parse_value(value) for value in values]
     return groups or None

@@ -131,6 +131,13 @@ RequestId = Annotated[
         metavar="ID", help="With a ledger: the same request and id give the recorded answer again, at no price."
     ),
 ]
+Percent = Annotated[
+    str | None,
+    typer.Option(metavar="PART", help="Percentages of each row, each column, or all cells: row, column or all."),
+]
+Independence = Annotated[
+    bool, typer.Option("--independence", help="Test whether the two columns of the table are independent.")
+]
 Guarantee = Annotated[str, typer.Option(metavar="G", help="dp, or bootstrap-dp, which is not differential privacy.")]
 ForTheCustodian = Annotated[
     bool,

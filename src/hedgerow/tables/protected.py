@@ -47,13 +47,6 @@ _NO_VALUE = "Records without a value of {} add nothing."
 _UNITS = "At most {} of each {} are used, drawn at random where there are more; rows without {} are left out."
 
 
-def named_guarantee(table: ProtectedTable) -> str:
-    """Return the guarantee as a word in a column, or below a picture: never a name that promises more than was kept."""
-    if table.simulated:
-        return "simulated (NOT private)"
-    return "dp" if table.guarantee == "dp" else f"{table.guarantee} (NOT differential privacy)"
-
-
 def disclosures_of(table: ProtectedTable) -> tuple[str, ...]:
     """Return sentences for readers, from public facts: n, the unit, how missing values count, what was assumed."""
     return (*_size(table), *_rows_used(table.unit), *_missing(table), *_assumed(table))
@@ -113,32 +106,23 @@ class ProtectedTable(TwoWayReadings):
         The kind of sensitivity and the reason for it, which follows from public facts.
     unit_value : float
         The value of one integer step in the column's unit. The step is 1 for a count.
-    remarks : tuple of str
-        Notes for readers about the table as a whole.
-    known_total : float or None
-        The grand total, if the grand total is public.
     mechanism : AtomicMechanism or None
         The mechanism that drew the noise. None for a simulated table, and None if the noise is confidential.
-    drawn : TableCells or None
-        The cells as they were drawn, if the shown cells differ.
     request, noisy : dict, tuple of dict
         The request and the noisy numbers as plain JSON data. All else in the record follows from these data.
     steps : tuple of dict
         The steps that computed the shown numbers from the drawn numbers, in order, as plain JSON data.
 
-    All fields of `hedgerow.release.publication.shared.Result` (certificate, source, relation, unit, target, n, missing,
-    …) are given by name.
+    All fields of `TwoWayReadings` and of `hedgerow.release.publication.shared.Result` (certificate, source, relation,
+    unit, target, n, missing, …) are given by name.
     """
 
     table: ConsistentTable
     guarantee: TableGuarantee
     option: str
     reason: str
-    remarks: tuple[str, ...] = ()
     unit_value: float = 1.0
-    known_total: float | None = None
     mechanism: AtomicMechanism | None = None
-    drawn: TableCells | None = None
     request: Mapping[str, Any] = field(default_factory=dict)
     noisy: tuple[Mapping[str, Any], ...] = ()
     steps: tuple[Mapping[str, Any], ...] = ()
@@ -178,6 +162,13 @@ class ProtectedTable(TwoWayReadings):
     def estimates(self) -> Sequence[Estimate]:
         """The estimates of the cells, as a sequence. Each estimate is made when it is requested."""
         return self.cells
+
+    @property
+    def guarantee_name(self) -> str:
+        """The guarantee as a word, which never promises more than was kept."""
+        if self.simulated:
+            return "simulated (NOT private)"
+        return "dp" if self.guarantee == "dp" else f"{self.guarantee} (NOT differential privacy)"
 
     @property
     def statistic(self) -> str:
@@ -383,12 +374,12 @@ class ProtectedTable(TwoWayReadings):
         notes = (*self.remarks, *disclosures_of(self), *cut, *covers, *options.pop("notes", ()))
         caption = self.subject()[:1].upper() + self.subject()[1:] if title is None else title
         known: dict[str, Any] = {"measure": "count" if self.statistic == "count" else "total"}
-        known |= {"guarantee_name": named_guarantee(self), "level": level, "recorded": self}
+        known |= {"guarantee_name": self.guarantee_name, "level": level, "recorded": self}
         return Publication(caption, self.table, f"Guarantee: {self.price()}.", notes=notes, **(known | options))
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Return plain JSON data: ``release``, ``table``, ``estimates`` at `level`, and ``certificate``."""
-        return {**self._head(level), "estimates": [*self.cells.entries(parse_level(level))], **self.determining()}
+        return {**self._head(level), "estimates": [*self.cells.entries(parse_level(level))], **self.determining(level)}
 
     def to_json(self, path: str | Path | None = None, *, level: float = 0.95) -> str:
         """Return the JSON text of the table, and write the text to `path` if a path is given.
@@ -453,7 +444,7 @@ class ProtectedTable(TwoWayReadings):
         True
         """
         entries = self.cells.entries(parse_level(level))
-        return parts_of(self._head(level), entries, len(self), {**self.determining(), **more})
+        return parts_of(self._head(level), entries, len(self), {**self.determining(level), **more})
 
     def _head(self, level: float) -> dict[str, Any]:
         axes = [
@@ -468,12 +459,14 @@ class ProtectedTable(TwoWayReadings):
         facts = self._facts(self.notes, {self.method: self.reason})
         return {"release": facts, "table": {**about, "by": axes, "margins": margins}}
 
-    def determining(self) -> dict[str, Any]:
-        """Return the part of the record that determines all other parts, together with the certificate."""
+    def determining(self, level: float = 0.95) -> dict[str, Any]:
+        """Return the end of the record: further readings, and what determines all other parts."""
         asked = {"request": self.request, "noisy": list(self.noisy), "steps": list(self.steps), "reading": READING}
-        return (asked if self.request else {}) | {
-            "certificate": None if self.certificate is None else self.certificate.to_dict()
-        }
+        return (
+            (asked if self.request else {})
+            | self.recorded_readings(level)
+            | {"certificate": None if self.certificate is None else self.certificate.to_dict()}
+        )
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
         """Return the cells as columns of equal length: statistic, groups, numbers, interval, notes."""
@@ -486,7 +479,7 @@ class ProtectedTable(TwoWayReadings):
         columns |= {of_labels[group]: [named.get(group) for named in names] for group in labelled}
         columns |= {name: finite(getattr(read, name)) for name in read._fields if name != "reliable"}
         columns |= {"level": [level] * size, "method": [self.method] * size, "reliable": read.reliable.tolist()}
-        return columns | {"guarantee": [named_guarantee(self)] * size}
+        return columns | {"guarantee": [self.guarantee_name] * size}
 
     def to_xlsx(self, path: str | Path, *, level: float = 0.95, title: str | None = None) -> None:
         """Write the table with its standard errors as an Excel workbook.

@@ -25,6 +25,7 @@ from hedgerow.noise.lattice import AdditiveTable, NoiseSource
 from hedgerow.release.bootstrap_dp.bootstrap_product import check_guarantee
 from hedgerow.release.cells.margins import ConsistentTable
 from hedgerow.release.execute import certificate_of, draw_tables, read_histograms
+from hedgerow.release.plan import Plan
 from hedgerow.release.record import (
     Record,
     RecordKind,
@@ -223,6 +224,51 @@ def rewritten_table(record: Record, certificate: Certificate) -> Rewritten:
         raise ValueError("a certificate prices no other guarantee")
     if "request" not in record:
         return _earlier(record)
+    table, plan = _reread(record, certificate)
+    written = table.to_dict(level_of(record)) if "estimates" in record else kept_record(table)
+    # The simulated p-value follows from the random numbers of a version of NumPy.
+    unchecked = (*OF_THE_CUSTODIAN, "release.methods.*", "independence.pvalue")
+    return Rewritten(written, unchecked, certified=certified_by(plan), narrowed=plan.narrowed())
+
+
+def table_from_record(record: Any) -> ProtectedTable:
+    """Return the table of a record, with which percentages and tests are computed at no price.
+
+    Parameters
+    ----------
+    record : dict
+        The record as `ProtectedTable.to_dict` returns it.
+
+    Returns
+    -------
+    ProtectedTable
+
+    Raises
+    ------
+    VerificationError
+        HG502: the data are not the record of a table, or only of a table of an earlier version.
+
+    Examples
+    --------
+    >>> import hedgerow as hg, pyarrow
+    >>> survey = hg.open(pyarrow.table({"sex": [0, 1] * 500}), relation="replace-one")
+    >>> table = survey.contingency_table(by={"sex": [0, 1]}, epsilon=1.0)
+    >>> table_from_record(table.to_dict()).to_json() == table.to_json()
+    True
+    """
+    try:
+        return _reread(record, Certificate.from_dict(record["certificate"]))[0]
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, HedgerowError):
+        raise VerificationError(
+            "HG502",
+            rule="Percentages and tests of independence are computed from the record of a table.",
+            finding="The given data are another record.",
+            remedy="Name the table.json or the table.html of a table under differential privacy.",
+        ) from None
+
+
+def _reread(record: Record, certificate: Certificate) -> tuple[ProtectedTable, Plan]:
+    """Return the table of a record, with what it shows, and its plan."""
     about, plan = record["release"], plan_of(record, certificate, request_of(record))
     (drawn,) = tables_of(record, plan)
     if drawn is None:
@@ -233,10 +279,9 @@ def rewritten_table(record: Record, certificate: Certificate) -> Rewritten:
     table = read_table(choice, drawn, certificate, source=about["source"])
     own = [note for note in about.get("notes", ()) if note in receipts()]
     stated = {"remarks": (*table.remarks, *own), "date": about.get("date"), "about": about.get("about", {})}
-    table = replace(table, **stated).after(record["steps"])
-    written = table.to_dict(level_of(record)) if "estimates" in record else kept_record(table)
-    unchecked = (*OF_THE_CUSTODIAN, "release.methods.*")
-    return Rewritten(written, unchecked, certified=certified_by(plan), narrowed=plan.narrowed())
+    readings = {"percentages": "of", "independence": "columns"}
+    stated["readings"] = {name: tuple(record[name][named]) for name, named in readings.items() if name in record}
+    return replace(table, **stated).after(record["steps"]), plan
 
 
 def _earlier(record: Record) -> Rewritten:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, overload
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Self, get_args, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.printed import Lines, group_headings, joined, number
+from hedgerow.facts.validation import format_argument
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.estimates_of_cells import Subject, finite
 from hedgerow.inference.interval import draws_of
@@ -26,20 +27,105 @@ from hedgerow.release.publication.text import text_of
 
 Floats = NDArray[np.float64]
 N_RESAMPLES = 4_999
+Reading = Literal["percentages", "independence"]
+Part = Literal["row", "column", "all"]
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
 class TwoWayReadings(Result):
-    """The further readings of tables of counts: percentages, and a test of independence."""
+    """The further readings of tables of counts: percentages, and a test of independence.
 
-    __slots__ = ()
-    drawn: TableCells | None
-    known_total: float | None
-    remarks: tuple[str, ...]
+    Attributes
+    ----------
+    remarks : tuple of str
+        Notes for readers about the table as a whole.
+    known_total : float or None
+        The grand total, if the grand total is public.
+    drawn : TableCells or None
+        The cells as they were drawn, if the shown cells differ.
+    readings : mapping
+        The further readings that the record holds: the columns of ``"percentages"`` and of ``"independence"``.
+    """
+
+    remarks: tuple[str, ...] = ()
+    known_total: float | None = None
+    drawn: TableCells | None = None
+    readings: Mapping[Reading, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     @abstractmethod
     def cells(self) -> TableCells:
         """The cells as arrays."""
+
+    @property
+    @abstractmethod
+    def guarantee_name(self) -> str:
+        """The guarantee as a word in a column, or below a picture."""
+
+    @abstractmethod
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Return the record as plain JSON data, with intervals at `level`."""
+
+    @abstractmethod
+    def json_parts(self, level: float = 0.95) -> Iterator[str]:
+        """Yield the JSON text in parts."""
+
+    def reading(self, *, percentages: str | None = None, independence: bool = False) -> Self:
+        """Return the table, whose record also holds percentages and a test of independence, at no price.
+
+        Parameters
+        ----------
+        percentages : {"row", "column", "all"}, optional
+            What has 100 %: each row of the printed table, each column, or all cells together.
+        independence : bool
+            Whether the record holds the test that the two columns of the table are independent.
+
+        Returns
+        -------
+        ProtectedTable
+
+        Raises
+        ------
+        ParameterError
+            HG116: there is no such part. HG160, HG130, HG161: as `percentages` and `independence`.
+
+        Examples
+        --------
+        >>> import hedgerow as hg, pyarrow
+        >>> data = pyarrow.table({"sex": [0, 1] * 500, "job": ["a", "a", "b", "b"] * 250})
+        >>> survey = hg.open(data, relation="replace-one")
+        >>> table = survey.contingency_table(by={"sex": [0, 1], "job": ["a", "b"]}, epsilon=1.0)
+        >>> table.reading(percentages="row").to_dict()["percentages"]["of"]
+        ['sex']
+        """
+        columns, drawn = self.cells.shape.columns, self.drawn or self.cells
+        about = {"counted": drawn.counted, "unit": self.unit, "census": drawn.census}
+        check_readings(percentages, independence, columns, **about)
+        within = {"row": columns[:-1], "column": columns[-1:] if len(columns) > 1 else (), "all": ()}
+        asked: dict[Reading, tuple[str, ...]] = {}
+        if percentages is not None:
+            asked["percentages"] = self.percentages(within[percentages]).of
+        if independence:
+            asked["independence"] = self.independence().columns
+        return replace(self, readings={**self.readings, **asked})
+
+    def recorded_readings(self, level: float) -> dict[str, Any]:
+        """Return the fields of the record that hold the further readings, with intervals at `level`."""
+        record: dict[str, Any] = {}
+        if "percentages" in self.readings:
+            shares = self.asked_percentages()
+            record["percentages"] = {"of": list(shares.of), "estimates": [*shares.cells.entries(level)]}
+        if "independence" in self.readings:
+            record["independence"] = self.asked_independence().to_dict()
+        return record
+
+    def asked_percentages(self) -> Percentages:
+        """Return the percentages that the record holds."""
+        return self.percentages(self.readings["percentages"])
+
+    def asked_independence(self) -> IndependenceTest:
+        """Return the test of independence that the record holds."""
+        return self.independence(*self.readings["independence"])
 
     def percentages(self, of: str | Sequence[str] = ()) -> Percentages:
         """Return each cell, with its errors, as a percentage of the total of its row, of its column, or of all cells.
@@ -133,11 +219,8 @@ class TwoWayReadings(Result):
         True
         """
         named = columns or self.cells.shape.columns
-        if len(named) != 2 or len(set(named)) != 2:
-            raise _unknown("A test of independence is about two columns", self.cells.shape.columns)
         cells = _counts(self, named)
-        if cells.census:
-            raise _no_law("Its target is the file, in which nothing is left to chance.")
+        _check_two(named, cells.shape.columns, census=cells.census)
         others = tuple(at for at, column in enumerate(cells.shape.columns) if column not in named)
         counts, added = cells.grid.sum(axis=others), math.prod(cells.shape.shape[at] for at in others)
         counts = counts if tuple(c for c in cells.shape.columns if c in named) == named else counts.T
@@ -147,6 +230,45 @@ class TwoWayReadings(Result):
         whole = self.known_total
         noise = CellNoise(cells.noise_law, own, added)
         return independence(counts, noise, n=whole, n_resamples=n_resamples, rng=rng, names=(named[0], named[1]))
+
+
+def check_readings(
+    percentages: object, independence: bool, columns: Sequence[str], *, counted: bool, unit: str, census: bool
+) -> None:
+    """Refuse readings that a table of these columns cannot have; before the table is paid for.
+
+    Raises
+    ------
+    ParameterError
+        HG116: there is no such part. HG160: a test of other than two columns. HG130: a table of totals; a unit of
+        several rows; a test in a census.
+    """
+    if percentages is None and not independence:
+        return
+    if percentages not in (None, *get_args(Part)):
+        raise ParameterError(
+            "HG116",
+            rule="Percentages are those of each row, of each column, or of all cells.",
+            finding=f"Found {format_argument(percentages)}.",
+            remedy="Name one of row, column and all, such as --percent row.",
+        )
+    _check_law(counted=counted, unit=unit)
+    if independence:
+        _check_two(columns, columns, census=census)
+
+
+def _check_two(named: Sequence[str], columns: Sequence[str], *, census: bool) -> None:
+    if len(named) != 2 or len(set(named)) != 2:
+        raise _unknown("A test of independence is about two columns", columns)
+    if census:
+        raise _no_law("Its target is the file, in which nothing is left to chance.")
+
+
+def _check_law(*, counted: bool, unit: str) -> None:
+    if not counted:
+        raise _no_law("It holds totals of a column.")
+    if unit != "row":
+        raise _no_law(f"Its unit is {unit}, which may have rows in several cells.")
 
 
 def percentage_cells(cells: TableCells, kept: Sequence[str], known: float | None) -> TableCells:
@@ -342,6 +464,11 @@ class Percentages(Outputs):
         return self[self.cells.shape.place(cell)]
 
     @property
+    def whole(self) -> str:
+        """What has 100 %, in a sentence."""
+        return f"Each category of {joined(self.of)} has 100 %." if self.of else "All cells together have 100 %."
+
+    @property
     def backend(self) -> str | None:  # type: ignore[override]  # read from the table, not a field
         """The caller's own frame library."""
         return self.table.backend
@@ -382,11 +509,19 @@ class Percentages(Outputs):
         """
         by = joined(self.cells.shape.columns)
         caption = f"Percentages by {by}" if title is None else title
-        whole = f"Each category of {joined(self.of)} has 100 %." if self.of else "All cells together have 100 %."
         guarantee = f"Guarantee: {self.table.price()}."
-        shown = ConsistentTable(self.cells)
         return Publication(
-            caption, shown, guarantee, "%", errors=True, letters=False, level=level, notes=(whole, *self.table.remarks)
+            caption,
+            ConsistentTable(self.cells),
+            guarantee,
+            "%",
+            errors=True,
+            letters=False,
+            level=level,
+            notes=(self.whole, *self.table.remarks),
+            guarantee_name=self.table.guarantee_name,
+            recorded=replace(self.table, readings={**self.table.readings, "percentages": self.of}),
+            field_of_cells="percentages.estimates",
         )
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
@@ -410,10 +545,7 @@ def _counts(table: TwoWayReadings, named: Sequence[str]) -> TableCells:
     cells.check_given()
     if not set(named) <= set(cells.shape.columns) or len(set(named)) < len(named):
         raise _unknown("Columns of a table are named", cells.shape.columns)
-    if not cells.counted:
-        raise _no_law("It holds totals of a column.")
-    if table.unit != "row":
-        raise _no_law(f"Its unit is {table.unit}, which may have rows in several cells.")
+    _check_law(counted=cells.counted, unit=table.unit)
     return cells
 
 

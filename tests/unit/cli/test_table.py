@@ -15,10 +15,11 @@ from hedgerow.cli.main import app
 from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.certificate import Certificate
-from hedgerow.release.publication.folder import TABLE_FILES
+from hedgerow.release.publication.folder import PERCENTAGE_FILES, TABLE_FILES
 
 CANARY = "424242.125"
 ONE = ["--relation", "replace-one", "--epsilon", "1"]
+COUNTED = ["--count", "--by", "region=North,Île", "--by", "sex=0,1"]
 TOTAL = ["--total", "pay:0:100:1", "--by", "sex=0,1", "--by", "region=North,Île"]
 runner = CliRunner()
 
@@ -104,6 +105,13 @@ def test_whole_and_non_negative_numbers_when_asked(survey: Path) -> None:
         (2, "HG103", ["--epsilon", "1", *TOTAL]),
         (2, "HG104", [*ONE, "--total", "pay", "--by", "sex=0,1"]),
         (2, "HG110", [*ONE, *TOTAL, "--level", "95"]),
+        (2, "HG116", [*ONE, "--count", "--by", "sex=0,1", "--percent", "sex"]),
+        (2, "HG116", [*ONE, "--count", "--by", "sex='a, b',c"]),
+        (2, "HG116", [*ONE, "--count", "--by", "sex=0,1", "--percent", "row", "--guarantee", "bootstrap-dp"]),
+        (2, "HG130", [*ONE, *TOTAL, "--percent", "row"]),
+        (2, "HG130", [*ONE, "--count", "--by", "sex=0,1", "--percent", "all", "--unit", "pay:3"]),
+        (2, "HG130", [*ONE, *COUNTED, "--independence", "--target", "census"]),
+        (2, "HG160", [*ONE, "--count", "--by", "sex=0,1", "--independence"]),
         (4, "HG410", [*ONE, *TOTAL, "--sensitivity", "public-membership"]),
         (4, "HG411", [*ONE, *TOTAL, "--sensitivity", "per-cell"]),
     ],
@@ -112,6 +120,58 @@ def test_refusals_cost_and_show_nothing(survey: Path, exit_code: int, code: str,
     result = run("table", survey, *arguments)
     assert (result.exit_code, result.stdout) == (exit_code, "")
     assert result.stderr.startswith(code) and CANARY not in result.stderr
+
+
+def test_percentages_and_a_test_are_printed_kept_and_computed_again_from_the_record(
+    survey: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    asked = ["--percent", "row", "--independence"]
+    result = run("table", survey, *ONE, *COUNTED, *asked, "--out", out)
+    assert result.exit_code == 0 and "Percentages by region and sex (%)" in result.stdout
+    assert set(PERCENTAGE_FILES) < {file.name for file in out.iterdir()}
+    record = json.loads((out / "table.json").read_text())
+    shares, test = record["percentages"], record["independence"]
+    assert shares["of"] == ["region"]
+    assert sum(entry["estimate"] for entry in shares["estimates"][:2]) == pytest.approx(100.0)
+    for file in ("table.json", "table.html", "percentages.html"):
+        assert run("verify", out / file).exit_code == 0
+        again = run("ask", out / file, *asked, "--json")
+        assert json.loads(again.stdout) == {"percentages": shares, "independence": test}
+    told = run("ask", out / "table.json", "--percent", "column", "--out", tmp_path / "columns.tex")
+    assert "Each category of sex has 100 %." in told.stdout
+    assert "booktabs" in (tmp_path / "columns.tex").read_text()
+    quiet = run("table", survey, *ONE, *COUNTED, *asked, "--quiet")
+    assert "(%)" in quiet.stdout and "Independence of region and sex" in quiet.stdout
+
+
+def test_false_percentages_do_not_hold(survey: Path, tmp_path: Path) -> None:
+    asked = ["--percent", "row", "--independence", "--out", tmp_path / "out"]
+    assert run("table", survey, *ONE, *COUNTED, *asked).exit_code == 0
+    record = json.loads((tmp_path / "out" / "table.json").read_text())
+    for place, value in (("percentages.estimates.0.standard_error", 0.1), ("independence.statistic", 0.5)):
+        altered = json.loads(json.dumps(record))
+        *above, last = place.split(".")
+        holder: Any = altered
+        for part in above:
+            holder = holder[int(part) if part.isdecimal() else part]
+        holder[last] = value
+        (tmp_path / "altered.json").write_text(json.dumps(altered))
+        refused = run("verify", tmp_path / "altered.json")
+        assert refused.exit_code == 5 and place in refused.stdout
+    page = (tmp_path / "out" / "percentages.html").read_text()
+    field = 'data-field="percentages.estimates.0.estimate">'
+    at = page.index(field) + len(field)
+    (tmp_path / "altered.html").write_text(f"{page[:at]}1{page[at:]}")
+    assert run("verify", tmp_path / "altered.html").exit_code == 5
+
+
+@pytest.mark.parametrize("given", [["--percent", "row"], ["table.json", "count()", "--independence"]])
+def test_percentages_are_asked_of_one_record(tmp_path: Path, given: list[str]) -> None:
+    (tmp_path / "no.json").write_text("{}")
+    refused = run("ask", *given, *(["--out", "x.tex"] if "--independence" in given else []))
+    assert refused.exit_code == 2 and refused.stderr.startswith(("HG116", "HG503"))
+    assert run("ask", tmp_path / "no.json", "--percent", "row").stderr.startswith("HG502")
 
 
 def test_a_ledger_is_kept_to(survey: Path, tmp_path: Path) -> None:

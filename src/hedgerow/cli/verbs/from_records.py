@@ -193,12 +193,18 @@ def ask(
     test: Annotated[
         float | None, typer.Option(metavar="VALUE", help="Test whether the answer is this value: a p-value, two-sided.")
     ] = None,
+    percent: shared_options.Percent = None,
+    independence: shared_options.Independence = False,
+    out: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write the percentages there: .csv, .tex, .html and others.")
+    ] = None,
     level: shared_options.Level = 0.95,
     as_json: shared_options.AsJson = False,
 ) -> None:
     """Compute with released estimates: 'ratio(tax, income | sex=0) - ratio(tax, income | sex=1)'.
 
-    Needs the records alone: no data, no price. Terms of several records are named in order: 'r1.count - r2.count'.
+    Needs the records alone: no data, no price. Terms of several records are named in order: 'r1.count - r2.count'. Of
+    the record of a table, --percent and --independence need no expression.
     """
     from hedgerow.inference.interval import parse_level
     from hedgerow.margins.release_margins import margins_from_record
@@ -208,6 +214,9 @@ def ask(
     from hedgerow.reports.verify.verification import read_record
 
     level = parse_level(level)
+    if percent is not None or independence:
+        _of_a_table(asked, percent, independence, out, level, as_json=as_json)
+        return
     *paths, expression = asked
     if not paths:
         raise ParameterError(
@@ -234,6 +243,30 @@ def ask(
     if tested is not None:
         said = str(tested)
         write_stdout(f"\n{said[0].upper()}{said[1:]}.")
+
+
+def _of_a_table(
+    paths: Sequence[str], percent: str | None, independence: bool, out: str | None, level: float, *, as_json: bool
+) -> None:
+    """Tell the percentages of a table, and whether its two columns are independent."""
+    from hedgerow.cli.verbs.releasing import reading_lines
+    from hedgerow.reports.verify.verification import read_record
+    from hedgerow.tables.release_table import table_from_record
+
+    if len(paths) != 1 or (out is not None and percent is None):
+        raise ParameterError(
+            "HG116",
+            rule="--percent and --independence read the record of one table; --out writes percentages.",
+            finding="Found no record, or further arguments, or --out without --percent.",
+            remedy="For example: hedgerow ask table.json --percent row --out percentages.tex.",
+        )
+    table = table_from_record(read_record(paths[0])).reading(percentages=percent, independence=independence)
+    if out is not None:
+        table.asked_percentages().write(out, level=level)
+    if as_json:
+        write_json(table.recorded_readings(level))
+    else:
+        write_stdout("\n".join(reading_lines(table, level)).strip("\n"))
 
 
 def _of_coefficients(

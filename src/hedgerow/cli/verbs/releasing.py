@@ -111,7 +111,8 @@ _LARGE = 20_000
 
 @spends(
     "source relation … by labels other where epsilon rho mu delta guarantee custodian sensitivity noise n_draws "
-    "margins non_negative integer missing level target table unit facts ledger request_id … out force quiet as_json",
+    "margins non_negative integer percent independence missing level target table unit facts ledger request_id … out "
+    "force quiet as_json",
     out=typer.Option(metavar="DIR", help="Write <formats table> and the certificate there."),
 )
 def table(
@@ -138,6 +139,8 @@ def table(
     ] = False,
     non_negative: Annotated[bool, typer.Option("--non-negative", help="Show no number below zero.")] = False,
     integer: Annotated[bool, typer.Option("--integer", help="Show whole numbers.")] = False,
+    percent: shared_options.Percent = None,
+    independence: shared_options.Independence = False,
     call: Call,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Caption of the table.")] = None,
 ) -> None:
@@ -146,23 +149,42 @@ def table(
     The output states the guarantee. All options are checked before the data are read. Once they are read, the price is
     spent, even if the command fails.
     """
-    from hedgerow.release.publication.folder import TABLE_FILES, left_out
+    from hedgerow.release.publication.folder import PERCENTAGE_FILES, TABLE_FILES, left_out
+    from hedgerow.tables.two_way import check_readings
 
     _check_asked(total, count)
     check_for_bootstrap(guarantee == "bootstrap-dp", step=False, for_the_custodian=custodian)
+    if guarantee != "dp" and (percent or independence):
+        raise ParameterError(
+            "HG116",
+            rule="Percentages and tests of independence need the errors of the table.",
+            finding=f"Under {guarantee} the errors are withheld.",
+            remedy="Leave --percent and --independence out, or release the table under dp.",
+        )
     bounds = parse_cell_bounds(cell_bounds or ())
     given = {"cell_bounds": bounds, "sensitivity": sensitivity, "request_id": call.request_id}
     chosen = call.chosen | {name: value for name, value in given.items() if value is not None}
     chosen |= {"guarantee": guarantee, "margins": margins}
     drawn: list[Any] = []
 
-    with call.opened(TABLE_FILES) as (survey, folder):
+    files = TABLE_FILES if percent is None else (*TABLE_FILES, *PERCENTAGE_FILES)
+    with call.opened(files) as (survey, folder):
+        about = {"counted": total is None, "unit": str(survey.unit), "census": str(survey.target) == "file"}
+        check_readings(percent, independence, list(chosen.get("by") or ()), **about)
 
         def release() -> ProtectedTable:
             result = _released(survey, total, chosen)
             drawn.append(result)
             result = result.nonnegative() if non_negative else result
-            return result.rounded() if integer else result
+            result = result.rounded() if integer else result
+            return result.reading(percentages=percent, independence=independence)
+
+        def write(result: ProtectedTable) -> Sequence[str]:
+            assert folder is not None  # asked below
+            written = folder.write(result, level=call.level, title=title)
+            if "percentages" not in result.readings:
+                return written
+            return (*written, *folder.write_percentages(result.asked_percentages(), level=call.level))
 
         def after(result: ProtectedTable, written: bool) -> None:
             missed = left_out(result) if written else None
@@ -175,7 +197,7 @@ def table(
         call.spend(
             release,
             lambda result: _table_page(result, title, call.level),
-            None if folder is None else lambda result: folder.write(result, level=call.level, title=title),
+            None if folder is None else write,
             record=lambda result: _table_record(result, call.level),
             numbers=lambda result: _table_numbers(result, title, call.level),
             after=after,
@@ -205,13 +227,28 @@ def _released(survey: Survey, total: str | None, chosen: dict[str, Any]) -> Prot
 def _table_page(result: ProtectedTable, title: str | None, level: float) -> str:
     from hedgerow.release.publication.text import text_of
 
-    return text_of(result._publication(title, level=level, errors=True))
+    return "\n".join([text_of(result._publication(title, level=level, errors=True)), *reading_lines(result, level)])
 
 
 def _table_numbers(result: ProtectedTable, title: str | None, level: float) -> str:
     from hedgerow.release.publication.text import table_lines
 
-    return "\n".join(table_lines(result._publication(title, level=level, errors=True))).rstrip()
+    lines = table_lines(result._publication(title, level=level, errors=True))
+    return "\n".join([*lines, *reading_lines(result, level)]).rstrip()
+
+
+def reading_lines(table: ProtectedTable, level: float) -> list[str]:
+    """Return the lines of the percentages and of the test that were asked of a table, after its own lines."""
+    from hedgerow.facts.lines import paragraph
+    from hedgerow.release.publication.text import table_lines
+
+    lines: list[str] = []
+    if "percentages" in table.readings:
+        shares = table.asked_percentages()
+        lines += [*table_lines(shares._publication(level=level)), shares.whole]
+    if "independence" in table.readings:
+        lines += ["", paragraph(str(table.asked_independence()))]
+    return lines
 
 
 def _table_record(result: ProtectedTable, level: float) -> dict[str, Any] | None:

@@ -23,8 +23,8 @@ from hedgerow.disk import move_into_place
 from hedgerow.errors import ParameterError
 from hedgerow.inputs import note_input, why_kept
 from hedgerow.interrupts import undone
-from hedgerow.release.publication.formats import Kind, formats_of_folder, why_not
-from hedgerow.release.publication.shared import Result
+from hedgerow.release.publication.formats import Kind, Published, formats_of_folder, why_not
+from hedgerow.release.publication.shared import Outputs, Result
 
 _CERTIFICATE = "certificate.json"
 
@@ -39,6 +39,7 @@ def file_name(kind: Kind, suffix: str) -> str:
 
 
 FILES = (*(file_name("release", suffix) for suffix in formats_of_folder("release")), _CERTIFICATE, "report.html")
+PERCENTAGE_FILES = tuple(f"percentages{suffix}" for suffix in formats_of_folder("table") if suffix != ".json")
 TABLE_FILES = (*(file_name("table", suffix) for suffix in formats_of_folder("table")), _CERTIFICATE)
 
 
@@ -56,16 +57,25 @@ class ReleaseFolder:
         symbolic link of that name is replaced, never followed.
         """
         publication = result._publication(title, level=level)
-        written = []
-        for suffix, module in formats_of_folder(publication.kind).items():
-            name = file_name(publication.kind, suffix)
-            if why_not(publication, suffix) is None:
-                module.write(publication, self.staging / name)
-                written.append(name)
-                self.move([name])
+        written: list[str] = []
+        for suffix in formats_of_folder(publication.kind):
+            written += self._write_as(file_name(publication.kind, suffix), publication, suffix)
             if suffix == ".json" and result.certificate is not None:
                 written += self.put({_CERTIFICATE: result.certificate.to_json()})
         return tuple(written)
+
+    def write_percentages(self, percentages: Outputs, *, level: float = 0.95) -> tuple[str, ...]:
+        """Write percentages in every format but JSON, and return the names of the files: table.json holds them too."""
+        publication = percentages._publication(level=level)
+        names = ((name, Path(name).suffix) for name in PERCENTAGE_FILES)
+        return tuple(written for name, suffix in names for written in self._write_as(name, publication, suffix))
+
+    def _write_as(self, name: str, publication: Published, suffix: str) -> tuple[str, ...]:
+        if why_not(publication, suffix) is not None:
+            return ()
+        formats_of_folder(publication.kind)[suffix].write(publication, self.staging / name)
+        self.move([name])
+        return (name,)
 
     def put(self, texts: Mapping[str, str]) -> tuple[str, ...]:
         """Write texts under these names, each made apart and then moved, and return the names."""

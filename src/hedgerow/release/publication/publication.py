@@ -94,6 +94,8 @@ class Publication:
         The guarantee in a word, for a column of a data file and below a picture.
     recorded : HasRecord or None
         What the table's record is read from, where it has one.
+    field_of_cells : str
+        The field of the record that holds the cells.
     """
 
     title: str
@@ -110,6 +112,7 @@ class Publication:
     measure: str = ""
     guarantee_name: str = ""
     recorded: HasRecord | None = None
+    field_of_cells: str = "estimates"
 
     def __post_init__(self) -> None:
         parse_level(self.level)

@@ -260,6 +260,32 @@ class Outputs(Sequence[Estimate]):
 
         return self._text(markdown.markdown_text, path, level, title)
 
+    def write(self, path: str | Path, *, level: float = 0.95, title: str | None = None) -> None:
+        """Write the result in the format that the ending of the path names.
+
+        Parameters
+        ----------
+        path : str or Path
+            The path. The ending of the path names the format: ``.csv``, ``.json`` and others.
+        level : float
+            The confidence level of the intervals.
+        title : str, optional
+            The caption, for formats that have a caption.
+
+        Raises
+        ------
+        ParameterError
+            HG118: the ending is not the ending of a format, or the file cannot be written.
+
+        Examples
+        --------
+        >>> import pyarrow, tempfile, hedgerow as hg
+        >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
+        >>> release = survey.mean("age", bounds=(0, 100), step=1, epsilon=1.0)
+        >>> release.write(tempfile.mkdtemp() + "/means.json")
+        """
+        write(self._publication(title, level=level), path)
+
     def _text(self, write: Callable[[Any], str], path: str | Path | None, level: float, title: str | None) -> str:
         return optionally_written(write(self._publication(title, level=level).printed()), path)
 
@@ -366,32 +392,6 @@ class Result(Receivable, Outputs):
             return csv.csv_text(self._publication(level=level))
         csv.write(self._publication(level=level), path)
         return None
-
-    def write(self, path: str | Path, *, level: float = 0.95, title: str | None = None) -> None:
-        """Write the result in the format that the ending of the path names.
-
-        Parameters
-        ----------
-        path : str or Path
-            The path. The ending of the path names the format: ``.csv``, ``.json`` and others.
-        level : float
-            The confidence level of the intervals.
-        title : str, optional
-            The caption, for formats that have a caption.
-
-        Raises
-        ------
-        ParameterError
-            HG118: the ending is not the ending of a format, or the file cannot be written.
-
-        Examples
-        --------
-        >>> import pyarrow, tempfile, hedgerow as hg
-        >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
-        >>> release = survey.mean("age", bounds=(0, 100), step=1, epsilon=1.0)
-        >>> release.write(tempfile.mkdtemp() + "/means.json")
-        """
-        write(self._publication(title, level=level), path)
 
     def _facts(self, notes: Sequence[str], methods: dict[str, str]) -> dict[str, Any]:
         """Return the record's part about the whole: what was asked of what, and how."""

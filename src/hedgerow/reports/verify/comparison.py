@@ -137,7 +137,10 @@ def page_contradictions(page: Page, record: Any) -> Iterator[str]:
     named = {name for fields, _ in page.shown for name in fields}
     # An earlier page names no field at all. One of today names that of every estimate.
     if isinstance(record, Mapping) and (named or "reading" in record):
-        wanted = {f"estimates.{at}.estimate" for at in range(len(record.get("estimates", ())))}
+        # A page of percentages shows these in place of the counts.
+        shares = any(name.startswith("percentages.") for name in named)
+        holder, place = (record.get("percentages", {}), "percentages.") if shares else (record, "")
+        wanted = {f"{place}estimates.{at}.estimate" for at in range(len(holder.get("estimates", ())))}
         if missing := len(wanted - named):
             yield f"The page does not show {missing:,} of the {len(wanted):,} estimates of its record."
     for name in dict.fromkeys(wrong[:_MOST_TOLD]):

@@ -349,7 +349,7 @@ def _fields(publication: Publication, cells: TableCells) -> NDArray[Any]:
     """Return the path on record of each number of the cells, or of the totals."""
     totals = list(publication.table.margins.values())
     margin = next((at for at, total in enumerate(totals) if total is cells), None)
-    place = "estimates" if margin is None else f"table.margins.{margin}.estimates"
+    place = publication.field_of_cells if margin is None else f"table.margins.{margin}.estimates"
     return np.array([f"{place}.{at}" for at in range(cells.shape.size)], dtype=object)
 
 
