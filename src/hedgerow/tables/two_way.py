@@ -99,8 +99,7 @@ class TwoWayReadings(Result):
         ['sex']
         """
         columns, drawn = self.cells.shape.columns, self.drawn or self.cells
-        about = {"counted": drawn.counted, "unit": self.unit, "census": drawn.census}
-        check_readings(percentages, independence, columns, **about)
+        check_readings(percentages, independence, columns, counted=drawn.counted, unit=self.unit, census=drawn.census)
         within = {"row": columns[:-1], "column": columns[-1:] if len(columns) > 1 else (), "all": ()}
         asked: dict[Reading, tuple[str, ...]] = {}
         if percentages is not None:

@@ -169,8 +169,9 @@ def table(
 
     files = TABLE_FILES if percent is None else (*TABLE_FILES, *PERCENTAGE_FILES)
     with call.opened(files) as (survey, folder):
-        about = {"counted": total is None, "unit": str(survey.unit), "census": str(survey.target) == "file"}
-        check_readings(percent, independence, list(chosen.get("by") or ()), **about)
+        unit, census = str(survey.unit), str(survey.target) == "file"
+        columns = list(chosen.get("by") or ())
+        check_readings(percent, independence, columns, counted=total is None, unit=unit, census=census)
 
         def release() -> ProtectedTable:
             result = _released(survey, total, chosen)
