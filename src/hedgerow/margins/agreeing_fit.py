@@ -167,6 +167,8 @@ class _Problem:
         cells = np.maximum(self.adding @ self.start, 0.0)
         pull = np.zeros_like(cells)
         residuals, gap, step = self.start, math.inf, 0
+        if self.start[0] == 0.0:  # nothing is left but empty cells
+            return self._fit(np.zeros_like(self.start), 0.0, 0)
         if (self.adding @ self.start).min(initial=0.0) >= 0.0 or not free.any():
             return self._fit(self.start, 0.0, 0)
         for step in range(1, _MOST_STEPS + 1):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.margins.agreeing_fit import agreeing_fit
+from hedgerow.margins.agreeing_rounding import agreeing_rounding
 from hedgerow.margins.residuals import Floats, TableResiduals
 from hedgerow.margins.workload import Workload, summed
 from hedgerow.mechanisms.residual_margins import ColumnSet
@@ -67,18 +68,19 @@ def agreeing(released: TableResiduals) -> ShownTables:
 
 
 def in_whole_numbers(released: TableResiduals, before: ShownTables | None) -> ShownTables:
-    """Return whole numbers near those that are shown, or that were drawn: each table keeps its rounded total.
+    """Return whole numbers near those that are shown, or that were drawn, which agree in all tables.
 
-    Where all tables are totals of one, that one is rounded, and all agree exactly.
+    Where the search finds none, all tables are totals of the only largest one, if there is one; else each table is
+    rounded by itself.
     """
     workload = released.workload
     now = {table: released.table(table).reshape(-1) for table in workload.tables} if before is None else before.tables
-    largest = workload.largest
-    if len(largest) == 1:
-        (whole,) = largest
+    tables: Mapping[ColumnSet, Floats] | None = agreeing_rounding(workload, now, negative=before is None)
+    if tables is None and len(workload.largest) == 1:
+        (whole,) = workload.largest
         rounded = rounded_in_turn(np.round(now[whole], _DIGITS)).reshape(workload.shape(whole))
         tables = {table: summed(rounded, whole, table).reshape(-1) for table in workload.tables}
-    else:
+    elif tables is None:
         tables = {table: rounded_in_turn(np.round(now[table], _DIGITS)) for table in workload.tables}
     difference = largest_difference(workload, tables)
     fitted = () if before is None else before.notes[:1]
