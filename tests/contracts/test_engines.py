@@ -41,6 +41,7 @@ from hedgerow.engines.query import (
 from hedgerow.engines.source import Source, open_source
 from hedgerow.errors import DataError, ParameterError
 from hedgerow.facts.columns import Category, Grid, Missing
+from hedgerow.formats import parquet
 
 Columns = dict[str, list[Any]]
 TYPES = {"x": pa.float64(), "y": pa.float64(), "text": pa.string(), "code": pa.int32()}
@@ -94,8 +95,16 @@ MAKERS: dict[str, Callable[[Columns, Path], Any]] = {
 }
 
 
-@pytest.fixture(params=[*MAKERS, *IN_DATABASES, pytest.param("pyspark", marks=pytest.mark.spark)])
-def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Columns], Source]:
+GROUPED = "parquet, raw values grouped first"
+
+
+@pytest.fixture(params=[*MAKERS, GROUPED, *IN_DATABASES, pytest.param("pyspark", marks=pytest.mark.spark)])
+def opened(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[Columns], Source]:
+    if request.param == GROUPED:
+        monkeypatch.setattr(parquet, "few_values", lambda *_: "true")
+        return lambda columns: open_source(as_parquet(columns, tmp_path_factory.mktemp("source")))
     if request.param == "pyspark":
         session = request.getfixturevalue("spark")
         return lambda columns: open_source(as_spark(columns, session))

@@ -48,6 +48,7 @@ QUESTIONS: dict[str, Callable[[Any], Any]] = {
     ),
     "bootstrap": lambda survey: survey.plan(hg.mean("age", **AGE), estimator="bootstrap", epsilon=1.0),
 }
+QUESTION = "SET VARIABLE hedgerow_few_values"
 PAIR = {"age": (0, 100), "pay": (0, 1000)}
 
 
@@ -150,7 +151,8 @@ class _Logged:
         setting_up = ("SET", "CALL", "SELECT", "ATTACH", "USE", "PRAGMA", "BEGIN")
         # DuckDB looks up the names of a query of a relation by a view, which is gone before anything is read.
         setting_up += ("CREATE TEMPORARY VIEW", "DROP VIEW")
-        self._heard += [text for (text,) in said if not text.startswith(setting_up) and "?" not in text]
+        texts = [text for (text,) in said if "?" not in text]
+        self._heard += [text for text in texts if text.startswith(QUESTION) or not text.startswith(setting_up)]
         # A table without rows, in which a query on a CSV file is built where it is only shown.
         self._heard[:] = [text for text in self._heard if not text.startswith("CREATE TEMP TABLE cells (")]
         self._connection.close()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from hedgerow.engines import frames, streamed
 from hedgerow.engines.dialects.ibis_tables import Asked
@@ -17,6 +17,7 @@ from hedgerow.engines.schema import check_values
 from hedgerow.resampling.counted_values import GridSums, Histogram, ValueCounts
 from hedgerow.resampling.replicates import StreamedReplicates, Tally
 
+S = TypeVar("S", GridSums, Histogram)
 SECRET_KEY = "<a secret key, drawn for this question alone>"
 """What stands in a text that is shown where the key of `dialects.units` will stand in the one that is sent."""
 
@@ -73,10 +74,14 @@ class FrameAnswers(ABC):
     def _asked(self, roles: Any, query: Query | SumsQuery | ColumnQuery, key: bytes | None) -> Asked[Any]:
         """Return what an engine is sent for a question, built and not sent."""
         if isinstance(query, SumsQuery):
-            return frames.add_up(roles, query, self.columns, key)
+            return self._way(frames.add_up, query)(roles, query, self.columns, key)
         if isinstance(query, ColumnQuery):
             return frames.count_values(roles, query, self.columns, key)
-        return frames.count(roles, query, self.columns, key)
+        return self._way(frames.count, query)(roles, query, self.columns, key)
+
+    def _way(self, build: Callable[..., Asked[S]], query: Query | SumsQuery) -> Callable[..., Asked[S]]:
+        """Return how a question is asked here: by `build`, unless the source has another way to the same answer."""
+        return build
 
     def _loading(self, query: Query | SumsQuery) -> Sequence[str]:
         """Return what is sent before a question; refuse (HG213) where no text is sent."""
@@ -118,12 +123,12 @@ class FrameAnswers(ABC):
         `key` decides which rows of a unit beyond its limit are kept; a fresh secret one is drawn where none is given.
         """
         self.check(query)
-        return withheld(lambda: self._answer(frames.count, query, key))
+        return withheld(lambda: self._answer(self._way(frames.count, query), query, key))
 
     def sums(self, query: SumsQuery, *, key: bytes | None = None) -> GridSums:
         """Return exact sums of monomials by cell (after `check`; HG207 where reading fails); see `histogram`."""
         self.check(query)
-        return withheld(lambda: self._answer(frames.add_up, query, key))
+        return withheld(lambda: self._answer(self._way(frames.add_up, query), query, key))
 
     def stream(self, query: Query, asked: StreamedReplicates, watch: streamed.Watch) -> Tally:
         """Return replicates of the records, read one batch at a time (after `check`; HG207 where reading fails)."""

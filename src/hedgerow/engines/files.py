@@ -12,7 +12,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Any
 from hedgerow.engines import frames
 from hedgerow.engines.computed import columns_of_dates
 from hedgerow.engines.databases import DatabaseSource, open_sqlite
-from hedgerow.engines.exact_answers import FrameAnswers
+from hedgerow.engines.dialects import few_values
+from hedgerow.engines.dialects.ibis_tables import Asked
+from hedgerow.engines.exact_answers import FrameAnswers, S
 from hedgerow.engines.incoming.arrivals import plain_csv, unpacked
 from hedgerow.engines.query import ColumnQuery, Query, SumsQuery
 from hedgerow.engines.reading import SourceFile, arrived, unreadable, withheld
@@ -95,7 +97,7 @@ class TableSource(FrameAnswers):
     """A file that DuckDB reads as a table, such as Parquet: each release opens it anew, and closes it.
 
     So it may be asked in several threads, and after a fork; and no lock is kept on a file that another program writes.
-    `relation` is that of a connection, from when a release begins until it has read.
+    `relation` is that of the `connection`, from when a release begins until it has read.
     """
 
     name: str
@@ -103,6 +105,7 @@ class TableSource(FrameAnswers):
     file: SourceFile
     table: str | None = None
     relation: Any = field(default=None, repr=False, compare=False)
+    connection: Any = field(default=None, repr=False, compare=False)
     remarks: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     @classmethod
@@ -110,7 +113,7 @@ class TableSource(FrameAnswers):
         """Return the source, its names and types read (HG205, HG207, HG209)."""
 
         def read() -> tuple[dict[str, str], bool]:
-            with _relation(file, table) as (relation, names):
+            with _relation(file, table) as (_, relation, names):
                 frame = frames.lazy_frame(relation)
                 columns = {} if frame is None else frames.columns_of(frame)
                 return columns, len(columns) < len(names)
@@ -126,16 +129,29 @@ class TableSource(FrameAnswers):
     @contextmanager
     def _roles(self, query: Query | SumsQuery | ColumnQuery, *, reading: bool) -> Iterator[Any]:
         with self._opened() as here:
+            for statement in self._loading(query) if reading else ():
+                here.connection.execute(statement)
             yield frames.roles_of(here.relation, query, self.columns)
+
+    def _loading(self, query: Query | SumsQuery | ColumnQuery) -> Sequence[str]:
+        columns, known = few_values.columns_to_group(query), formats()[self.file.format]
+        # Only a format whose files tell, beside the records, how many values a column has, has this function.
+        condition = getattr(known, "few_values", None)
+        if condition is None or not columns:
+            return []
+        return [few_values.statement_of(condition(_paths(self.file), columns, few_values.MOST_VALUES))]
+
+    def _way(self, build: Callable[..., Asked[S]], query: Query | SumsQuery) -> Callable[..., Asked[S]]:
+        return few_values.either_way(build) if self._loading(query) else build
 
     @contextmanager
     def _opened(self) -> Iterator[TableSource]:
         if self.relation is not None:
             yield self
             return
-        with _relation(self.file, self.table) as (relation, _):
+        with _relation(self.file, self.table) as (connection, relation, _):
             self.file.still_there()
-            yield replace(self, relation=relation)
+            yield replace(self, relation=relation, connection=connection)
 
     def in_order(self, columns: Sequence[str]) -> list[Any]:
         """Return the cells of some columns as Python's values; see `hedgerow.engines.source.OrderedSource`."""
@@ -156,12 +172,13 @@ def _columns(relation: duckdb.DuckDBPyRelation, count: int) -> list[Any]:
 
 
 @contextmanager
-def _relation(file: SourceFile, table: str | None) -> Iterator[tuple[duckdb.DuckDBPyRelation, Sequence[str]]]:
-    """Yield the records of a file, and the names in it, in a connection that sees this file alone and then dies."""
+def _relation(
+    file: SourceFile, table: str | None
+) -> Iterator[tuple[duckdb.DuckDBPyConnection, duckdb.DuckDBPyRelation, Sequence[str]]]:
+    """Yield a connection that sees this file alone and then dies, the records of the file, and the names in it."""
     with _spilling() as folder, closing(_connected(folder)) as connection:
         known = formats()[file.format]
-        # One path, or those of a folder of Parquet files.
-        where: Any = [part.path for part in file.parts] or file.path
+        where: Any = _paths(file)
         known.attach(connection, where)
         _lock(connection)
         if (names := known.names(connection, where)) is not None:
@@ -179,7 +196,12 @@ def _relation(file: SourceFile, table: str | None) -> Iterator[tuple[duckdb.Duck
         # DuckDB gives the column without a name one of its own.
         left_out = len(names) - len(without_row_names(names))
         others = ", ".join(map(quoted_name, relation.columns[left_out:]))
-        yield relation.project(others) if left_out else relation, names
+        yield connection, relation.project(others) if left_out else relation, names
+
+
+def _paths(file: SourceFile) -> str | list[str]:
+    """Return the path of a file, or those of a folder of Parquet files."""
+    return [part.path for part in file.parts] or file.path
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from hedgerow.engines.cells import as_texts
 from hedgerow.engines.checked import Steps, distance, within_doubles
 from hedgerow.engines.computed import computed, date_number, on_grid, present
 from hedgerow.engines.dialects import ibis_tables
+from hedgerow.engines.dialects.few_values import RECORDS, by_raw_values
 from hedgerow.engines.dialects.held import added_up, counted_truths, is_held, read_as_values, terms_of
 from hedgerow.engines.dialects.ibis_tables import Asked, asked_counts, asked_values
 from hedgerow.engines.dialects.levels import code_of, with_levels
@@ -272,11 +273,13 @@ def _named(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
     return _lazy(frame.to_native().set_alias("records")) if frame.implementation.is_duckdb() else frame
 
 
-def count(frame: object, query: Query, columns: dict[str, str], key: bytes | None) -> Asked[Histogram]:
+def count(
+    frame: object, query: Query, columns: dict[str, str], key: bytes | None, *, few: bool = False
+) -> Asked[Histogram]:
     """Ask for the counts of a frame of columns ``value_0``, … and ``group_0``, …: doubles, or texts.
 
     The kinds in `columns` say as what declared values are compared. For a query of units there are two columns more:
-    ``unit``, and ``known``, whether a unit is named.
+    ``unit``, and ``known``, whether a unit is named. `few`: raw values are grouped first, since there are few.
     """
     if not query.columns():
         return _count_records(frame)
@@ -285,7 +288,9 @@ def count(frame: object, query: Query, columns: dict[str, str], key: bytes | Non
         digits, level, named = _digits(chosen, query, columns)
         return counts_of_units(digits.select(_index_of(query).alias("index"), level.alias("level"), *named), query, key)
     width = query.size + 1
-    if _is_condition(query) and _lazy(chosen).implementation.is_duckdb():
+    if few:
+        codes = occurrences(keys(by_raw_values(_lazy(chosen)), query, columns, few=True), few=True)
+    elif _is_condition(query) and _lazy(chosen).implementation.is_duckdb():
         codes = counted_truths(
             _computed_once(_lazy(chosen).select(*_placed(query, columns, checked=False))).to_native()
         )
@@ -307,11 +312,11 @@ def _is_condition(query: Query) -> bool:
     return not isinstance(asked.value, float) or math.isfinite(asked.value)
 
 
-def keys(frame: object, query: Query, columns: dict[str, str]) -> nw.LazyFrame[Any]:
+def keys(frame: object, query: Query, columns: dict[str, str], *, few: bool = False) -> nw.LazyFrame[Any]:
     """Return ``key``, cell·(size + 1) + index + 1: a GROUP BY of one integer is the fastest that every engine has."""
-    digits, level, _ = _digits(frame, query, columns)
+    digits, level, named = _digits(frame, query, columns, few=few)
     index = _index_of(query) + 1
-    return digits.select((level * (query.size + 1) + index if query.by else index).alias("key"))
+    return digits.select((level * (query.size + 1) + index if query.by else index).alias("key"), *named)
 
 
 def _index_of(query: Query) -> nw.Expr:
@@ -364,25 +369,27 @@ def _count_records(frame: object) -> Asked[Histogram]:
 
 
 def _digits(
-    frame: object, query: Query | SumsQuery, columns: dict[str, str]
+    frame: object, query: Query | SumsQuery, columns: dict[str, str], *, few: bool = False
 ) -> tuple[nw.LazyFrame[Any], nw.Expr, list[nw.Expr]]:
-    """Return columns ``index_0``, …, ``level_0``, …, the cell as an expression of them, and the unit's columns."""
+    """Return columns ``index_0``, …, ``level_0``, …, the cell as an expression of them, and others that are kept."""
     import narwhals.stable.v2 as nw
 
     rows, levels = with_levels(_lazy(frame), query.by, columns)
     # A database raises where another engine has an infinite number.
     checked = rows.implementation.is_ibis()
     # Each step a column of its own: SQL has no names for parts of an expression, and would compute them again.
-    named = [nw.col(name) for name in (UNIT, "known")] if query.unit is not None else []
+    named = [nw.col(name) for name in ((UNIT, "known") if query.unit is not None else (RECORDS,) if few else ())]
     placed = _computed_once(rows.select(*_placed(query, columns, checked=checked), *levels, *named))
     digits = placed.select(*_indices(query), *(nw.col(f"level_{place}") for place in range(len(query.by))), *named)
     return _computed_once(digits), code_of("level", [c.levels for c in query.by]), named
 
 
-def add_up(frame: object, query: SumsQuery, columns: dict[str, str], key: bytes | None) -> Asked[GridSums]:
+def add_up(
+    frame: object, query: SumsQuery, columns: dict[str, str], key: bytes | None, *, few: bool = False
+) -> Asked[GridSums]:
     """Ask for the sums of the monomials of a query, by cell, over a frame of the columns that `count` takes.
 
-    The engine is asked for sums of integers alone, and adds them up exactly (`adding.added_up`).
+    The engine is asked for sums of integers alone, and adds them up exactly (`held.added_up`). `few`: as for `count`.
     """
     import narwhals.stable.v2 as nw
 
@@ -393,7 +400,8 @@ def add_up(frame: object, query: SumsQuery, columns: dict[str, str], key: bytes 
         values = map(value_column, range(len(query.values)))
         rows = rows.select(*values, *levels).with_columns(code_of("level", [c.levels for c in query.by]).alias("level"))
     else:
-        digits, level, named = _digits(chosen, query, columns)
+        first = by_raw_values(_lazy(chosen)) if few else chosen
+        digits, level, named = _digits(first, query, columns, few=few)
         indices = [nw.col(f"index_{place}") for place in range(len(query.read))]
         if query.missing is Missing.MIDPOINT:
             middle = [nw.lit((value.size - 1) // 2, nw.Int64) for value in query.read]
@@ -415,7 +423,8 @@ def add_up(frame: object, query: SumsQuery, columns: dict[str, str], key: bytes 
         there = nw.col("counts") if place in query.needed else nw.col("counts") & (index >= 0)
         terms.append(nw.when(there).then(index).otherwise(zeros).alias(f"t_{place}"))
         terms.append(nw.when(there).then(ones).otherwise(zeros).alias(f"there_{place}"))
-    return _with_others(added_up(rows.select("level", *terms), query), frame, chosen)
+    asked = added_up(rows.select("level", *terms, *named), query, few=few)
+    return _with_others(asked, frame, chosen)
 
 
 def _with_products(rows: nw.LazyFrame[Any], query: SumsQuery, named: list[nw.Expr]) -> nw.LazyFrame[Any]:

@@ -58,5 +58,26 @@ def names(connection: Any, path: str | list[str]) -> list[str]:
     return roots
 
 
+def few_values(path: str | list[str], columns: Sequence[str], most: int) -> str:
+    """Return the condition in SQL that a few columns have few combinations of values, by the footers of the files.
+
+    The condition holds where each column is kept in dictionaries, and the largest dictionaries of the columns allow at
+    most so many combinations. Parts of a file whose smallest and largest values are equal are taken to have the same
+    values: sorted values are others in each part, and so are many. DuckDB writes how many values a part has; for other
+    writers, an entry of a packed dictionary is taken for four bytes. A wrong guess costs time, and changes no count.
+    """
+    named, listed = (", ".join(map(quoted_text, texts)) for texts in (columns, _listed(path)))
+    return f"""
+WITH parts AS (
+  SELECT path_in_schema AS name, stats_min_value AS low, stats_max_value AS high, num_values AS records,
+    CASE WHEN dictionary_page_offset IS NULL THEN num_values
+      ELSE coalesce(stats_distinct_count, (data_page_offset - dictionary_page_offset) // 4) END AS entries
+  FROM parquet_metadata([{listed}]) WHERE path_in_schema IN ({named})),
+alike AS (SELECT name, max(entries) AS entries, sum(records) AS records FROM parts GROUP BY name, low, high),
+whole AS (SELECT name, max(entries) AS most, sum(entries) AS every, sum(records) AS records FROM alike GROUP BY name)
+SELECT count(*) = {len(columns)} AND product(greatest(most, 1)) <= {most}
+  AND bool_and(every <= {64 * most} AND every * 8 <= records) FROM whole"""
+
+
 def _listed(path: str | list[str]) -> list[str]:
     return [path] if isinstance(path, str) else path

@@ -66,6 +66,14 @@ class Histogram:
         """How many cells were declared, empty ones included."""
         return len(self.missing)
 
+    def __add__(self, other: Histogram) -> Histogram:
+        """Return the counts of the records of both."""
+        cell, index, count = (
+            np.concatenate([getattr(self, name), getattr(other, name)]) for name in ("cell", "index", "count")
+        )
+        missing, outside = self.missing + other.missing, self.outside + other.outside
+        return Histogram.merged(cell, index, count, missing=missing, outside=outside)
+
     def total(self) -> int:
         """Return the number of all records: counted, missing, and outside every cell."""
         return int(self.count.sum()) + int(self.missing.sum()) + self.outside
@@ -157,6 +165,11 @@ class GridSums:
     def cells(self) -> int:
         """How many cells were declared, empty ones included."""
         return len(self.missing)
+
+    def __add__(self, other: GridSums) -> GridSums:
+        """Return the sums over the records of both."""
+        sums = {monomial: each + other.sums[monomial] for monomial, each in self.sums.items()}
+        return GridSums(sums, self.missing + other.missing, self.outside + other.outside)
 
     def total(self) -> int:
         """Return the number of records, whatever became of them."""

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.engines.dialects import ibis_tables
+from hedgerow.engines.dialects.few_values import RECORDS
 from hedgerow.engines.dialects.ibis_tables import Asked
 from hedgerow.engines.query import ValueOnGrid
 from hedgerow.engines.schema import value_column
@@ -140,18 +141,20 @@ _PATTERNS = 2**14  # so many sets of present values, in all cells, are a small t
 _PIECE = 21  # bits: what Spark adds up in integers of 64 bits needs no decimals
 
 
-def added_up(rows: nw.LazyFrame[Any], query: SumsQuery, terms: Terms = dict) -> Asked[GridSums]:
+def added_up(rows: nw.LazyFrame[Any], query: SumsQuery, terms: Terms = dict, *, few: bool = False) -> Asked[GridSums]:
     """Return the question for the sums by ``level`` of products of ``one``, ``t_0``, …, all integers from 0 on.
 
-    Where rows are held in memory, `terms` makes these of the rows' columns.
+    Where rows are held in memory, `terms` makes these of the rows' columns. `few`: each row stands for as many records
+    as its column ``records`` says, so that every product is multiplied by this number.
     """
     monomials = list(dict.fromkeys([(), *query.monomials]))
-    products = [_products(monomial, query) for monomial in monomials]
+    products = [[*_products(monomial, query), *[[RECORDS]] * few] for monomial in monomials]
     bits = [query.largest(monomial).bit_length() if monomial else 1 for monomial in monomials]
     engine = rows.implementation
     asked: Asked[list[tuple[Any, ...]]]
     if engine.is_duckdb():
-        asked = _summed_in_duckdb(rows.to_native(), products, query)
+        every = f"sum({RECORDS})" if few else "count(*)"
+        asked = _summed_in_duckdb(rows.to_native(), products, query, every)
     elif engine.is_ibis():
         table, totals = ibis_tables.summed(rows.to_native(), list(map(ibis_tables.ProductSQL, products, bits)))
         asked = Asked(((table, ibis_tables.rows_of),), totals)
@@ -162,7 +165,10 @@ def added_up(rows: nw.LazyFrame[Any], query: SumsQuery, terms: Terms = dict) -> 
     return asked.then(lambda rows: GridSums.from_rows(rows, monomials, cells=query.cells))
 
 
-def _summed_in_duckdb(rows: Any, products: list[list[list[str]]], query: SumsQuery) -> Asked[list[tuple[Any, ...]]]:
+def _summed_in_duckdb(
+    rows: Any, products: list[list[list[str]]], query: SumsQuery, every: str
+) -> Asked[list[tuple[Any, ...]]]:
+    """Return the question for (level, records, sums of products); `every` counts records in SQL."""
     by = bool(query.by)
     needed = [{name for part in product for name in part if name.startswith(_THERE)} for product in products]
     numbers = [
@@ -171,13 +177,13 @@ def _summed_in_duckdb(rows: Any, products: list[list[list[str]]], query: SumsQue
     ]
     patterns = query.cells << len(set().union(*needed))
     if patterns <= _PATTERNS and 2 * len(set(map(str, numbers))) <= len(products):
-        return _summed_by_presence(rows, numbers, needed, by=by)
+        return _summed_by_presence(rows, numbers, needed, every, by=by)
     sums = ", ".join(f"sum({_wide(product, 'HUGEINT')})" for product in products)
     if by:
-        return Asked(((rows.aggregate(f"level, count(*), {sums}", "level"), _fetched),), lambda rows: rows)
+        return Asked(((rows.aggregate(f"level, {every}, {sums}", "level"), _fetched),), lambda rows: rows)
     # The sums of no row are null.
     return Asked(
-        ((rows.aggregate(f"count(*), {sums}"), _fetched),),
+        ((rows.aggregate(f"{every}, {sums}"), _fetched),),
         lambda rows: [(0, *(total or 0 for total in row)) for row in rows],
     )
 
@@ -194,11 +200,13 @@ def counted_truths(rows: Any) -> Asked[tuple[Integers, Integers]]:
         keys = np.flatnonzero(counted).astype(np.int64)
         return keys, counted[keys]
 
-    return Asked(((rows.aggregate('count(*), count_if("there_0"), count_if("position_0")'), _fetched),), counts)
+    # Counted in no row, DuckDB's answer is null.
+    texts = [f'coalesce(count_if("{name}"), 0)' for name in ("there_0", "position_0")]
+    return Asked(((rows.aggregate(f"count(*), {', '.join(texts)}"), _fetched),), counts)
 
 
 def _summed_by_presence(
-    rows: Any, numbers: list[list[list[str]]], needed: list[set[str]], *, by: bool
+    rows: Any, numbers: list[list[list[str]]], needed: list[set[str]], every: str, *, by: bool
 ) -> Asked[list[tuple[Any, ...]]]:
     """Return the question for products of `numbers` where all `needed` are present, asked by which values are.
 
@@ -206,8 +214,8 @@ def _summed_by_presence(
     """
     present = sorted(set().union(*needed))
     masks = [sum(1 << present.index(name) for name in names) for names in needed]
-    texts = ["count(*)" if not rest else f"sum({_wide(rest, 'HUGEINT')})" for rest in numbers]
-    asked = list(dict.fromkeys(["count(*)", *texts]))
+    texts = [every if not rest else f"sum({_wide(rest, 'HUGEINT')})" for rest in numbers]
+    asked = list(dict.fromkeys([every, *texts]))
     places = [asked.index(text) for text in texts]
     pattern = " + ".join(f"{name} * {1 << place}" for place, name in enumerate(present))
 
@@ -249,9 +257,9 @@ def _products(monomial: Monomial, query: SumsQuery) -> list[list[str]]:
 
 
 def _wide(product: list[list[str]], kind: str) -> str:
-    """Return a product in SQL, of integers of 64 bits or, where it takes two lists, of this wider kind."""
+    """Return a product in SQL, of integers of 64 bits or, where it takes several lists, of this wider kind."""
     first, *rest = ["*".join(names) for names in product]
-    return first if not rest else f"CAST({first} AS {kind}) * ({rest[0]})"
+    return first if not rest else " * ".join([f"CAST({first} AS {kind})", *(f"({other})" for other in rest)])
 
 
 def _summed_in_spark(rows: Any, products: list[list[list[str]]], bits: list[int]) -> Asked[list[tuple[Any, ...]]]:

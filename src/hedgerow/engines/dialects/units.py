@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.engines.dialects import ibis_tables
+from hedgerow.engines.dialects.few_values import RECORDS
 from hedgerow.engines.dialects.held import added_up
 from hedgerow.engines.dialects.ibis_tables import Asked, asked_counts
 from hedgerow.engines.query import SCORES
@@ -360,8 +361,9 @@ def counts_of_units(rows: nw.LazyFrame[Any], query: Query, key: bytes | None) ->
     return asked.beside(occurrences(inside.filter(index < 0).select(level.alias("key"))), histogram)
 
 
-def occurrences(keys: nw.LazyFrame[Any]) -> Asked[tuple[Integers, Integers]]:
-    """Ask for each key and how often it occurs."""
+def occurrences(keys: nw.LazyFrame[Any], *, few: bool = False) -> Asked[tuple[Integers, Integers]]:
+    """Ask for each key and how often it occurs; `few`: in so many records as the column ``records`` says."""
     import narwhals.stable.v2 as nw
 
-    return asked_counts(keys.group_by("key").agg(nw.len().alias("records")))
+    counted = nw.col(RECORDS).sum().cast(nw.Int64) if few else nw.len().alias(RECORDS)
+    return asked_counts(keys.group_by("key").agg(counted))

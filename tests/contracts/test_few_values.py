@@ -1,0 +1,132 @@
+"""A Parquet file of few values is grouped by its raw values first: the same integers, and the footers choose."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import narwhals.stable.v2 as nw
+import pytest
+
+from hedgerow.engines import frames
+from hedgerow.engines.dialects import few_values
+from hedgerow.engines.query import Indicator, Query, SumsQuery, ValueOnGrid
+from hedgerow.engines.source import open_source
+from hedgerow.facts.columns import Category, Grid, Selection
+from hedgerow.facts.relation import UnitLimit
+from hedgerow.formats import parquet
+
+ROWS = 40_000
+COLUMNS = {
+    "few": "(i * 7919 % 50)::DOUBLE",
+    "gaps": "CASE i % 11 WHEN 0 THEN NULL WHEN 1 THEN 'nan'::DOUBLE WHEN 2 THEN '-inf'::DOUBLE ELSE i % 9 END",
+    "zeros": "CASE WHEN i % 3 = 0 THEN -0.0::DOUBLE ELSE 0.0::DOUBLE END",
+    "many": "(i * 7919 % 30011)::DOUBLE",
+    "ordered": "(i // 20)::DOUBLE",
+    "part": "'part ' || i % 12",
+    "person": "i // 4",
+}
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    written = tmp_path_factory.mktemp("few") / "people.parquet"
+    chosen = ", ".join(f"{made} AS {name}" for name, made in COLUMNS.items())
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY (SELECT {chosen} FROM range({ROWS}) r(i)) TO '{written}' (ROW_GROUP_SIZE 4096)")
+    return written
+
+
+def on_grid(column: str) -> ValueOnGrid:
+    return ValueOnGrid(column, Grid.from_bounds(column, (-1, 40), 0.5))
+
+
+PARTS = Category.declared("part", [f"part {place}" for place in range(10)])
+QUESTIONS: dict[str, Query | SumsQuery] = {
+    "histogram": Query(on_grid("few")),
+    "missing values": Query(on_grid("gaps"), (PARTS,)),
+    "share": Query(Indicator("few", 3.0)),
+    "share of a column with gaps": Query(Indicator("gaps", 3.0)),
+    "counts of texts": Query(None, (PARTS,)),
+    "selected": Query(on_grid("few"), (PARTS, Selection.of("many > 100"))),
+    "sums": SumsQuery((on_grid("gaps"),), (((0, 1),), ((0, 2),)), (PARTS,), frozenset([0])),
+    "products": SumsQuery((on_grid("few"), on_grid("gaps")), (((0, 1),), ((0, 1), (1, 1)), ((1, 2),)), (), frozenset()),
+    "sums of the selected": SumsQuery(
+        (on_grid("few"),), (((0, 1),),), (PARTS, Selection.of("many > 100")), frozenset([0])
+    ),
+    "negative zeros": SumsQuery((on_grid("zeros"),), (((0, 1),), ((0, 2),)), (), frozenset([0])),
+}
+
+
+def answer(path: Path, query: Query | SumsQuery) -> Any:
+    source = open_source(path)
+    if isinstance(query, Query):
+        counts = source.histogram(query)
+        return [part.tolist() for part in (counts.cell, counts.index, counts.count, counts.missing)], counts.outside
+    sums = source.sums(query)
+    return {name: totals.tolist() for name, totals in sums.sums.items()}, sums.missing.tolist(), sums.outside
+
+
+def both_ways(path: Path, query: Query | SumsQuery, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    answers = []
+    for few in ("true", "false"):
+        monkeypatch.setattr(parquet, "few_values", lambda *_, few=few: few)
+        answers.append(answer(path, query))
+    return answers
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_both_ways_give_the_same_integers(path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    grouped, one_by_one = both_ways(path, QUESTIONS[name], monkeypatch)
+    assert grouped == one_by_one
+
+
+@pytest.mark.parametrize("name", ["histogram", "sums"])
+def test_sabotage_each_combination_counted_once(path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def once(rows: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+        return few_values.by_raw_values(rows).with_columns(nw.lit(1, nw.Int64).alias(few_values.RECORDS))
+
+    monkeypatch.setattr(frames, "by_raw_values", once)
+    grouped, one_by_one = both_ways(path, QUESTIONS[name], monkeypatch)
+    assert grouped != one_by_one
+
+
+@pytest.mark.parametrize(
+    ("columns", "few"),
+    [
+        (["few"], True),
+        (["gaps"], True),
+        (["few", "gaps"], True),
+        (["part"], True),
+        (["many"], False),
+        (["few", "many"], False),
+        (["ordered"], True),
+        (["not there"], False),
+    ],
+)
+def test_the_footers_say_whether_there_are_few(path: Path, columns: list[str], few: bool) -> None:
+    asked = parquet.few_values(str(path), columns, 2**14)
+    assert duckdb.sql(f"SELECT ({asked})").fetchall() == [(few,)]
+    # Ordered values are others in each part of the file: fewer than 2,000 in all here, too many for a smaller limit.
+    if columns == ["ordered"]:
+        assert duckdb.sql(f"SELECT ({parquet.few_values(str(path), columns, 2**4)})").fetchall() == [(False,)]
+
+
+def test_only_questions_of_few_columns_and_rows_alone_are_asked_both_ways() -> None:
+    three = [on_grid(column) for column in ("few", "gaps", "zeros")]
+    assert few_values.columns_to_group(SumsQuery(tuple(three), ())) == ["few", "gaps", "zeros"]
+    assert few_values.columns_to_group(SumsQuery((*three, on_grid("many")), ())) == []
+    assert few_values.columns_to_group(Query(three[0], unit=UnitLimit("person", 2))) == []
+    assert few_values.columns_to_group(Query(three[0], (Selection.of("many > 100"),))) == ["few"]
+
+
+def test_a_statement_that_is_not_chosen_reads_no_record(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plan of the other statement has no scan of the file."""
+    monkeypatch.setattr(parquet, "few_values", lambda *_: "true")
+    _, few, many = open_source(path).statements(QUESTIONS["sums"])
+    for chosen in (True, False):
+        with duckdb.connect() as connection:
+            connection.execute(few_values.statement_of(str(chosen)))
+            scans = ["PARQUET" in str(connection.execute(f"EXPLAIN {text}").fetchall()).upper() for text in (few, many)]
+        assert scans == [chosen, not chosen]
