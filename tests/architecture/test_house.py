@@ -22,7 +22,8 @@ DOORS = {
     "psycopg": {"engines/databases.py"},
     "pyspark": set(),  # a frame of Spark is asked through its own methods
     "narwhals": {
-        f"engines/{name}.py" for name in ("checked", "computed", "frames", "dialects/levels", "dialects/units")
+        f"engines/{name}.py"
+        for name in ("checked", "computed", "frames", "dialects/few_values", "dialects/levels", "dialects/units")
     },
     "opendp": {"noise/secure.py"},
     "randomgen": {"noise/secure.py"},
