@@ -64,6 +64,9 @@ class ColumnFacts:
         One label for each category or band. Every output shows the labels.
     expression : str or None
         The expression of a computed column: arithmetic on other columns. See `hedgerow.column`.
+    hierarchies : mapping or None
+        Groups of the categories by the name of the level: ``{"country": {"England": ["N", "S"], "Wales": ["W"]}}``.
+        Margins have the totals of these groups.
     other : bool
         Return the fit of one cell (HG194: there is no such cell).
     missing : Missing or None
@@ -92,6 +95,7 @@ class ColumnFacts:
     bands: tuple[float, ...] | None = None
     labels: tuple[str, ...] | None = None
     expression: str | None = None
+    hierarchies: Mapping[str, Mapping[str, Sequence[Scalar]]] | None = None
 
     def __post_init__(self) -> None:
         if self.missing is not None:

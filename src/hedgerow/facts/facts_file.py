@@ -100,6 +100,9 @@ class Column(_Part):
     expression: Text | None = Field(
         None, min_length=1, description="Arithmetic on other columns, for a column that is computed."
     )
+    hierarchies: dict[Text, dict[Text, list[Value]]] | None = Field(
+        None, description="Groups of categories, by the name of the level: each category in one group."
+    )
     other: bool = Field(False, description="Whether the rest makes a cell too.")
     missing: Policy | None = Field(None, description="What a missing value counts as; drop where left out.")
     source: Text | None = Field(None, description='Where this is known from, e.g. "codebook p. 12".')
@@ -311,6 +314,7 @@ def _column(column: Column) -> dict[str, Any]:
         "bands": column.bands,
         "labels": column.labels,
         "expression": column.expression,
+        "hierarchies": column.hierarchies,
         "other": column.other,
         "missing": column.missing,
         "source": column.source or None,

@@ -1,4 +1,4 @@
-"""What is asked of a workload beside its columns: the order, the weights, the known totals. All of it is public."""
+"""What is asked of a workload beside its columns: order, weights, known totals, hierarchies. All of it is public."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.columns import Category
+from hedgerow.facts.columns import Category, Scalar
+from hedgerow.facts.declared import Facts
 from hedgerow.facts.validation import as_float, as_int, format_argument
 from hedgerow.margins.workload import Workload, closed_sets, subsets, summed
 from hedgerow.mechanisms.residual_margins import MOST_NUMBERS, ColumnSet
+from hedgerow.release.cells.margins import check_hierarchies
+from hedgerow.release.cells.shape import Hierarchy, TableShape
 
 Floats = NDArray[np.float64]
 # Each is a remedy in Python, and the remedy in the shell.
@@ -141,6 +144,58 @@ def parse_known(
 def closed(known: Mapping[ColumnSet, Floats]) -> frozenset[ColumnSet]:
     """Return which tables are known."""
     return closed_sets(list(known))
+
+
+def parse_hierarchies(given: object, by: Sequence[Category], facts: Facts | None) -> tuple[Hierarchy, ...]:
+    """Return the groups of categories of a call, and of the facts for the columns that the call says nothing about.
+
+    Raises
+    ------
+    ParameterError
+        HG160: a column that is not in `by`, or a name used twice. HG162: a category is in no group, or in two.
+
+    Examples
+    --------
+    >>> region = Category.declared("region", ["N", "S", "W"])
+    >>> parse_hierarchies({"region": {"coast": {"sea": ["N", "W"], "inland": ["S"]}}}, [region], None)[0].groups
+    (('sea', ('N', 'W')), ('inland', ('S',)))
+    """
+    if given is not None and not isinstance(given, Mapping):
+        raise _no_tree(f"Found {format_argument(given)}.")
+    shown = {str(category.column): category for category in by if category.shown}
+    named: dict[str, Any] = {} if given is None else {str(column): levels for column, levels in given.items()}
+    for column in shown:
+        declared = None if facts is None else facts.column(column).hierarchies
+        if declared is not None and column not in named:
+            named[column] = declared
+    hierarchies = []
+    for column, levels in named.items():
+        # A file names categories by texts.
+        labels = {str(label): label for label in TableShape.of([shown[column]]).labels(0)} if column in shown else {}
+        if not isinstance(levels, Mapping):
+            raise _no_tree(f"That of {column!r} is none.")
+        for name, groups in levels.items():
+            if not isinstance(groups, Mapping) or not all(isinstance(part, (list, tuple)) for part in groups.values()):
+                raise _no_tree(f"The groups {name!r} of column {column!r} are none.")
+            members: dict[Scalar, list[Scalar]] = {
+                str(group): [labels.get(str(member), member) for member in part] for group, part in groups.items()
+            }
+            hierarchies.append(Hierarchy.of(column, str(name), members))
+    shape = TableShape.of(shown.values())
+    check_hierarchies(shape, hierarchies)
+    for hierarchy in hierarchies:
+        hierarchy.codes(shape.axes[shape.columns.index(hierarchy.column)])
+    return tuple(hierarchies)
+
+
+def _no_tree(finding: str) -> ParameterError:
+    return ParameterError(
+        "HG162",
+        rule="A hierarchy puts every category of a column into one group.",
+        finding=finding,
+        remedy='For example hierarchies={"region": {"country": {"England": ["N", "S"], "Wales": ["W"]}}}.',
+        shell="A file of --hierarchy has a line for every category: the category, then its group at each level.",
+    )
 
 
 def _numbers(numbers: object, by: Sequence[Category], counts: bool) -> Floats:

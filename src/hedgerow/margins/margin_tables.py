@@ -29,7 +29,7 @@ from hedgerow.mechanisms.residual_margins import ColumnSet
 from hedgerow.release.ask import Covariances, ask, covariances
 from hedgerow.release.cells.margins import ConsistentTable
 from hedgerow.release.cells.printed_numbers import reliability_letters
-from hedgerow.release.cells.shape import TableShape
+from hedgerow.release.cells.shape import Hierarchy, TableShape
 from hedgerow.release.cells.table_cells import TableCells
 from hedgerow.release.designs.design import PublicFacts, covers, rows_kept
 from hedgerow.release.publication.printed_table import Heading, PrintedTable
@@ -66,6 +66,8 @@ class Margins(Result):
         Notes for readers about the margins as a whole.
     shown : ShownTables or None
         The numbers that are shown in place of the drawn numbers. None if the drawn numbers are shown.
+    hierarchies : tuple of Hierarchy
+        Groups of categories. Every table has the totals of the groups too, which are sums of its cells.
     request, noisy, steps : dict, tuple of dict, tuple of dict
         The request, the noisy numbers, and the steps that computed the shown numbers from the noisy numbers, as plain
         JSON data.
@@ -80,6 +82,7 @@ class Margins(Result):
     statistic: Statistic
     remarks: tuple[str, ...] = ()
     shown: ShownTables | None = None
+    hierarchies: tuple[Hierarchy, ...] = ()
     request: Mapping[str, Any] = field(default_factory=dict)
     noisy: tuple[Mapping[str, Any], ...] = ()
     steps: tuple[Mapping[str, Any], ...] = ()
@@ -220,8 +223,25 @@ class Margins(Result):
                 finding=f"Found {format_argument(columns)}.",
                 remedy=f"The columns are: {', '.join(names)}.",
             )
+        return self._table(places)
+
+    def levels(self, table: ColumnSet) -> Iterator[tuple[tuple[str, ...], TableCells]]:
+        """Yield the columns and the cells of a table, then those of the totals of groups in place of categories."""
+        yield self.columns(table), self.cells(table)
+        if any(hierarchy.column in self.columns(table) for hierarchy in self.hierarchies):
+            for names, cells in self._table(table).margins.items():
+                if len(names) == len(table):
+                    yield names, cells
+
+    def every_level(self) -> Iterator[tuple[tuple[str, ...], TableCells]]:
+        """Yield the columns and the cells of every table, each followed by its totals of groups."""
+        for table in self.residuals.workload.tables:
+            yield from self.levels(table)
+
+    def _table(self, places: ColumnSet) -> MarginTable:
+        """Return the table by these positions of columns."""
         margins = {self.columns(part): self.cells(part) for part in subsets(places) if part != places}
-        return MarginTable(
+        table = MarginTable(
             residuals=self.residuals,
             places=places,
             table=ConsistentTable(self.cells(places), margins, (), () if self.shown is None else self.shown.notes),
@@ -236,6 +256,7 @@ class Margins(Result):
             backend=self.backend,
             remarks=(*self.remarks, AGREE) if self.shown is None else self.remarks,
         )
+        return table.with_margins([level for level in self.hierarchies if level.column in self.columns(places)])
 
     def place(self, cell: Mapping[str, object]) -> Place:
         """Return the position of a cell: its table and its categories (HG137: there is no such cell)."""
@@ -392,13 +413,13 @@ class Margins(Result):
         """Return plain JSON data: the request, every table with its intervals at `level`, and the certificate."""
         level, kept = parse_level(level), self.kept_record()
         tables = []
-        for table in self.residuals.workload.tables:
-            cells = self.cells(table)
-            read = cells.columns(level)
+        for columns, cells in self.every_level():
+            read, spread = cells.columns(level), cells.privacy_error
             listed = {name: finite(getattr(read, name)) for name in ("standard_error", "low", "high")}
-            spread = math.sqrt(self.residuals.noise_variance(table))
             shown = {} if cells.shown is None else {"shown": cells.shown.tolist()}
-            named = {"by": list(self.columns(table)), "noise_sd": spread}
+            # Of groups of unequal size the noise differs.
+            noise = float(spread[0]) if np.ptp(spread) == 0.0 else spread.tolist()
+            named = {"by": list(columns), "noise_sd": noise}
             tables.append({**named, "estimate": cells.values.tolist(), **listed, **shown})
         fit = {} if self.shown is None else self.shown.record()
         return {**kept, "margins": {**kept["margins"], "level": level, **fit, "tables": tables}}
@@ -418,12 +439,11 @@ class Margins(Result):
 
     def lines(self, level: float = 0.95) -> Iterator[Sequence[Any]]:
         """Yield the names of the columns, then one line for each cell of each table."""
-        names = [str(axis.column) for axis in self.axes]
+        names = [*(str(axis.column) for axis in self.axes), *(level.name for level in self.hierarchies)]
         labelled = [str(axis.column) for axis in self.axes if axis.names]
         headings, of_labels = group_headings(names, labelled)
         yield [*headings.values(), *of_labels.values(), "columns", "estimate", *_NUMBERS, "reliable", "level", "letter"]
-        for table in self.residuals.workload.tables:
-            cells, columns = self.cells(table), self.columns(table)
+        for columns, cells in self.every_level():
             read = cells.columns(level)
             numbers: list[Any] = [cells.published.tolist(), *(finite(getattr(read, name)) for name in _NUMBERS)]
             letters = reliability_letters(cells)

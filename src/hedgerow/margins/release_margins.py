@@ -19,7 +19,15 @@ from hedgerow.errors import HedgerowError, ParameterError, SpentError, Uncertifi
 from hedgerow.facts.columns import Category, Missing, checked_column
 from hedgerow.facts.relation import UnitLimit, max_rows_of
 from hedgerow.facts.validation import as_float, format_argument
-from hedgerow.margins.asked_margins import Floats, closed, named_table, parse_known, parse_workload, weighed
+from hedgerow.margins.asked_margins import (
+    Floats,
+    closed,
+    named_table,
+    parse_hierarchies,
+    parse_known,
+    parse_workload,
+    weighed,
+)
 from hedgerow.margins.margin_tables import REASON, Margins, table_line
 from hedgerow.margins.residuals import TableResiduals
 from hedgerow.margins.workload import Workload, meeting
@@ -27,6 +35,8 @@ from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import parts_of
 from hedgerow.mechanisms.residual_margins import ColumnSet, ResidualMargins, residual_margins
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
+from hedgerow.release.cells.margins import check_hierarchies
+from hedgerow.release.cells.shape import Hierarchy, TableShape
 from hedgerow.release.designs.design import LEFT_OUT, Design, PlannedStatistic, PublicFacts, complete, only_where
 from hedgerow.release.execute import certificate_of, draw_tables, read_histograms
 from hedgerow.release.plan import Plan
@@ -159,12 +169,15 @@ class PlannedMargins:
         {places of columns: numbers} of the tables that are known.
     opened : OpenedSource or None
         What it is planned for.
+    hierarchies : tuple of Hierarchy
+        Groups of categories, whose totals are sums of the cells of every table.
     """
 
     plan: Plan
     design: MarginsDesign
     known: Mapping[ColumnSet, Floats]
     opened: OpenedSource | None = field(default=None, compare=False)
+    hierarchies: tuple[Hierarchy, ...] = ()
 
     def __repr__(self) -> str:
         workload = self.design.workload
@@ -202,7 +215,7 @@ class PlannedMargins:
         workload = self.design.workload
         return {
             **self.plan.public_record(),
-            "margins": {"order": workload.order, "weights": list(workload.weights), "known": self._known_record()},
+            "margins": {**self._margins_record(), "weights": list(workload.weights)},
         }
 
     def query(self) -> tuple[str, ...]:
@@ -277,6 +290,7 @@ class PlannedMargins:
             residuals=residuals,
             facts=facts,
             statistic=design.statistic,
+            hierarchies=self.hierarchies,
             remarks=self.notes(),
             request={**request_record(asked, facts.n), "margins": self._margins_record()},
             noisy=(table_record(noisy),),
@@ -303,7 +317,8 @@ class PlannedMargins:
         return [{"by": list(self.columns(table)), "values": self.known[table].reshape(-1).tolist()} for table in named]
 
     def _margins_record(self) -> dict[str, Any]:
-        return {"order": self.design.workload.order, "known": self._known_record()}
+        groups = {"hierarchies": [level.record() for level in self.hierarchies]} if self.hierarchies else {}
+        return {"order": self.design.workload.order, "known": self._known_record(), **groups}
 
 
 def _missing_mechanism() -> ResidualMargins:
@@ -323,6 +338,7 @@ def plan_margins(
     weights: object = None,
     known: object = None,
     target_se: object = None,
+    hierarchies: object = None,
     total: object = None,
     bounds: Any = None,
     step: Any = None,
@@ -333,8 +349,9 @@ def plan_margins(
     Raises
     ------
     HedgerowError
-        HG240 for the workload and its weights, HG241 for known totals, HG242 for targets that no weights meet, HG402
-        for units of several rows about a population; else as `release.request.parse_request`.
+        HG160 and HG162 for hierarchies, HG240 for the workload and its weights, HG241 for known totals, HG242 for
+        targets that no weights meet, HG402 for units of several rows about a population; else as
+        `release.request.parse_request`.
     """
     options.pop("request_id", None)
     if not by:
@@ -367,7 +384,7 @@ def plan_margins(
             finding="The target is the population.",
             remedy='Open the source with target="file": intervals are then about this file.',
         )
-    workload = parse_workload(request.groups, order)
+    workload, groups = parse_workload(request.groups, order), parse_hierarchies(hierarchies, request.groups, facts)
     design = MarginsDesign(statistic, request.by, public, policy, workload)
     if policy is Missing.DECLARED_COMPLETE and design.exhaustive:
         request = replace(request, notes=(*request.notes, _COMPLETE))
@@ -393,7 +410,7 @@ def plan_margins(
     item = PlannedStatistic(statistic, design, calibrated.mechanism)
     plan = Plan(request, public, (item,), calibrated, source=opened.source)
     opened.source.check(design.query)
-    return PlannedMargins(plan, design, totals, opened)
+    return PlannedMargins(plan, design, totals, opened, groups)
 
 
 def _check_served(delta: float, policy: Missing) -> None:
@@ -518,7 +535,9 @@ def _planned(record: Record, certificate: Certificate) -> tuple[Margins, Planned
     if not fits or stated != (design.exhaustive, max_rows_of(facts.limit), design.ends):
         raise ValueError("the mechanism has other tables than what was asked")
     plan = Plan(request, facts, (PlannedStatistic(statistic, design, mechanism),), None)
-    planned = PlannedMargins(plan, design, known)
+    groups = [Hierarchy.from_record(level) for level in asked.get("hierarchies", ())]
+    check_hierarchies(TableShape.of(request.groups), groups)
+    planned = PlannedMargins(plan, design, known, hierarchies=tuple(groups))
     (table,) = record["noisy"]
     values = np.array(table["values"], dtype=np.float64).reshape(table["shape"])
     if table["features"] != ["residual"] or values.shape != (mechanism.numbers, 1):

@@ -29,6 +29,7 @@ class MarginsOptions(TypedDict, total=False):
     weights: Mapping[Any, float] | Literal["equal"] | None
     known: Mapping[Any, Any] | None
     target_se: Mapping[Any, float] | None
+    hierarchies: Mapping[str, Any] | None
     epsilon: float | None
     rho: float | None
     mu: float | None
@@ -84,6 +85,10 @@ class AsksMargins:
         target_se : mapping, optional
             The largest standard deviation of the noise of each cell, by table, such as ``{("sex", "region"): 20}``. The
             weights are chosen to meet these targets.
+        hierarchies : mapping, optional
+            Groups of categories: ``{"region": {"country": {"England": ["N", "S"], "Wales": ["W"]}}}``. Every table then
+            has the totals of the groups too, which are sums of its cells and cost nothing. A column may have several
+            levels of groups. The default is the hierarchies of the facts.
         other : bool
             Whether to add to each column a category for all other values. Otherwise a record outside the categories of
             one column is left out of every table, so that all tables count the same records.
@@ -102,9 +107,10 @@ class AsksMargins:
         Raises
         ------
         HedgerowError
-            HG240: the columns, the order or the weights are invalid. HG241: the known totals do not fit. HG242: no
-            weights meet the targets. HG402: a unit can have several rows and the target is the population; margins of
-            such units need ``target="file"``. Nothing is spent before the data are read.
+            HG160, HG162: a hierarchy is no tree of the categories. HG240: the columns, the order or the weights are
+            invalid. HG241: the known totals do not fit. HG242: no weights meet the targets. HG402: a unit can have
+            several rows and the target is the population; margins of such units need ``target="file"``. Nothing is
+            spent before the data are read.
 
         Source
             The residuals follow Xiao, He, Zhang & Kifer, *An Optimal and Scalable Matrix Mechanism for Noisy Marginals

@@ -125,8 +125,8 @@ class PublishedRecord:
             yield from (self._named(estimate) for estimate in margin["estimates"])
         if "margins" in self.record:
             made, level = read_margins(self.record, self.certificate), float(self.record["margins"]["level"])
-            for table in made.residuals.workload.tables:
-                yield from made.cells(table).entries(level)
+            for _, cells in made.every_level():
+                yield from cells.entries(level)
         for fit in self.record.get("coefficients", ()):
             yield {"statistic": "coefficient", "column": fit.get("term"), "cell": fit.get("cell", {}), **fit}
 

@@ -18,6 +18,7 @@ import hedgerow as hg
 from hedgerow.audit.replay import SilentNoise
 from hedgerow.errors import HedgerowError, ParameterError, SpentError, UncertifiedError
 from hedgerow.facts.budget import Budget
+from hedgerow.facts.declared import Facts
 from hedgerow.ledger.store import Ledger
 from hedgerow.margins import agreeing_rounding
 from hedgerow.margins.margin_tables import Margins
@@ -347,6 +348,16 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
     ("HG241", {"known": {"sex": [100, 200]}, **COMPLETE}),
     ("HG241", {"known": [1, 2]}),
     ("HG241", {"order": 1, "known": {column: [500] + [0] * (len(BY[column]) - 1) for column in BY}, **COMPLETE}),
+    ("HG160", {"hierarchies": {"wage": {"band": {"all": [1, 2]}}}}),
+    ("HG160", {"hierarchies": {"region": {"sex": {"all": ["N", "S", "W"]}}}}),
+    ("HG162", {"hierarchies": {"region": {"coast": {"inland": ["S"], "sea": ["N"]}}}}),
+    ("HG162", {"hierarchies": {"region": {"coast": {"inland": ["S", "N"], "sea": ["N", "W"]}}}}),
+    ("HG162", {"hierarchies": {"region": {"coast": {"inland": ["S"], "sea": ["N", "W", "X"]}}}}),
+    ("HG162", {"hierarchies": {"region": {"coast": {"inland": [], "sea": ["N", "S", "W"]}}}}),
+    ("HG162", {"hierarchies": {"region": {"inland": ["S"], "sea": ["N", "W"]}}}),
+    ("HG162", {"hierarchies": {"region": {"coast": {"sea": "NSW"}}}}),
+    ("HG162", {"hierarchies": {"region": ["N"]}}),
+    ("HG162", {"hierarchies": [["N"]]}),
     ("HG242", {"target_se": {"sex": 1e-3}}),
     ("HG242", {"target_se": {"wage": 1}}),
     ("HG242", {"target_se": {"sex": 0}}),
@@ -561,3 +572,61 @@ def test_totals_of_groups_of_categories_have_the_errors_of_the_whole_workload() 
     ):
         with pytest.raises(ParameterError, match="HG160"):
             made.with_margins([wrong_name])
+
+
+GROUPS: dict[str, Any] = {"region": {"coast": {"inland": ["S"], "sea": ["N", "W"]}}}
+FACTS = Facts.from_dict(
+    {
+        "columns": {
+            "sex": {"categories": ["f", "m"]},
+            "region": {"categories": ["N", "S", "W"], "hierarchies": {"coast": {"inland": ["S"], "sea": ["N", "W"]}}},
+        }
+    }
+)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2])
+def test_groups_of_categories_add_up_in_every_table_and_have_their_errors(steps: int) -> None:
+    margins = drawn(hg.open(people(500), relation="add-remove"), SimulatedNoise(1), hierarchies=GROUPS)
+    margins = [margins, margins.nonnegative(), margins.nonnegative().rounded()][steps]
+    by_coast = {}
+    for columns in margins.tables():
+        table = margins.table(*columns)
+        if "region" not in columns:
+            assert not table.table.hierarchies
+            continue
+        named = tuple("coast" if column == "region" else column for column in columns)
+        group = table.table.margin(named)
+        axis, cells = columns.index("region"), table.values
+        sums = np.stack([cells.take([1], axis).sum(axis), cells.take([0, 2], axis).sum(axis)], axis)
+        assert group.published == pytest.approx(sums.reshape(-1), abs=1e-6)
+        by_coast[named] = group
+    alone = by_coast["coast",]
+    for named, group in by_coast.items():
+        axes = tuple(place for place, name in enumerate(named) if name != "coast")
+        assert group.published.reshape(group.shape.shape).sum(axis=axes) == pytest.approx(alone.published, abs=1e-6)
+    # One of three categories, and two: the noise of a sum of two is larger than that of one, less than of two apart.
+    of_one = margins["region"].cells.noise_variance
+    assert alone.noise_variance[0] == pytest.approx(of_one, rel=1e-9)
+    assert of_one < alone.noise_variance[1] < 2.0 * of_one
+
+
+def test_groups_are_in_the_files_and_in_a_record_that_verifies() -> None:
+    survey = hg.open(people(500), relation="replace-one", facts=FACTS)
+    made = survey.margins(by=["region", "sex"], order=2, epsilon=1.0).nonnegative().rounded()
+    lines = made.to_csv().splitlines()
+    assert lines[0].startswith("region,sex,coast,columns,") and sum(",sea,coast," in line for line in lines) == 1
+    assert sum("coast × sex" in line for line in lines) == 4 and "inland" in made["region", "sex"].to_html()
+    record = json.loads(made.to_json())
+    assert [table["by"] for table in record["margins"]["tables"]][2:4] == [["coast"], ["sex"]]
+    assert verify_record(record).holds and verify_record(json.loads(json.dumps(made.kept_record()))).holds
+    for change in ("estimate", "noise_sd", "high"):
+        wrong = json.loads(made.to_json())
+        wrong["margins"]["tables"][2][change][1] += 1.0
+        assert not verify_record(wrong).holds
+    other = json.loads(made.to_json())
+    other["request"]["margins"]["hierarchies"][0]["groups"] = [["inland", ["N"]], ["sea", ["S", "W"]]]
+    assert not verify_record(other).holds
+    # What the call says comes before the facts.
+    named = survey.margins(by=["region", "sex"], order=2, epsilon=1.0, hierarchies={"region": {}})
+    assert not named.hierarchies

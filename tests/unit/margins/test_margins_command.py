@@ -83,6 +83,16 @@ def test_raw_numbers_and_known_totals() -> None:
     assert record["margins"]["tables"][1]["noise_sd"] == 0.0
 
 
+def test_groups_of_categories_from_a_file() -> None:
+    Path("jobs.csv").write_text("job <b>,kind,level\na,plain,low\nb,plain,high\nc,rare,high\n", encoding="utf-8")
+    record = json.loads(run(f"margins {COMMON} --order 2 --hierarchy jobs.csv --json").stdout)
+    listed = {tuple(table["by"]): table["shown"] for table in record["margins"]["tables"]}
+    a, b, c = listed["job <b>",]
+    assert listed["kind",] == [a + b, c] and listed["level",] == [a, b + c] and len(listed["sex", "kind"]) == 4
+    Path("jobs.csv").write_text("job <b>,kind\na,plain\nb,plain\n", encoding="utf-8")
+    assert "HG162" in run(f"margins {COMMON} --order 2 --hierarchy jobs.csv --json").stderr
+
+
 def test_totals_of_a_column() -> None:
     record = json.loads(
         run(
@@ -99,6 +109,10 @@ def test_totals_of_a_column() -> None:
         ("--weight wage=2", "HG240"),
         ("--known nothing.csv", "HG241"),
         ("--known bad.csv", "HG241"),
+        ("--known twice.csv", "HG241"),
+        ("--hierarchy nothing.csv", "HG162"),
+        ("--hierarchy bad.csv", "HG162"),
+        ("--hierarchy alone.csv", "HG162"),
         ("--target-se sex", "HG116"),
         ("--target-se sex:0.001", "HG242"),
         ("--order 0", "HG240"),
@@ -107,6 +121,8 @@ def test_totals_of_a_column() -> None:
 )
 def test_what_cannot_be_is_refused(more: str, code: str) -> None:
     Path("bad.csv").write_text("sex,count\nf,450\nm\n", encoding="utf-8")
+    Path("twice.csv").write_text("sex,count\nf,450\nf,450\n", encoding="utf-8")
+    Path("alone.csv").write_text("sex\nf\nm\n", encoding="utf-8")
     refused = run(f"margins {COMMON} {more} --out tables")
     assert refused.exit_code in (2, 4) and code in refused.stderr, refused.stderr
     assert not Path("tables").exists()

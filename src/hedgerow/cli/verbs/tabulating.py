@@ -51,6 +51,12 @@ def margins(
         list[str] | None,
         typer.Option(metavar="COL,COL:VALUE", help="The largest standard deviation of the noise of a table's cells."),
     ] = None,
+    hierarchy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE", help="A CSV file of groups: categories of a column, then a column for each level."
+        ),
+    ] = None,
     raw: Annotated[
         bool, typer.Option("--raw", help="Show counts as they were drawn, not non-negative whole ones.")
     ] = False,
@@ -75,6 +81,7 @@ def margins(
         "target_se": {_columns(name): value for name, value in (parse_target("--target-se", t) for t in target_se)}
         if target_se
         else None,
+        "hierarchies": dict(map(read_hierarchies, hierarchy)) if hierarchy else None,
     }
     given = {**call.chosen, **{name: value for name, value in asked.items() if value is not None}}
     with call.opened(None if plan else MARGINS_FILES) as (survey, folder):
@@ -143,17 +150,49 @@ def read_known(path: str) -> tuple[tuple[str, ...], dict[tuple[str, ...], float]
     ParameterError
         HG241: the file cannot be read, or is no such table.
     """
+    rule = "A known table is a CSV file of columns of `--by`, and of the counts in the last column."
+    remedy = "For example the lines sex,count and f,5200 and m,4800; a file of the count alone is the total."
+    head, lines = _read_lines(path, "HG241", rule, remedy)
+    try:
+        numbers = {tuple(line[:-1]): float(line[-1]) for line in lines}
+    except ValueError:
+        numbers = {}
+    if len(numbers) < len(lines):
+        raise _not_read(path, "HG241", rule, remedy)
+    return tuple(head[:-1]), numbers
+
+
+def read_hierarchies(path: str) -> tuple[str, dict[str, dict[str, list[str]]]]:
+    """Return a column and the groups of its categories at each level from a CSV file, the categories first.
+
+    Raises
+    ------
+    ParameterError
+        HG162: the file cannot be read, or is no such table.
+    """
+    rule = "Groups of categories are a CSV file: the categories of a column, then a column for each level of groups."
+    remedy = "For example the lines region,country and N,England and W,Wales."
+    head, lines = _read_lines(path, "HG162", rule, remedy)
+    if len(head) < 2 or len({*head}) < len(head):
+        raise _not_read(path, "HG162", rule, remedy)
+    levels: dict[str, dict[str, list[str]]] = {name: {} for name in head[1:]}
+    for category, *groups in lines:
+        for name, group in zip(levels, groups, strict=True):
+            levels[name].setdefault(group, []).append(category)
+    return head[0], levels
+
+
+def _read_lines(path: str, code: str, rule: str, remedy: str) -> tuple[list[str], list[list[str]]]:
+    """Return the first line of a CSV file and the others, all of one length."""
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
             head, *lines = [line for line in csv.reader(file) if line]
-        numbers = {tuple(line[:-1]): float(line[-1]) for line in lines}
-        if not all(len(line) == len(head) for line in lines) or len(numbers) < len(lines):
-            raise ValueError
     except (OSError, ValueError, csv.Error):
-        raise ParameterError(
-            "HG241",
-            rule="A known table is a CSV file of columns of `--by`, and of the counts in the last column.",
-            finding=f"{path!r} is none.",
-            remedy="For example the lines sex,count and f,5200 and m,4800; a file of the count alone is the total.",
-        ) from None
-    return tuple(head[:-1]), numbers
+        raise _not_read(path, code, rule, remedy) from None
+    if not all(len(line) == len(head) for line in lines):
+        raise _not_read(path, code, rule, remedy)
+    return head, lines
+
+
+def _not_read(path: str, code: str, rule: str, remedy: str) -> ParameterError:
+    return ParameterError(code, rule=rule, finding=f"{path!r} is none.", remedy=remedy)
