@@ -346,8 +346,20 @@ GRIDS = [(0, 100, 0.1), (-1, 1, 1), (0, 1, None), (-0.3, 99.9, 0.3)]
 def test_weighted_values_add_up_as_a_loop_in_python_does(opened: Callable[[Columns], Source], grid: Grid) -> None:
     """Weights below 0, above the bound, infinite, NaN and missing among them."""
     weight = WeightOnGrid("y", grid)
-    values = (Weighted(FINE[0], weight), Weighted(IS_TWO, weight), weight, FINE[1])
-    monomials = ((), ((0, 1),), ((0, 2),), ((0, 1), (1, 1)), ((0, 1), (2, 1)), ((2, 2),), ((1, 0), (2, 1)), ((3, 1),))
+    coarse = ValueOnGrid("x", Grid(Fraction(-1), Fraction(101), 2**9))
+    product = ColumnProduct(((coarse, 2), (IS_TWO, 1)))
+    values = (Weighted(FINE[0], weight), Weighted(IS_TWO, weight), weight, FINE[1], Weighted(product, weight))
+    monomials = (
+        (),
+        ((0, 1),),
+        ((0, 2),),
+        ((0, 1), (1, 1)),
+        ((0, 1), (2, 1)),
+        ((2, 2),),
+        ((1, 0), (2, 1)),
+        ((3, 1),),
+        ((4, 2),),
+    )
     source = opened(AWKWARD)
     for missing, needed in ((Missing.DROP, ()), (Missing.DROP, (0, 1)), (Missing.MIDPOINT, (0, 2))):
         for by in ((), (BY_TEXT,)):
@@ -361,14 +373,15 @@ def test_weighted_values_add_up_as_a_loop_in_python_does(opened: Callable[[Colum
     sizes=st.tuples(st.integers(1, 2**20), st.integers(1, 2**20)),
 )
 def test_the_index_of_a_weighted_value_is_exact(weight: int, value: int, sizes: tuple[int, int]) -> None:
-    """Centred, the index in units of its largest is w/w_max times the value scaled to [−1, 1]."""
+    """Less half of the weight the index, in units of half its largest, is w/w_max times the value scaled to [−1, 1]."""
     weight, value = min(weight, sizes[0]), min(value, sizes[1])
     grids = [Grid(Fraction(0), Fraction(1), size) for size in sizes]
     both = Weighted(ValueOnGrid("x", grids[1]), WeightOnGrid("w", grids[0]))
     index, steps = both.index(weight, value), both.size - 1
     assert 0 <= index <= steps
     scaled = Fraction(2 * value, sizes[1]) - 1
-    assert Fraction(2 * index, steps) - 1 == Fraction(weight, sizes[0]) * scaled
+    share = Fraction(weight, sizes[0])
+    assert Fraction(2 * index, steps) - share == share * scaled
 
 
 @pytest.mark.parametrize("engine", MAKERS)
@@ -409,9 +422,7 @@ IS_TWO = Indicator("code", 2)
 def index_of(value: Value, columns: Columns, row: int, missing: Missing) -> int:
     if isinstance(value, Weighted):
         weight, own = (index_of(part, columns, row, missing) for part in (value.weight, value.value))
-        most_weight, most = value.weight.grid.steps, value.value.size - 1
-        # In halves: the product of the weight's index and the distance of the value from the middle of its grid.
-        return -1 if own < 0 else int(2 * weight * (Fraction(own) - Fraction(most, 2)) + most_weight * most)
+        return -1 if own < 0 else weight * own
     if isinstance(value, (ClippedSquare, InBall, ColumnProduct)):
         own_parts = value.values if isinstance(value, ClippedSquare) else value.parts
         found_parts = [index_of(part, columns, row, missing) for part in own_parts]

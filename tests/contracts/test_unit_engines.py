@@ -27,7 +27,18 @@ from scipy import stats
 from tests.contracts.database_tables import IN_DATABASES, as_sqlite, opened_in
 
 import hedgerow
-from hedgerow.engines.query import SCORES, ColumnProduct, Indicator, JointGrid, Query, SumsQuery, ValueOnGrid
+from hedgerow.engines.query import (
+    SCORES,
+    ColumnProduct,
+    Indicator,
+    JointGrid,
+    Query,
+    SumsQuery,
+    Value,
+    ValueOnGrid,
+    Weighted,
+    WeightOnGrid,
+)
 from hedgerow.engines.ranked_rows import RankedRows
 from hedgerow.engines.source import Source, count_units, open_source
 from hedgerow.errors import DataError, ParameterError, UncertifiedError
@@ -304,9 +315,13 @@ NAMED: dict[str, tuple[pa.DataType, list[Any]]] = {
 }
 THREE = UnitLimit("person", 3)
 PAIR = (X, ValueOnGrid("y", WHOLE))
+WEIGHT = WeightOnGrid("y", WHOLE)
 ASKED: dict[str, SumsQuery | Query] = {
     "sums": SumsQuery(PAIR, (((0, 1),), ((1, 2),), ((0, 1), (2, 1))), (), frozenset({0, 1}), THREE),
     "sums by cell": SumsQuery((X,), (((0, 1),), ((0, 2),), ((1, 2),)), BY, frozenset({0}), THREE),
+    "weighted sums": SumsQuery(
+        (Weighted(X, WEIGHT), WEIGHT), (((0, 1),), ((0, 1), (1, 1))), BY, frozenset({0, 1}), THREE
+    ),
     "units by cell": Query(X, BY, THREE, Missing.MIDPOINT),
     "rows by cell": Query(None, BY, THREE),
     "ranked rows": RankedRows(X, (), THREE),
@@ -328,11 +343,10 @@ def crowded(names: str, seed: int = 3) -> pa.Table:
 
 def kept_of(table: pa.Table, query: SumsQuery | Query, key: bytes) -> Counter[tuple[Any, int, tuple[int, ...]]]:
     """Return how often each (person, cell, indices) is kept: the rule of docs/methods/units.md, by a loop in Python."""
-    columns = [value.column for value in query.values]
     rows: list[tuple[Any, int, tuple[int, ...]]] = []
     for row in table.to_pylist():
         cell = "abc".find(row["cell"] or "?") if query.by else 0
-        whole = [row[name] if row[name] is not None or query.missing is Missing.DROP else 5.0 for name in columns]
+        whole = [index_of(row, value, query.missing) for value in query.values]
         if row["person"] is not None and cell >= 0 and None not in whole:
             rows.append((row["person"], cell, tuple(map(int, whole))))
     numbers: Counter[tuple[Any, int, tuple[int, ...]]] = Counter()
@@ -343,6 +357,15 @@ def kept_of(table: pa.Table, query: SumsQuery | Query, key: bytes) -> Counter[tu
         digest = hashlib.sha256("|".join(map(str, parts)).encode()).hexdigest()
         ranked.setdefault(person, []).append((digest, (person, cell, indices)))
     return Counter(row for listed in ranked.values() for _, row in sorted(listed)[: THREE.max_rows])
+
+
+def index_of(row: dict[str, Any], value: Value, missing: Missing) -> float | None:
+    """Return the index of a value of a row, None where there is none: a weight is then 0."""
+    if isinstance(value, Weighted):
+        own = index_of(row, value.value, missing)
+        return None if own is None else own * (row[value.weight.column] or 0.0)
+    absent = 0.0 if isinstance(value, WeightOnGrid) else None if missing is Missing.DROP else 5.0
+    return row[value.column] if row[value.column] is not None else absent
 
 
 def mark(person: Any) -> str:

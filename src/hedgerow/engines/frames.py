@@ -451,7 +451,8 @@ def _index(value: Value, of: dict[Value, nw.Expr]) -> nw.Expr:
     if value in of or isinstance(value, (ValueOnGrid, Indicator)):
         return of[value]
     if isinstance(value, Weighted):
-        there, index = of[value.value] >= 0, value.index(of[value.weight], of[value.value])
+        inner = _index(value.value, of)
+        there, index = inner >= 0, value.index(of[value.weight], inner)
     else:
         there = reduce(and_, [of[part] >= 0 for part in value.parts])
         if isinstance(value, ClippedSquare):

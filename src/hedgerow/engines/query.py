@@ -73,18 +73,17 @@ class WeightOnGrid(ValueOnGrid):
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """A value times a weight: index t_w·(2t − m) + m_w·m ∈ {0..2 m_w m}, −1 where the value is missing.
+    """A value times a weight: index t_w·t ∈ {0..m_w m}, −1 where the value is missing.
 
-    With t ∈ {0..m} the value's index and t_w ∈ {0..m_w} the weight's, centred: 2·index − 2 m_w m = 2 t_w·(2t − m). In
-    units of its largest size that is w/w_max · u, u the value scaled to [−1, 1], exact in integers.
+    Here t ∈ {0..m} is the value's index and t_w ∈ {0..m_w} the weight's: a record counts like t_w records of its value.
 
     >>> age = ValueOnGrid("age", Grid.from_bounds("age", (0, 100), 1))
     >>> both = Weighted(age, WeightOnGrid("w", Grid.from_bounds("w", (0, 10), 1)))
-    >>> both.columns, both.size, both.index(10, 100), both.index(10, 0), both.index(0, 30)
-    (('age', 'w'), 2001, 2000, 0, 1000)
+    >>> both.columns, both.size, both.index(10, 100), both.index(10, 0), both.index(2, 30)
+    (('age', 'w'), 1001, 1000, 0, 60)
     """
 
-    value: ValueOnGrid | Indicator
+    value: ValueOnGrid | Indicator | ColumnProduct
     weight: WeightOnGrid
 
     @property
@@ -99,13 +98,12 @@ class Weighted:
 
     @property
     def size(self) -> int:
-        """How many indices there are: 2 m_w m + 1."""
-        return 2 * (self.weight.size - 1) * (self.value.size - 1) + 1
+        """How many indices there are: m_w m + 1."""
+        return (self.weight.size - 1) * (self.value.size - 1) + 1
 
     def index(self, weight: T, value: T) -> T:
         """Return the index of a weight and a value, both given by their own."""
-        most_weight, most = self.weight.size - 1, self.value.size - 1
-        index: T = weight * (2 * value - most) + most_weight * most
+        index: T = weight * value
         return index
 
 
@@ -534,7 +532,7 @@ class SumsQuery(ByCells):
 
 def _parts(value: Value) -> tuple[ValueOnGrid | Indicator, ...]:
     if isinstance(value, Weighted):
-        return value.value, value.weight
+        return (*_parts(value.value), value.weight)
     return value.parts if isinstance(value, (ColumnProduct, InBall, ClippedSquare)) else (value,)
 
 

@@ -260,7 +260,7 @@ class Weights:
         return replace(self, column=column)
 
     def grid(self, *, coarser: int = 0) -> Grid:
-        """Return the grid of weights, of so many bits fewer than usual."""
+        """Return the grid of weights, of so many bits fewer than the usual 20."""
         return Grid(Fraction(0), self.most, STEPS >> coarser, declared=False)
 
     def public_record(self) -> dict[str, Any]:

@@ -304,6 +304,8 @@ class JointMoments(Additive):
             ("regression of units of four rows", GAUSSIAN, replace(both, cells=2, most_rows=4), fit, far, 1e-3),
             ("mean by group of units of four rows", GAUSSIAN, units, rows, far, 1e-3),
             ("means of units with covariances", GAUSSIAN, units, replace(rows, across=between), far, 1e-3),
+            ("weighted means", GAUSSIAN, JointLayout(units.features, "private", 1, parts=50), rows, far, 1e-3),
+            ("weighted mean by group of units, pure", LAPLACE, replace(units, parts=5), rows, near, 0.0),
             ("mean of units of four rows, pure", LAPLACE, replace(units, cells=1), rows, far, 1e-3),
             ("partition blocks by group", LAPLACE, block, blocks, far, 1e-3),
         )
@@ -426,7 +428,7 @@ def _weights(layout: JointLayout, counts: Mapping[Of, float], sums: ByTwo, block
 
 def cost_of(layout: JointLayout, weights: JointWeights, relation: Relation, power: Literal[1, 2]) -> float:
     """Return an upper bound on Σ |movement|^power over all neighbours: records, or units of several rows."""
-    if layout.rows is not None:
+    if layout.added is not None:
         return unit_cost(weights, relation, power, cells=layout.cells)
     if layout.ball is not None:
         check(power == 2 and not weights.blocks, "The noise of features in a ball is Gaussian, on sums alone.")
@@ -459,7 +461,8 @@ class _Ends:
         """Return the grid integer of each digit of a feature; those above 2 lie evenly between the ends."""
         layout, between = self.joint.layout, self.base - 2
         between -= between % 2 if layout.ball is not None else 0
-        steps = layout.rows if layout.rows is not None and i == layout.last else layout.features[i].steps
+        counted = (layout.rows or 1) * (layout.parts or 1) if layout.added is not None and i == layout.last else 0
+        steps = counted or layout.features[i].steps
         if layout.ball is not None:
             # Rounded towards the middle, which is a place: what lies in the ball stays there.
             inner = (steps // 2 + int(Fraction(steps, 2) * (2 * place - between) / between) for place in range(between))
@@ -479,7 +482,7 @@ class _Ends:
         for i in reversed(range(len(self.joint.layout.features))):
             code, digit = divmod(code, self.base)
             values.append(self.places(i)[digit])
-        if self.joint.layout.rows is not None:
+        if self.joint.layout.added is not None:
             # All rows of a unit have the same values.
             rows = values[0] or 0
             values[1:] = [rows * (value or 0) for value in values[1:]]
@@ -506,7 +509,7 @@ class _Ends:
             starts.append([(1, 2, 0)[state] for state in weights.worst(power)])
             pair = max((climb.climbed((start, [2] * len(ends)), ends, both=True) for start in starts), key=climb.cost)
         pairs = {"same cell": pair}
-        bound = weights.same(power) if self.joint.layout.rows is None else same_cell(weights, power)
+        bound = weights.same(power) if self.joint.layout.added is None else same_cell(weights, power)
         if climb.cost(pair) < bound / ROUND_UP:
             pairs["same cell, between the ends"] = climb.climbed(pair, within, both=False)
         return {name: (self.code(first), self.code(second)) for name, (first, second) in pairs.items()}
@@ -537,7 +540,7 @@ class _Ends:
         # All rows of a unit lie in one cell: what it has across cells is 0.
         monomials = [of for of in self.joint.monomials() if all(i <= layout.last for i, _ in of)]
         powers = np.array([[dict(monomial).get(i, -1) for monomial in monomials] for i in range(len(layout.features))])
-        if layout.rows is not None:
+        if layout.added is not None:
             # Totals are the number of rows times what each row has.
             powers[layout.last] = [sum(power for _, power in monomial) for monomial in monomials]
         # Of each feature t^e by digit and e; in the last place 1, for monomials without it.

@@ -71,6 +71,9 @@ class JointLayout:
     rows : int or None
         The limit of rows where the records are units of several rows: then a feature of a unit in a cell is the total
         over its rows there, the last one is their number, and f ∈ [−rows, rows] (`joint.units`).
+    parts : int or None
+        Where rows are weighted: a row counts by a share t/parts of itself, t ∈ {0..parts}, and a total is one of t
+        times what a row has. So the last feature is a sum of shares, and a record alone is a unit of at most one row.
     ball : int or None
         How many of the features, the first ones, are a vector of length 1 at most (`joint.ball`).
     shares : int or None
@@ -92,6 +95,7 @@ class JointLayout:
     ball: int | None = field(default=None, metadata=LATER)
     shares: int | None = field(default=None, metadata=LATER)
     most_rows: int | None = field(default=None, metadata=LATER)
+    parts: int | None = field(default=None, metadata=LATER)
 
     def __post_init__(self) -> None:
         whole = all(isinstance(feature.steps, int) and 1 <= feature.steps <= MOST_STEPS for feature in self.features)
@@ -103,26 +107,27 @@ class JointLayout:
         if self.ball is not None:
             whole = isinstance(self.ball, int) and 1 <= self.ball <= len(self.features) and self.rows is None
             even = len({feature.steps for feature in self.features[: self.ball]}) == 1
-            check(
-                whole and even and not self.missing and self.features[0].steps % 2 == 0,
-                "A ball is of features on one even grid, of records with all of them.",
-            )
+            even = even and not self.missing and self.features[0].steps % 2 == 0
+            check(whole and even, "A ball is of features on one even grid, of records with all of them.")
+        private = self.presence == "private" and not self.missing
         if self.shares is not None:
-            whole = isinstance(self.shares, int) and 1 <= self.shares <= 2**20 and self.rows is None
-            check(
-                whole and self.presence == "private" and not self.missing,
-                "A record counts by a share of 1 to 2²⁰ parts where presence is private, and no value missing alone.",
-            )
+            whole = isinstance(self.shares, int) and 1 <= self.shares <= 2**20 and self.added is None
+            rule = "A record counts by a share of 1 to 2²⁰ parts where presence is private, and no value missing alone."
+            check(whole and private, rule)
         if self.most_rows is not None:
             whole = isinstance(self.most_rows, int) and 1 <= self.most_rows <= 2**20
-            alone = self.rows is None and self.shares is None and self.presence == "private" and not self.missing
+            alone = self.added is None and self.shares is None and private
             check(whole and alone, "Units have 1 to 2²⁰ rows, whose number is private, and no value missing alone.")
-        if self.rows is not None:
-            whole = isinstance(self.rows, int) and 1 <= self.rows <= 2**20 and self.features[-1].steps == 1
-            check(
-                whole and self.presence == "private" and not self.missing,
-                "Units have 1 to 2²⁰ rows, whose number is their last feature and private, and no value missing alone.",
-            )
+        if self.added is not None:
+            whole = all(isinstance(most, int) and 1 <= most <= 2**20 for most in (self.added, self.parts or 1))
+            alone = self.ball is None and private and self.features[-1].steps == 1
+            rule = "Units have 1 to 2²⁰ rows; their number is the last feature and private, no value is missing alone."
+            check(whole and alone, rule)
+
+    @property
+    def added(self) -> int | None:
+        """The most that the last feature can be, a number of rows or a sum of shares; None where it is a column."""
+        return self.rows if self.parts is None else self.rows or 1
 
     @property
     def missing(self) -> frozenset[int]:
@@ -132,7 +137,8 @@ class JointLayout:
     def reach(self, of: Of, degrees: Of) -> int:
         """Return Π m_i^e_i: the largest value of a product of centred features, and the constant sum of a block."""
         whole = math.prod(self.features[i].steps ** e for i, e in zip(of, degrees, strict=True))
-        return int(whole * (self.rows or 1) ** sum(degrees)) * (self.shares or 1) * self.copies
+        most = (self.rows or 1) * (self.parts or 1)
+        return int(whole * most ** sum(degrees)) * (self.shares or 1) * self.copies
 
     @property
     def copies(self) -> int:
@@ -150,12 +156,8 @@ class JointLayout:
         The count is that of the records over which the sum is taken: those with feature i and the features `present`.
         """
         needed = tuple(sorted({i, *present} & self.missing))
-        useful = (
-            needed in counts
-            and self.rows is None
-            and self.ball is None
-            and (bool(needed) or self.presence == "private")
-        )
+        useful = needed in counts and self.added is None and self.ball is None
+        useful = useful and (bool(needed) or self.presence == "private")
         return self.features[i].steps ** 2 // 2 if useful else 0
 
     def centres(self, squares: Iterable[tuple[int, Of]], counts: Collection[Of]) -> dict[tuple[int, Of], float]:
@@ -322,14 +324,15 @@ class JointNumbers:
         return {monomial: value for monomial, value in total.items() if value}
 
     def _substituted(self, i: int, power: int) -> dict[Monomial, float]:
-        """Return t_i^power in powers of f: t = m(1 + f)/2, of units m(r + f)/2 with r the number of rows."""
+        """Return t_i^power in powers of f: t = m(1 + f)/2, of units parts·m(r + f)/2 with r the number of rows."""
         # Behind the features of a cell stand those of the cells after it.
         last = i - i % len(self.layout.features) + self.layout.last
-        half = (self.layout.features[i % len(self.layout.features)].steps / 2.0) ** power
-        if self.layout.rows is None:
+        parts = self.layout.parts or 1
+        half = (self.layout.features[i % len(self.layout.features)].steps * parts / 2.0) ** power
+        if self.layout.added is None:
             return {self._powers(i, e): half * math.comb(power, e) for e in range(power + 1)}
         if i == last:
-            return {((i, power),): 1.0}
+            return {((i, power),): float(parts**power)}
         named = {e: ((i, e), (last, power - e)) for e in range(power + 1)}
         return {tuple(p for p in both if p[1]): half * math.comb(power, e) for e, both in named.items()}
 
@@ -354,7 +357,7 @@ class JointNumbers:
         return name, _product([self._polynomial(coordinate), *present])
 
     def _polynomial(self, coordinate: JointCoordinate) -> Polynomial:
-        if self.layout.rows is not None:
+        if self.layout.added is not None:
             farther = (0, coordinate.lag)
             return _product(self._of_unit(i, lag) for i, lag in zip(coordinate.of, farther, strict=False))
         if coordinate.kind == "count":
@@ -429,8 +432,7 @@ def require_told(layout: JointLayout, shape: Shape, wanted: tuple[Monomial, ...]
     numbers = _shaped(layout, *shape)
     check_coordinates(layout, numbers.coordinates, numbers.blocks)
     check_blocks(layout, len(numbers.coordinates), numbers.blocks)
-    sizes = np.abs(_design(layout, *shape)[1]).max(axis=1)
-    reading_of(layout, shape, wanted, sizes, 1.0 if known else None)
+    reading_of(layout, shape, wanted, np.abs(_design(layout, *shape)[1]).max(axis=1), 1.0 if known else None)
 
 
 @lru_cache(maxsize=16)
@@ -560,14 +562,14 @@ def check_coordinates(
 ) -> None:
     """Refuse coordinates that are no sums of a layout, or are named twice."""
     parts: tuple[JointCoordinate | PartitionBlock, ...] = (*coordinates, *blocks)
-    rounded = all(isinstance(part.coarse, int) and 0 <= part.coarse <= 60 for part in parts)
-    check(rounded, "Sums are rounded to multiples of 2⁰ to 2⁶⁰.")
+    whole = all(isinstance(part.coarse, int) and 0 <= part.coarse <= 60 for part in parts)
+    check(whole, "Sums are rounded to multiples of 2⁰ to 2⁶⁰.")
     named = [(coordinate.kind, coordinate.of, coordinate.present, coordinate.lag) for coordinate in coordinates]
     absent = layout.missing
     for kind, of, present, lag in named:
         ordered = (list(of) == sorted(of) or kind == "across") and all(0 <= i < len(layout.features) for i in of)
         if kind == "across":
-            fits = len(of) == 2 and layout.rows is not None and isinstance(lag, int) and 1 <= lag < layout.cells
+            fits = len(of) == 2 and layout.added is not None and isinstance(lag, int) and 1 <= lag < layout.cells
             check(ordered and fits and not present, "Sums across cells are of two totals of units, some cells apart.")
             continue
         check(lag == 0, "Only a sum across cells has a lag.")
@@ -575,7 +577,7 @@ def check_coordinates(
             fits = len(set(of)) == len(of) and absent.issuperset(of) and not present
         else:
             fits = kind == "sum" and 1 <= len(of) <= 2
-        fits = fits and (kind == "sum" or layout.rows is None)
+        fits = fits and (kind == "sum" or layout.added is None)
         check(ordered and fits, "A coordinate counts records, or adds up one feature or the product of two, in order.")
         others = list(present) == sorted(set(present)) and absent.issuperset(present) and not {*of} & {*present}
         check(others, "A sum is restricted to records with other features, in order, each of which may be missing.")
@@ -591,7 +593,7 @@ def check_blocks(layout: JointLayout, numbers: int, blocks: Sequence[PartitionBl
         check(named and fits, "A block is of one to three features in order, each of degree 1 to 4.")
         check(layout.reach(of, block.degrees) < 2**84, "A block's polynomials fit 84 bits.")
         numbers += math.prod(e + 1 + layout.features[i].missing for i, e in zip(of, block.degrees, strict=True))
-    named_blocks = {(block.of, block.degrees) for block in blocks}
-    check(layout.rows is None or not blocks, "Blocks are not of units of several rows.")
-    check(len(named_blocks) == len(blocks), "Each block is released once.")  # its weight is kept by these
+    check(layout.added is None or not blocks, "Blocks are not of units of several rows.")
+    named_blocks = {(block.of, block.degrees) for block in blocks}  # by which their weights are kept
+    check(len(named_blocks) == len(blocks), "Each block is released once.")
     check(numbers <= MOST_NUMBERS, f"At most {MOST_NUMBERS:,} numbers of a cell are released.")

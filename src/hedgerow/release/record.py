@@ -388,7 +388,7 @@ def totals_of(record: Mapping[str, Any], mechanism: JointMoments, about: Recorde
     )
     between = np.array([cell.get("across", []) for cell in record["cells"]], np.float64)
     across = across_cells(between, mechanism, mechanism.noise_sds())
-    matrix = None if _plain(powers) or mechanism.layout.rows is None else read_as(powers)
+    matrix = None if _plain(powers) or mechanism.layout.added is None else read_as(powers)
     return JointTotals(
         totals[:, 0],
         totals[:, 1:],
@@ -398,7 +398,8 @@ def totals_of(record: Mapping[str, Any], mechanism: JointMoments, about: Recorde
         about.n,
         None if _plain(powers) else powers,
         about.census,
-        mechanism.layout.rows,
+        mechanism.layout.added,
+        mechanism.layout.parts or 1,
         across=across if across is None or matrix is None else across.with_features(matrix[:, 1:]),
     )
 
@@ -422,7 +423,7 @@ def _plain(powers: Powers) -> bool:
 def _mixing(mechanism: JointMoments, powers: Powers, about: RecordedFacts) -> Floats:
     """Return the noise on (N, Σf, Σff') as independent numbers of variance 1, mixed."""
     layout, n, read = mechanism.layout, about.n, () if _plain(powers) else powers
-    of_records, of_rows = (read, ()) if layout.rows is None else ((), read)
+    of_records, of_rows = (read, ()) if layout.added is None else ((), read)
     asked = JointQuestion(layout, (), 1.0, n is not None, about.census, True, of_records, of_rows=of_rows)
     numbers = np.zeros((1, len(mechanism.names)))
     table = AdditiveTable(({},), mechanism.names, numbers, mechanism.noise_sds(), mechanism.noise_law.name)

@@ -430,7 +430,8 @@ def _weights(
     finding = f"A {unserved[0].name} was asked for." if unserved else f'estimator="{estimator}" was given.'
     raise ParameterError(
         "HG135",
-        rule="Weights can be used with means, sums, counts, shares, ratios, functions of means and distributions.",
+        rule="Weights can be used with distributions, means, sums, counts, shares, ratios, variances, covariances, "
+        "correlations and functions of means.",
         finding=finding,
         remedy="Release it in a call of its own, without weights." if unserved else "Leave `estimator` out.",
     )

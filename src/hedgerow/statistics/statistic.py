@@ -81,8 +81,8 @@ class Statistic:
 
     @property
     def weighable(self) -> bool:
-        """Whether records can be weighted: a distribution, or a function of means but not of products of columns."""
-        return self.of_table or (bool(self.powers) and all(sum(power) == 1 for power in self.powers))
+        """Whether records can be weighted: a distribution, or a function of means of columns and of their products."""
+        return self.of_table or bool(self.powers)
 
     @property
     def column(self) -> str | None:

@@ -891,18 +891,13 @@ SELECT
   SUM(`t5`.`one`) AS `sum_0`,
   SUM(`t5`.`t_0`) AS `sum_1`,
   SUM(`t5`.`t_0` * `t5`.`t_0`) AS `sum_2`,
-  SUM((
-    `t5`.`t_1` * `t5`.`t_0`
-  ) & 2097151) AS `sum_3`,
-  SUM((
-    `t5`.`t_1` * `t5`.`t_0`
-  ) >> 21) AS `sum_4`,
+  SUM(`t5`.`t_1` * `t5`.`t_0`) AS `sum_3`,
   SUM((
     `t5`.`t_1` * `t5`.`t_1`
-  ) & 2097151) AS `sum_5`,
+  ) & 2097151) AS `sum_4`,
   SUM((
     `t5`.`t_1` * `t5`.`t_1`
-  ) >> 21) AS `sum_6`
+  ) >> 21) AS `sum_5`
 FROM (
   SELECT
     `t4`.`level`,
@@ -924,17 +919,7 @@ FROM (
     FROM (
       SELECT
         `t2`.`index_0`,
-        CASE
-          WHEN `t2`.`index_1` >= 0
-          THEN (
-            `t2`.`index_0` * (
-              (
-                `t2`.`index_1` * 2
-              ) - 8000
-            )
-          ) + 128000
-          ELSE -1
-        END AS `index_1`,
+        CASE WHEN `t2`.`index_1` >= 0 THEN `t2`.`index_0` * `t2`.`index_1` ELSE -1 END AS `index_1`,
         `t2`.`level`
       FROM (
         SELECT

@@ -1092,18 +1092,13 @@ SELECT
   SUM(`t5`.`one`) AS `sum_0`,
   SUM(`t5`.`t_0`) AS `sum_1`,
   SUM(`t5`.`t_0` * `t5`.`t_0`) AS `sum_2`,
-  SUM((
-    `t5`.`t_1` * `t5`.`t_0`
-  ) & CAST(2097151 AS BIGINT)) AS `sum_3`,
-  SUM(SHIFTRIGHT((
-    `t5`.`t_1` * `t5`.`t_0`
-  ), 21)) AS `sum_4`,
+  SUM(`t5`.`t_1` * `t5`.`t_0`) AS `sum_3`,
   SUM((
     `t5`.`t_1` * `t5`.`t_1`
-  ) & CAST(2097151 AS BIGINT)) AS `sum_5`,
+  ) & CAST(2097151 AS BIGINT)) AS `sum_4`,
   SUM(SHIFTRIGHT((
     `t5`.`t_1` * `t5`.`t_1`
-  ), 21)) AS `sum_6`
+  ), 21)) AS `sum_5`
 FROM (
   SELECT
     `t4`.`level`,
@@ -1129,13 +1124,7 @@ FROM (
         `t2`.`index_0`,
         CASE
           WHEN `t2`.`index_1` >= CAST(0 AS BIGINT)
-          THEN (
-            `t2`.`index_0` * (
-              (
-                `t2`.`index_1` * CAST(2 AS BIGINT)
-              ) - CAST(8000 AS BIGINT)
-            )
-          ) + CAST(128000 AS BIGINT)
+          THEN `t2`.`index_0` * `t2`.`index_1`
           ELSE -CAST(1 AS BIGINT)
         END AS `index_1`,
         `t2`.`level`

@@ -866,17 +866,7 @@ FROM (
     FROM (
       SELECT
         "t2"."index_0",
-        CASE
-          WHEN "t2"."index_1" >= 0
-          THEN (
-            "t2"."index_0" * (
-              (
-                "t2"."index_1" * 2
-              ) - 8000
-            )
-          ) + 128000
-          ELSE -1
-        END AS "index_1",
+        CASE WHEN "t2"."index_1" >= 0 THEN "t2"."index_0" * "t2"."index_1" ELSE -1 END AS "index_1",
         "t2"."level"
       FROM (
         SELECT

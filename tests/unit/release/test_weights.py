@@ -80,6 +80,74 @@ def test_estimates_are_weighted(relation: str, option: dict[str, Any]) -> None:
     assert abs(float(X.mean()) - truth[0]) > 2.0 or "where" in option
 
 
+OF_PRODUCTS = [
+    hg.variance("x", bounds=(0, 100)),
+    hg.standard_deviation("x", bounds=(0, 100)),
+    hg.covariance("x", "y", bounds=BOUNDS),
+    hg.correlation("x", "y", bounds=BOUNDS),
+]
+
+
+def spreads(here: Any) -> list[float]:
+    """Return the weighted variance and standard deviation of x, its covariance and its correlation with y."""
+    w, both = CLAMPED * here, here & ~np.isnan(Y)
+    variance = float(np.cov(X, aweights=w, ddof=0))
+    matrix = np.cov(X[both], Y[both], aweights=w[both], ddof=0)
+    return [variance, variance**0.5, matrix[0, 1], matrix[0, 1] / (matrix[0, 0] * matrix[1, 1]) ** 0.5]
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("option", [{}, {"by": {"g": [0, 1]}}, {"delta": 0.0}], ids=str)
+def test_variances_and_covariances_are_weighted(relation: str, option: dict[str, Any]) -> None:
+    survey = hg.open(PEOPLE, relation=relation)
+    found = release(survey, OF_PRODUCTS, rng=1, epsilon=90.0, weights=WEIGHTS, **option)
+    cells = [G == 0, G == 1] if "by" in option else [G >= 0]
+    truth = np.array([spreads(here) for here in cells]).T.ravel()
+    for one, value in zip(found, truth, strict=True):
+        assert one.standard_error > 0.0
+        assert abs(one.estimate - value) < 6.0 * one.privacy_error + 1e-3 * abs(value)
+    # Weights matter: with the largest ones x varies less than without weights.
+    assert abs(float(X.var()) - truth[0]) > 10.0
+
+
+def persons() -> tuple[hg.Survey, np.ndarray[Any, Any]]:
+    """Return people of whom each has three rows at most, which are alike, and their numbers."""
+    person = np.argsort(np.argsort(X)) // 3
+    table = PEOPLE.append_column("person", pa.array(person))
+    return hg.open(table, relation="add-remove", unit=("person", 3)), person
+
+
+def test_rows_of_persons_are_weighted() -> None:
+    survey, _ = persons()
+    asked = [*ASKED[:2], ASKED[4], *OF_PRODUCTS]
+    found = release(survey, asked, rng=1, epsilon=90.0, weights=WEIGHTS, by={"g": [0, 1]})
+    cells = [G == 0, G == 1]
+    truth = [[*np.array(expected(here))[[0, 1, 4]], *spreads(here)] for here in cells]
+    for one, value in zip(found, np.array(truth).T.ravel(), strict=True):
+        assert abs(one.estimate - value) < 6.0 * one.privacy_error + 2e-3 * abs(value)
+        assert "weighted by w clamped to [0, 10]" in one.covers
+
+
+def test_the_error_of_a_weighted_change_knows_that_persons_are_in_both_cells() -> None:
+    """Errors of both cells and of their difference are those of clusters, by hand."""
+    survey, person = persons()
+    given = {"epsilon": 90.0, "weights": WEIGHTS, "by": {"g": [0, 1]}, "ask": ["mean(x | g=1) - mean(x | g=0)"]}
+    made = survey.release(ASKED[:1], **given)
+    influence = np.zeros((2, person.max() + 1))
+    for cell in (0, 1):
+        w = CLAMPED * (cell == G)
+        np.add.at(influence[cell], person, w * (X - (w * X).sum() / w.sum()) / w.sum())
+    for one, own in zip(made, influence, strict=True):
+        assert one.sampling_error == pytest.approx(float(np.sqrt((own**2).sum())), rel=0.06)
+    (change,) = made.answers.values()
+    right, apart = float(np.sqrt(((influence[1] - influence[0]) ** 2).sum())), float(np.sqrt((influence**2).sum()))
+    assert change.sampling_error == pytest.approx(right, rel=0.06)
+    # The sabotage: cells as of different people.
+    assert right < 0.85 * apart
+    record = json.loads(made.to_json())
+    assert verify_record(record).holds and release_from_record(made.to_json()).to_json() == made.to_json()
+
+
 def test_midpoints_and_complete_columns_are_weighted_too() -> None:
     survey = hg.open(PEOPLE, relation="replace-one")
     filled = np.where(np.isnan(Y), 25.0, Y)
@@ -113,6 +181,8 @@ def test_a_record_states_the_weights_and_verifies() -> None:
     record = json.loads(made.to_json())
     assert record["release"]["weights"] == {"column": "w", "most": 10.0}
     assert verify_record(record).holds
+    spread = survey.release(OF_PRODUCTS, epsilon=1.0, weights=WEIGHTS, by={"g": [0, 1]})
+    assert verify_record(json.loads(spread.to_json())).holds
     assert release_from_record(made.to_json()).to_json() == made.to_json()
     assert "column w, clamped to [0, 10]; none counts as 0" in report_html(made)
 
@@ -162,8 +232,6 @@ def test_bad_weights_are_refused_before_anything_is_read(options: dict[str, Any]
 @pytest.mark.parametrize(
     "asked",
     [
-        hg.variance("x", bounds=(0, 100)),
-        hg.correlation("x", "y", bounds=BOUNDS),
         hg.bootstrap(lambda t: t["x"] / t["count"], columns={"x": (0, 100)}, name="own"),
     ],
 )
@@ -173,10 +241,10 @@ def test_what_cannot_be_weighted_is_refused(asked: Any) -> None:
         survey.plan([ASKED[0], asked], epsilon=1.0, weights=WEIGHTS)
 
 
-def test_units_of_several_rows_are_refused_with_weights() -> None:
+def test_weighted_distributions_of_units_of_several_rows_are_refused() -> None:
     survey = hg.open(PEOPLE, relation="add-remove", unit={"column": "g", "max_rows": 3})
     with pytest.raises(HedgerowError, match="HG402"):
-        survey.plan(ASKED[0], epsilon=1.0, weights=WEIGHTS)
+        survey.plan(hg.quantile("x", 0.5, bounds=(0, 100)), epsilon=1.0, weights=WEIGHTS)
 
 
 def test_no_warning_or_note_depends_on_a_weight() -> None:

@@ -289,7 +289,7 @@ class JointValue(SingleTest, Operators):
         """Of how many records a mean is, public or noisy; None of anything else, and of a census."""
         term, (release, *_) = self.node.term, self.releases
         axis = None if term is None else term.function.mean_of
-        if term is None or axis is None or axis.weight or release.census or release.limit:
+        if term is None or axis is None or release.census or release.limit:
             return None
         return max(0.0, float(release.totals[term.place[1], axis.base]))
 

@@ -24,7 +24,6 @@ from hedgerow.inference.joint.functions import (
 
 Floats = NDArray[np.float64]
 _AXIS = "axis"
-_OF_WEIGHTS = ("weight", "most")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +99,7 @@ def _plain(value: Any) -> Any:
     if name is None:
         return value
     # An axis without weights is written as before there were any.
-    left_out = _OF_WEIGHTS if not getattr(value, "weight", True) else ()
+    left_out = ("most",) if name == _AXIS and value.most == 1.0 else ()
     names = [part.name for part in fields(value) if part.name not in left_out]
     return {"type": name, **{name: _plain(getattr(value, name)) for name in names}}
 

@@ -32,23 +32,21 @@ class ScaledMean:
     """The mean of one scaled feature in the column's unit: centre + half·S/N.
 
     ``place`` is that of S in the totals, ``base`` that of N: of all records, or, where the feature may be missing, of
-    the feature that is 1 where it is present.
+    the feature that is 1 where it is present. Of units and of weighted records it is the place of the number of rows.
 
-    With weights from 0 to ``most`` the feature is w/most times the scaled column, and in place of N stands Σ w/most =
-    (N + T)/2: ``weight`` is the place of the total T of the feature 2w/most − 1, 0 where there are no weights.
+    With weights from 0 to ``most`` a record counts as w/most rows.
     """
 
     place: int
     centre: float = 0.0
     half: float = 1.0
     base: int = 0
-    weight: int = 0
     most: float = 1.0
 
     def number(self, totals: Numbers) -> Numbers:
         """Return the number of records, or the sum of their weights over the largest: what a mean divides by."""
         n: Numbers = totals[:, self.base]
-        return (n + totals[:, self.weight]) / 2.0 if self.weight else n
+        return n
 
     def mean(self, totals: Numbers) -> Numbers:
         """Return the mean in the column's unit."""
@@ -61,14 +59,9 @@ class ScaledMean:
     def along(self, size: int) -> Floats:
         """Return the slopes of the sum at totals of this size."""
         slopes = np.zeros(size)
-        for place in (self.base, self.weight) if self.weight else (self.base,):
-            slopes[place] += self.centre / (2.0 if self.weight else 1.0)
+        slopes[self.base] += self.centre
         slopes[self.place] += self.half
         return self.most * slopes
-
-    def weighted(self, place: int, most: float) -> ScaledMean:
-        """Return it with weights from 0 to `most`, whose total is at this place."""
-        return replace(self, weight=place, most=most)
 
     def counting(self) -> ScaledMean:
         """Return the axis whose sum is the number of records, or the sum of their weights."""
@@ -145,9 +138,9 @@ class FunctionOfTotals:
         """Return what must be at least two standard deviations of its noise: the value divides by it."""
         return [totals[:, 0]]
 
-    def weighted(self, place: int, most: float) -> FunctionOfTotals:
-        """Return the same function of weighted means and sums; `place` is the index of Σw, see `ScaledMean`."""
-        raise NotImplementedError
+    def weighted(self, most: float) -> FunctionOfTotals:
+        """Return it for records with weights from 0 to `most`: only a sum has their unit."""
+        return self
 
     def quotient(self, size: int) -> tuple[Floats, Floats] | None:
         """Return, of a ratio of two sums, the slopes of both at totals of this size; None of another function."""
@@ -165,10 +158,7 @@ class MeanOfTotals(FunctionOfTotals):
     kind: ClassVar[str] = "mean"
     x: ScaledMean
 
-    @property
-    def read_as(self) -> str:  # type: ignore[override]  # a constant in most functions
-        """As a mean, without weights."""
-        return "function" if self.x.weight else "mean"
+    read_as = "mean"
 
     @property
     def mean_of(self) -> ScaledMean:  # type: ignore[override]  # None of other functions
@@ -190,10 +180,6 @@ class MeanOfTotals(FunctionOfTotals):
         """Return what the value divides by."""
         return [self.x.number(totals)]
 
-    def weighted(self, place: int, most: float) -> MeanOfTotals:
-        """Return the same function of weighted means and sums."""
-        return replace(self, x=self.x.weighted(place, most))
-
 
 @dataclass(frozen=True, slots=True)
 class SumOfTotals(FunctionOfTotals):
@@ -207,17 +193,13 @@ class SumOfTotals(FunctionOfTotals):
 
     @property
     def read_as(self) -> str:  # type: ignore[override]  # a constant in most functions
-        """As a sum or a number of records, without weights."""
-        if self.x.weight:
-            return "function"
+        """As a sum or a number of records."""
         return "sum" if self.x.place else "count"
 
     def of_records(self, least: float, most: float) -> SumOfTotals:
         """Return it with the limits that so many records, none more and none fewer, set to it."""
         ends = self.x.centre - self.x.half, self.x.centre + self.x.half
-        if self.x.weight:
-            least, most = 0.0, self.x.most * most
-        sums = [end * records if end else 0.0 for end in ends for records in (least, most)]
+        sums = [end * self.x.most * records if end else 0.0 for end in ends for records in (least, most)]
         return replace(self, limits=(min(sums), max(sums)))
 
     def _limits(self) -> tuple[float, float]:
@@ -231,9 +213,9 @@ class SumOfTotals(FunctionOfTotals):
         """Return what the value divides by."""
         return []
 
-    def weighted(self, place: int, most: float) -> SumOfTotals:
-        """Return the same function of weighted means and sums."""
-        return replace(self, x=self.x.weighted(place, most))
+    def weighted(self, most: float) -> SumOfTotals:
+        """Return it for records with weights from 0 to `most`."""
+        return replace(self, x=replace(self.x, most=most))
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,10 +250,6 @@ class RatioOfTotals(FunctionOfTotals):
     def divisors(self, totals: Numbers) -> list[Numbers]:
         """Return what the value divides by."""
         return [self.y.total(totals)]
-
-    def weighted(self, place: int, most: float) -> RatioOfTotals:
-        """Return the same function of weighted means and sums."""
-        return replace(self, x=self.x.weighted(place, most), y=self.y.weighted(place, most))
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,12 +390,8 @@ class UserFunctionOfTotals(FunctionOfTotals):
 
     def divisors(self, totals: Numbers) -> list[Numbers]:
         """Return what the value divides by."""
-        bases = {(axis.base, axis.weight): axis for _, axis in self.columns}
+        bases = {axis.base: axis for _, axis in self.columns}
         return [bases[base].number(totals) for base in sorted(bases)]
-
-    def weighted(self, place: int, most: float) -> UserFunctionOfTotals:
-        """Return the same function of weighted means; see `FunctionOfTotals.weighted`."""
-        return replace(self, columns=tuple((name, axis.weighted(place, most)) for name, axis in self.columns))
 
     def of_means(self, means: Numbers) -> complex:
         """Return the value at one vector of means, NaN where the function is not defined."""

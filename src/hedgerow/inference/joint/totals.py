@@ -141,7 +141,10 @@ class JointTotals:
     limit : int or None
         The limit of rows where units have several: then a feature is the total of a unit's rows, in [−limit, limit],
         the last one is their number, and n counts units. How many have rows in a cell is not known; where n is private
-        ``count`` is a guess of it (`units_behind`) and units are taken to be Poisson.
+        ``count`` is a guess of it (`units_behind`) and units are taken to be Poisson. Of weighted records it is 1: then
+        a record is a unit with a part of a row.
+    parts : int
+        Of how many parts a row is where it is weighted; else 1.
     noise_step : float
         The step between the values of each z, in units of its standard deviation; 0 where it is far below the noise.
     across : AcrossCells or None
@@ -159,6 +162,7 @@ class JointTotals:
     powers: tuple[tuple[int, ...], ...] | None = None
     census: bool = False
     limit: int | None = None
+    parts: int = 1
     noise_step: float = 0.0
     across: AcrossCells | None = None
     several: bool = False
@@ -193,7 +197,7 @@ class JointTotals:
     @property
     def knows_cells(self) -> bool:
         """Whether it is known how the totals of two cells vary together."""
-        return self.across is not None or not (self.several or self.limit is not None)
+        return self.across is not None or not (self.several or (self.limit or 1) > 1)
 
     @property
     def count_is_public(self) -> bool:
@@ -280,7 +284,7 @@ class JointTotals:
                 products, mixing = squares + between, with_noise
         count = np.asarray(add(self.count))
         if self.limit is not None:
-            units = units_behind(sums[:, -1], products[:, -1, -1], self.limit, self.n)
+            units = units_behind(sums[:, -1], products[:, -1, -1], self.limit, self.n, self.parts)
             count = units if self.n is None else np.full(len(sums), float(self.n))
         return replace(self, count=count, sums=sums, products=products, mixing=mixing, law=law, across=None)
 
@@ -301,7 +305,7 @@ class JointTotals:
         """N, or of units what stands for the number of those with rows in a cell; at least 1."""
         if self.limit is None:
             return self.positive_count
-        return units_behind(self.sums[:, -1], self.products[:, -1, -1], self.limit, self.n)
+        return units_behind(self.sums[:, -1], self.products[:, -1, -1], self.limit, self.n, self.parts)
 
     def noise_covariance(self) -> Floats:
         """Return the noise covariance of T = (N, S): float array (1 + d, 1 + d)."""
@@ -327,9 +331,11 @@ class JointTotals:
 
         Σ ff' over units; where their number n is public (Σ ff' − SS'/n)·n/(n − 1): noise of two cells is independent.
         """
-        if self.census or self.across is None or other.across is None:
+        if self.census:
             return np.zeros_like(self.products)
-        moments = self.across.between(other.across)
+        moments = np.zeros_like(self.products)
+        if self.across is not None and other.across is not None:
+            moments = self.across.between(other.across)
         if self.n is None:
             return moments
         n = max(float(self.n), 2.0)
@@ -363,15 +369,16 @@ class JointTotals:
         return np.asarray(first), np.asarray(2.0 * np.sum(of_level**2, axis=1) ** 2)
 
 
-def units_behind(rows: Floats, squares: Floats, limit: int, n: int | None) -> Floats:
+def units_behind(rows: Floats, squares: Floats, limit: int, n: int | None, parts: int = 1) -> Floats:
     """Return (Σr)²/Σr², kept between Σr/L and Σr, at least 1 and at most n: r the rows of each unit, at most L.
 
-    It is the number of units where all have equally many rows, and less than it elsewhere.
+    It is the number of units where all have equally many rows, and less than it elsewhere. Weighted rows are multiples
+    of 1/parts, so that Σr·parts is the most.
 
     >>> units_behind(np.array([200.0, 200.0]), np.array([400.0, 900.0]), 3, None).round(1).tolist()
     [100.0, 66.7]
     """
-    units = np.clip(rows**2 / np.maximum(squares, 1.0), rows / limit, np.maximum(rows, rows / limit))
+    units = np.clip(rows**2 / np.maximum(squares, 1.0), rows / limit, np.maximum(parts * rows, rows / limit))
     return np.clip(units, 1.0, np.inf if n is None else max(n, 1))
 
 
@@ -468,7 +475,7 @@ class SideBySide:
         """Yield the pairs of blocks of one release in both of which a unit may have rows, with their places."""
         every = zip(self.blocks, self.places, self.sources, strict=True)
         for (block, place, source), (other, beside, same) in combinations(every, 2):
-            if source == same and block.across is not None and other.across is not None:
+            if source == same and block.limit is not None and block.knows_cells and other.knows_cells:
                 yield (block, place), (other, beside)
 
     @cached_property

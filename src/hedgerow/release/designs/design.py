@@ -58,6 +58,11 @@ class PublicFacts:
         """The limit of rows where units have several; n then counts units."""
         return self.unit if isinstance(self.unit, UnitLimit) else None
 
+    @property
+    def totalled(self) -> bool:
+        """Whether rows are added up before anything is made of them: those of a unit, or weighted ones."""
+        return self.limit is not None or self.weights is not None
+
     def in_one_cell(self, by: tuple[Category, ...], missing: Missing) -> bool:
         """Whether every record is known to be present in the one cell that there is."""
         return self.relation is Relation.REPLACE_ONE and not by and missing is not Missing.DROP

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation
@@ -56,7 +56,7 @@ def is_joint(statistic: Statistic, request: Request, facts: PublicFacts) -> bool
 
 def counts_join(request: Request, facts: PublicFacts) -> bool:
     """Whether counts and shares of a call could be read from its joint moments: there are others to go with."""
-    if facts.limit is not None or facts.weights is not None:
+    if facts.totalled:
         return False
     asked = [statistic for statistic in request.statistics if not _is_public(statistic, request, facts)]
     counted = [statistic for statistic in asked if statistic.family == "counts"]
@@ -74,22 +74,14 @@ def joint_designs(request: Request, facts: PublicFacts, *, counted: bool = False
 
     Statistics share a release, each over the records that have its own columns, unless their columns are too many, or
     the products of powers that tell the covariances of variances and the like are of too many columns. Those of units
-    of several rows share one where the same rows count. Counts and shares are among them if `counted`.
+    of several rows, and of weighted rows, share one where the same rows count. Counts and shares are among them if
+    `counted`.
 
     Raises
     ------
     ParameterError
         HG114: the midpoint for a missing value.
-    UncertifiedError
-        HG402: weights of units of several rows.
     """
-    if facts.weights is not None and facts.limit is not None:
-        raise UncertifiedError(
-            "HG402",
-            rule="Weights have a certified price only for units of one row.",
-            finding="Here a unit has several rows.",
-            remedy='Use unit="row", or prepare the data with one row for each unit first.',
-        )
     groups: dict[_Group, list[int]] = {}
     joint = {
         place: statistic
@@ -103,8 +95,8 @@ def joint_designs(request: Request, facts: PublicFacts, *, counted: bool = False
     for place, statistic in joint.items():
         missing = request.policies[place]
         check_midpoint(statistic, missing)
-        # A unit's rows count where they have all values of a release.
-        rows = facts.limit is not None and missing is Missing.DROP
+        # Rows that are added up count where they have all values of a release.
+        rows = facts.totalled and missing is Missing.DROP
         group = (missing, tuple(sorted(statistic.columns)) if rows else ())
         with_others = counted and statistic.is_count and bool(groups)
         groups.setdefault(next(iter(groups)) if with_others else group, []).append(place)

@@ -118,7 +118,7 @@ class JointQuestion:
     def forecast(self, law: Law, weights: JointWeights, precision: float, relation: Relation) -> SquaredErrors:
         """Return the squared error of each function at each guess, and the part of the noise."""
         moments, used, linearised = _linearised(self)
-        known = self.known or self.layout.rows is not None
+        known = self.known or self.layout.added is not None
         shape, sds = noise_of_shape(law, self.layout, weights, precision, relation)
         require_told(self.layout, shape, moments, known=known)
         reading = reading_of(self.layout, shape, used, sds, self.n if known else None)
@@ -201,7 +201,7 @@ def _product_of(first: tuple[int, ...], second: tuple[int, ...], layout: JointLa
     for place, (i, j, column) in enumerate(zip(first, second, layout.features, strict=True)):
         power = max(i, 0) + max(j, 0)
         # A column of two values is −1 or 1, and its square 1; a total of it over several rows is not.
-        power = power % 2 if column.steps == 1 and layout.rows is None else power
+        power = power % 2 if column.steps == 1 and layout.added is None else power
         if power or (column.missing and max(i, j) > ABSENT):
             monomial.append((place, power))
     return tuple(monomial)
@@ -244,7 +244,7 @@ def _noise_of(law: Law) -> str:
 
 
 def _candidates(asked: JointQuestion, law: Law) -> list[Candidate]:
-    if asked.layout.rows is not None:
+    if asked.layout.added is not None:
         return _candidates_of_units(asked, law)
     by_sets = [] if asked.plain else _candidates_by_sets(asked, law)
     if asked.powers and asked.layout.missing:
@@ -423,6 +423,9 @@ def _candidates_of_units(asked: JointQuestion, law: Law) -> list[Candidate]:
         count, square, pair, rows, *of_rows = np.exp(logs)
         sums: dict[Of, float] = {(i,): 1.0 for i in range(last)} | {(last,): count, (last, last): rows}
         sums |= {(i,): float(of_rows[0]) for i in products}
+        if asked.census:
+            # Nothing is asked of products.
+            return JointWeights(d, {}, {of: weight for of, weight in sums.items() if len(of) == 1})
         sums |= {(i, j): square if i == j else part * square for i in range(last) for j in range(i, last)}
         return JointWeights(d, {}, sums | {(i, last): pair for i in range(last)})
 
@@ -503,7 +506,7 @@ def _linearised(asked: JointQuestion) -> tuple[tuple[Monomial, ...], tuple[Monom
     sampling, slopes, of_variance = np.zeros(shape), np.zeros((*shape, len(moments))), np.zeros((*shape, len(moments)))
     for row, (mean, sd) in enumerate(_GUESSES):
         # Of units the columns' means differ: where they are equal a ratio needs no number of rows, and never in truth.
-        apart = 0.0 if asked.layout.rows is None else _APART
+        apart = 0.0 if asked.layout.added is None else _APART
         expected = asked.n * np.array([_expected(moment, asked, mean, sd, apart) for moment in moments])
         for column, function in enumerate(asked.functions):
             gradient = function(expected[first])
@@ -526,7 +529,7 @@ def _expected(moment: Monomial, asked: JointQuestion, mean: float, sd: float, ap
     Their means differ by `apart` from one to the next. Of units it is that of totals, see `_expected_of_unit`.
     """
     layout = asked.layout
-    if layout.rows is not None:
+    if layout.added is not None:
         return _expected_of_unit(moment, asked, mean, sd, apart)
     expected = 1.0
     for place, power in moment:
@@ -549,9 +552,12 @@ def _of_beta(power: int, share: float, sd: float) -> float:
 def _expected_of_unit(moment: Monomial, asked: JointQuestion, mean: float, sd: float, apart: float) -> float:
     """Return the mean of a product of at most two totals of a unit's rows, of 1 to L rows with even chances.
 
-    Half of the variance of a feature is between units, and columns are independent.
+    Half of the variance of a feature is between units, and columns are independent. Weights are independent of them,
+    and each weight up to the largest is as likely.
     """
     last, rows = asked.layout.last, np.arange(1.0, (asked.layout.rows or 1) + 1.0)
+    weight, square = (1.0, 1.0) if asked.layout.parts is None else (1.0 / 2.0, 1.0 / 3.0)
+    of_one, of_two = square * float(rows.mean()), weight**2 * float((rows * (rows - 1.0)).mean())
     columns = [min(mean + apart * i, 0.9) for i in range(len(asked.of_rows[0]) if asked.of_rows else last)]
     places = [place for place, power in moment for _ in range(power)]
     if asked.of_rows:
@@ -560,10 +566,10 @@ def _expected_of_unit(moment: Monomial, asked: JointQuestion, mean: float, sd: f
     else:
         means = [columns[place] if place < last else 1.0 for place in places]
         both = sd**2 if len(set(places)) == 1 else 0.0
-    total = math.prod(means) * float((rows ** len(places)).mean())
-    if len(places) == 2 and max(places) < last:
-        total += both * float((0.5 * rows + 0.5 * rows**2).mean())
-    return total
+    if len(places) < 2:
+        return math.prod(means) * (weight * float(rows.mean())) ** len(places)
+    total = math.prod(means) * (of_one + of_two)
+    return total + (both * (of_one + 0.5 * of_two) if max(places) < last else 0.0)
 
 
 def _of_row(features: Sequence[tuple[int, ...]], means: Sequence[float], sd: float) -> float:

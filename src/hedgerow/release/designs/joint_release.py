@@ -23,11 +23,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.engines.query import ColumnProduct, Indicator, SumsQuery, ValueOnGrid, Weighted, WeightOnGrid
+from hedgerow.engines.query import ColumnProduct, Indicator, SumsQuery, ValueOnGrid, Weighted
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Category, CellLabels, Grid, Missing
-from hedgerow.facts.relation import Relation, UnitLimit, Weights
+from hedgerow.facts.relation import Relation
 from hedgerow.inference.joint.functions import FunctionOfTotals, ScaledMean, SumOfTotals
 from hedgerow.inference.joint.totals import JointTotals, SideBySide, units_behind
 from hedgerow.mechanisms.interface import Floats
@@ -44,13 +44,17 @@ from hedgerow.mechanisms.joint_sensitivity import JointWeights
 from hedgerow.mechanisms.laws import Law
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
 from hedgerow.release.designs.chooser import JointChoice, choose
-from hedgerow.release.designs.design import (
-    PublicFacts,
-    complete,
-    indicator_name,
-)
+from hedgerow.release.designs.design import PublicFacts, complete, indicator_name
 from hedgerow.release.designs.joint_choice import ABSENT, JointQuestion, SlopesOf
-from hedgerow.release.designs.unit_products import across_cells, across_numbers, products_of_rows, read_as
+from hedgerow.release.designs.unit_products import (
+    OfRow,
+    across_cells,
+    across_numbers,
+    behind_rows,
+    products_of_rows,
+    read_as,
+    weight_on_grid,
+)
 from hedgerow.resampling.counted_values import GridSums, Monomial
 from hedgerow.statistics.statistic import Powers, Statistic
 
@@ -68,8 +72,8 @@ class JointDesign:
     Attributes
     ----------
     values : tuple of values
-        The columns, each scaled to [−1, 1] (an indicator: −1 or 1); where records are weighted each times its weight,
-        and behind them the weights themselves.
+        The columns, each scaled to [−1, 1] (an indicator: −1 or 1); where rows are weighted each times its weight, and
+        behind them the weights themselves, in place of the number of rows.
     functions : tuple of FunctionOfTotals
         What was asked, as functions of the totals (N, Σ f_1, …) of a cell.
     by : tuple of Category
@@ -88,8 +92,8 @@ class JointDesign:
     zeros : bool
         Whether a missing value counts as 0, and every record is present: of sums alone.
     of_rows : tuple of tuples of whole numbers
-        Of units of several rows, where functions take products of powers of a row's columns: each feature as such a
-        product, and the number of rows behind them. The values are then these products.
+        Of units of several rows and of weighted ones, where functions take products of powers of a row's columns: each
+        feature as such a product, and the number of rows behind them. The values are then these products.
     """
 
     values: tuple[Value, ...]
@@ -108,22 +112,28 @@ class JointDesign:
     def layout(self) -> JointLayout:
         """The features as the mechanism sees them: a record has all of them, or is in no cell.
 
-        Of units of several rows they are totals over rows, and the number of these rows.
+        Of units of several rows they are totals over rows, and the number of these rows. A weighted row counts as a
+        part of one.
         """
-        if self.facts.limit is not None:
-            columns = tuple(JointFeature(value.size - 1) for value in self.values)
+        if self.facts.totalled:
+            columns = tuple(JointFeature(steps) for steps in self._steps)
+            parts = self.values[-1].size - 1 if self.facts.weights is not None else None
+            rows = None if self.facts.limit is None else self.facts.limit.max_rows
             cells = len(CellLabels(self.by))
-            return JointLayout((*columns, JointFeature(1)), "private", cells, self.facts.limit.max_rows)
+            return JointLayout((*columns, JointFeature(1)), "private", cells, rows, parts=parts)
         if self.zeros:
             return JointLayout(tuple(JointFeature(grid.steps) for grid in self._with_zero()), "public", 1)
         here = self.apart or self.missing is not Missing.DROP
         known = self.facts.relation is Relation.REPLACE_ONE and not self.by and here
-        # A weight is never missing: where there is none it is 0.
-        absent = [self.apart and not isinstance(value, WeightOnGrid) for value in self.values]
-        features = tuple(
-            JointFeature(value.size - 1, missing) for value, missing in zip(self.values, absent, strict=True)
-        )
+        features = tuple(JointFeature(value.size - 1, self.apart) for value in self.values)
         return JointLayout(features, "public" if known else "private", len(CellLabels(self.by)))
+
+    @property
+    def _steps(self) -> list[int]:
+        """The steps of the columns, of which totals are added up."""
+        if self.facts.weights is None:
+            return [value.size - 1 for value in self.values]
+        return [value.value.size - 1 for value in self.values if isinstance(value, Weighted)]
 
     def _with_zero(self) -> list[GridWithZero]:
         return [GridWithZero.of(value.grid) for value in self.values if isinstance(value, ValueOnGrid)]
@@ -140,20 +150,26 @@ class JointDesign:
         return {value.column: value.grid for value in alone if isinstance(value, ValueOnGrid)}
 
     def scaled(self, indices: NDArray[np.int64]) -> Floats:
-        """Return the values of records, scaled to [−1, 1], from the grid indices of what is `read`."""
+        """Return the features of records, scaled to [−1, 1], from the grid indices of what is `read`.
+
+        Where features are totals they are those of one row, with its weight over the largest behind them.
+        """
         if self.zeros:
             grids = zip(self._with_zero(), indices.T, strict=True)
             return np.stack([2.0 * (grid.start + grid.stride * t) / grid.steps - 1.0 for grid, t in grids], axis=1)
         by_value: dict[Value, NDArray[np.int64]] = dict(zip(self.read, indices.T, strict=True))
-        each = [_index(value, by_value) for value in self.values]
-        steps = np.array([value.size - 1 for value in self.values])
-        return np.asarray(2.0 * np.stack(each, axis=1) / steps - 1.0)
+        each = np.stack([_index(value, by_value) for value in self.values], axis=1)
+        if self.facts.weights is None:
+            scaled = 2.0 * each / np.array(self._steps) - 1.0
+            return np.hstack([scaled, np.ones((len(scaled), 1))]) if self.facts.totalled else np.asarray(scaled)
+        shares = each / (self.values[-1].size - 1.0)
+        return np.hstack([2.0 * shares[:, :-1] / np.array(self._steps) - shares[:, -1:], shares[:, -1:]])
 
     @property
     def records(self) -> tuple[float, float]:
         """The least and the most records, or rows, that a cell can have."""
         n = math.inf if self._known_n is None else float(self._known_n)
-        if self.facts.limit is not None:
+        if self.facts.totalled:
             return 0.0, n * self.rows
         return (n if self.layout.presence == "public" else 0.0), n
 
@@ -168,9 +184,9 @@ class JointDesign:
         layout, n = self.layout, self.facts.n
         slopes = tuple(SlopesOf(function, self.of_rows) for function in self.functions)
         guess = _TYPICAL if n is None else max(1.0, n / layout.cells)
-        public = layout.presence == "public" or (layout.rows is not None and layout.cells == 1)
+        public = layout.presence == "public" or (self.facts.totalled and layout.cells == 1)
         known = public and self._known_n is not None
-        shares = (*self.shares, max(self.shares)) if self.shares and layout.rows is not None else self.shares
+        shares = (*self.shares, max(self.shares)) if self.shares and self.facts.totalled else self.shares
         about = self.facts.census, True, self.powers, shares, self.of_rows
         return JointQuestion(layout, slopes, guess, known, *about)
 
@@ -185,7 +201,7 @@ class JointDesign:
     def query(self, mechanism: JointMoments) -> SumsQuery:
         """Return the one question to the engine."""
         needed = frozenset(() if self.apart or self.zeros else range(len(self.values)))
-        monomials = mechanism.monomials()
+        monomials = tuple(behind_rows(own, len(self.values), self.facts) for own in mechanism.monomials())
         if self.zeros:
             monomials = tuple(sorted({(), *(each for monomial in monomials for each in self._filled(monomial))}))
         return SumsQuery(self.values, monomials, self.by, needed, self.facts.limit, self.missing)
@@ -209,6 +225,9 @@ class JointDesign:
         """
         complete(sums, self.missing)
         sums = self.with_zeros(sums, mechanism) if self.zeros else sums
+        if self.facts.totalled:
+            named = {own: behind_rows(own, len(self.values), self.facts) for own in mechanism.monomials()}
+            sums = replace(sums, sums={own: sums.sums[name] for own, name in named.items()})
         return mechanism.noisy(mechanism.exact(sums), source, cells=CellLabels(self.by))
 
     def with_zeros(self, sums: GridSums, mechanism: JointMoments) -> GridSums:
@@ -226,7 +245,7 @@ def joint_totals(table: AdditiveTable, mechanism: JointMoments, asked: JointQues
     """Return the totals and products of features from the released numbers, with the noise that the table states."""
     size, read = 1 + len(asked.features), asked.pairs()
     wanted = [*map(asked.moments.__getitem__, read)]
-    limit = mechanism.layout.rows
+    limit, parts = mechanism.layout.added, mechanism.layout.parts or 1
     known = None if n is None or mechanism.layout.presence == "private" else float(n)
     if limit is not None:
         # A unit is in every cell, where it has no row perhaps; so nothing tells their number but what is public.
@@ -240,11 +259,12 @@ def joint_totals(table: AdditiveTable, mechanism: JointMoments, asked: JointQues
     mixing[: len(read)] = reading.mixing
     count, sums, products = moments[:, 0, 0], moments[:, 0, 1:], moments[:, 1:, 1:]
     if limit is not None and n is None:
-        count = units_behind(sums[:, -1], products[:, -1, -1], limit, n)
+        count = units_behind(sums[:, -1], products[:, -1, -1], limit, n, parts)
     powers = asked.of_rows or asked.powers or None
     places, _, steps = across_numbers(mechanism)
     across = across_cells(table.values[:, places] / steps, mechanism, np.asarray(table.noise_sd))
-    totals = JointTotals(count, sums, products, mixing, table.noise_law, n, powers, limit=limit, across=across)
+    about = table.noise_law, n, powers, False, limit, parts
+    totals = JointTotals(count, sums, products, mixing, *about, across=across)
     matrix = read_as(asked.of_rows)
     return totals if matrix is None else totals.transformed(matrix, powers)
 
@@ -291,7 +311,7 @@ class JointRelease:
             return [f"((value_or_0({column}) - {axis.centre:.15g}) / {axis.half:.15g})" for column, axis in axes]
         scaled = [_scaled(value) for value in self.design.values]
         columns = [value.column for value in self.design.values]
-        if self.design.facts.limit is not None:
+        if self.design.facts.totalled:
             return [*scaled, "rows"]
         names = []
         for each in self.design.asked.features:
@@ -341,7 +361,7 @@ class GridWithZero:
 def _index(value: Value, by_value: Mapping[Value, NDArray[np.int64]]) -> NDArray[np.int64]:
     """Return the index of a value from those of what is read."""
     if isinstance(value, Weighted):
-        return value.index(by_value[value.weight], by_value[value.value])
+        return value.index(by_value[value.weight], _index(value.value, by_value))
     return (
         value.index([by_value[part] for part in value.parts]) if isinstance(value, ColumnProduct) else by_value[value]
     )
@@ -435,26 +455,26 @@ def _is_plain(statistic: Statistic) -> bool:
 
 
 def _values(
-    statistics: Sequence[Statistic], coarser: int, limit: UnitLimit | None
+    statistics: Sequence[Statistic], coarser: int, most: int | None
 ) -> list[tuple[ValueOnGrid | Indicator, ...]]:
     """Return the columns of each statistic on the grids of the release, or whether one has a value.
 
     Statistics of the same columns share grids. Those of products of powers also share them where they share a column;
-    beside them a mean of other columns keeps its fine grid. Of units the squares of totals are to fit the integers: so
-    many bits less, and for the sign of a product.
+    beside them a mean of other columns keeps its fine grid. Of totals, of at most so many rows or parts of rows, the
+    squares are to fit the integers: so many bits less, and for the sign of a product.
     """
     alike: dict[frozenset[str], list[Statistic]] = {}
     for statistic in statistics:
         alike.setdefault(frozenset(statistic.columns), []).append(statistic)
     degrees = {columns: degree_of(those) for columns, those in alike.items()}
     whole = _BITS
-    if limit is not None:
+    if most is not None:
         highest = {
             columns: max((sum(power) for statistic in those for power in statistic.powers), default=0)
             for columns, those in alike.items()
         }
         degrees = {columns: 2 * highest[columns] if degree else 0 for columns, degree in degrees.items()}
-        whole -= 2 + 2 * limit.max_rows.bit_length()
+        whole -= 2 + 2 * most.bit_length()
     of_statistics = []
     for statistic in statistics:
         own = frozenset(statistic.columns)
@@ -487,17 +507,20 @@ def joint_design(
     """
     if missing is Missing.MIDPOINT:
         statistics = [statistic.with_midpoint() for statistic in statistics]
-    of_each = _values(statistics, coarser, facts.limit)
+    plain = all(map(_is_plain, statistics))
+    weight = weight_on_grid(facts, coarser, plain=plain)
+    rows = 1 if facts.limit is None else facts.limit.max_rows
+    most = rows * (1 if weight is None else weight.grid.steps)
+    of_each = _values(statistics, coarser, most if facts.totalled else None)
     if zeros and _adds_zeros(statistics, of_each, by, facts, missing):
         return _sums_with_zero([own[0] for own in of_each], facts, missing)
     places = {value: place for place, value in enumerate(dict.fromkeys(value for own in of_each for value in own))}
-    values = _weighted(list(places), facts.weights, coarser)
+    of_row: tuple[OfRow, ...] = tuple(places)
     read_by = tuple(tuple(places[value] for value in own) for own in of_each)
     # Where records with some of the columns count, a mean is over those that have its own: their number is a feature.
     apart = missing is Missing.DROP and len({frozenset(statistic.columns) for statistic in statistics}) > 1
     read = [
-        {power: power for power in statistic.powers}
-        | ({(): (0,) * len(own)} if apart and (own or facts.weights) else {})
+        {power: power for power in statistic.powers} | ({(): (0,) * len(own)} if apart and own else {})
         for statistic, own in zip(statistics, of_each, strict=True)
     ]
     absent = ABSENT if apart else 0
@@ -505,28 +528,22 @@ def joint_design(
         {name: _whole(power, own, len(places), absent) for name, power in named.items()}
         for own, named in zip(read_by, read, strict=True)
     ]
-    if facts.weights is not None:
-        # Behind the columns stands the weight, and of each statistic the weights of the records that have its columns.
-        whole = [
-            {name: (*power, absent) for name, power in named.items()}
-            | {_WEIGHT: (*_whole((0,) * len(own), own, len(places), absent), 1)}
-            for own, named in zip(read_by, whole, strict=True)
-        ]
     # Columns first, in order: the place of a column alone is that of its value.
     listed = dict.fromkeys(power for named in whole for power in named.values())
     powers = tuple(sorted(listed, key=lambda power: (sum(power), tuple(-p for p in power))))
     at = {power: place for place, power in enumerate(powers, start=1)}
-    plain = all(map(_is_plain, statistics))
     of_rows: Powers = ()
-    if facts.limit is not None and not plain:
-        values, of_rows, powers = products_of_rows(list(places), powers), (*powers, (0,) * len(places)), ()
-    # Of units the number of rows stands behind the totals of columns.
-    base = {} if facts.limit is None else {(): len(values) + 1}
+    if facts.totalled and not plain:
+        of_row, of_rows, powers = products_of_rows(list(places), powers), (*powers, (0,) * len(places)), ()
+    # The number of rows stands behind the totals of columns.
+    base = {(): len(of_row) + 1} if facts.totalled else {}
+    values: tuple[Value, ...] = of_row
+    if weight is not None:
+        values = (*(Weighted(value, weight) for value in of_row), weight)
     features = [{name: at[power] for name, power in named.items()} | base for named in whole]
     functions = [statistic.of_moments(own) for statistic, own in zip(statistics, features, strict=True)]
     if facts.weights is not None:
-        most = float(facts.weights.most)
-        functions = [function.weighted(own[_WEIGHT], most) for function, own in zip(functions, features, strict=True)]
+        functions = [function.weighted(float(facts.weights.most)) for function in functions]
     about = () if plain and not apart else powers, apart, (), read_by
     design = JointDesign(values, (), by, facts, missing, *about, of_rows=of_rows)
     limited = (
@@ -547,7 +564,7 @@ def _adds_zeros(
 
     Bounds and a step that share no unit but a very fine one would need more steps than a feature has.
     """
-    one_cell = facts.relation is Relation.REPLACE_ONE and not by and facts.limit is None and facts.weights is None
+    one_cell = facts.relation is Relation.REPLACE_ONE and not by and not facts.totalled
     sums = all(statistic.is_total and not statistic.is_count for statistic in statistics)
     if missing is not Missing.DROP or not (one_cell and sums):
         return False
@@ -573,22 +590,6 @@ def _axis_with_zero(place: int, grid: Grid) -> ScaledMean:
 def grid_of(value: Value) -> Grid:
     """Return the grid of a column, or of 0 and 1."""
     return value.grid if isinstance(value, ValueOnGrid) else Grid.from_bounds(value.column, (0, 1), 1)
-
-
-_WEIGHT = (ABSENT,)  # stands for the weight among the powers of a statistic's columns
-
-
-def _weighted(values: Sequence[ValueOnGrid | Indicator], weights: Weights | None, coarser: int) -> tuple[Value, ...]:
-    """Return the values, each times its weight where records are weighted, with the weights behind them."""
-    if weights is None:
-        return tuple(values)
-    weight, weighted = WeightOnGrid(weights.column, weights.grid(coarser=coarser)), list[Value]()
-    for value in values:
-        if isinstance(value, ValueOnGrid) and value.grid.steps > STEPS:
-            # The square of a product of both is to fit the integers.
-            value = replace(value, grid=Grid(value.grid.lower, value.grid.upper, STEPS, declared=False))
-        weighted.append(Weighted(value, weight))
-    return (*weighted, weight)
 
 
 def _whole(power: tuple[int, ...], own: Sequence[int], columns: int, absent: int) -> tuple[int, ...]:

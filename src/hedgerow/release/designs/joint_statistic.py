@@ -16,7 +16,7 @@ from hedgerow.facts.columns import CellLabels, Missing
 from hedgerow.facts.relation import UnitLimit
 from hedgerow.inference.estimates_of_cells import Cells, Subject
 from hedgerow.inference.joint.estimates import estimate
-from hedgerow.inference.joint.functions import FunctionOfTotals, ScaledMean, SumOfTotals, UserFunctionOfTotals
+from hedgerow.inference.joint.functions import FunctionOfTotals, SumOfTotals
 from hedgerow.inference.region import ScoreRegion
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
@@ -129,7 +129,8 @@ class JointStatistic(Design[JointMoments, JointTable]):
     def knows_cells(self) -> bool:
         """Units of several rows may be in several cells: then products between cells tell how they vary together."""
         numbers = self.release.choice.mechanism.coordinates
-        return self.release.design.facts.limit is None or any(one.kind == "across" for one in numbers)
+        limit = self.release.design.facts.limit
+        return limit is None or limit.max_rows == 1 or any(one.kind == "across" for one in numbers)
 
     def mechanism(self, mu: float) -> JointMoments:
         """Return the mechanism of the whole release."""
@@ -159,7 +160,7 @@ class JointStatistic(Design[JointMoments, JointTable]):
         units = "" if limit is None else _units_in_words(limit, supposed.of(limit.column))
         weighing = [(value.column, value.grid) for value in joint.read if isinstance(value, WeightOnGrid)]
         weighed = "".join(f"weights {supposed.laws([column])[1]}" for column in weighing)
-        weight = pairs[weighing[0][0]][0] if weighing else rows
+        weight = rows * (pairs[weighing[0][0]][0] if weighing else 1.0)
         if isinstance(statistic.counted, Indicator) and not weighing:
             (name,) = statistic.columns
             for share in supposed.of(name).shares():
@@ -186,11 +187,9 @@ class JointStatistic(Design[JointMoments, JointTable]):
         joint = self.release.design
         laws = [(value.column, grid_of(value), moments[value.column]) for value in joint.read]
         rng = np.random.default_rng(20)
-        if joint.facts.limit is None:
-            scaled = joint.scaled(typical_records(laws, stated))
-        else:
-            rows = joint.scaled(typical_records(laws, stated)) if laws else np.zeros((1, 0))
-            scaled = _typical_units(rows, joint.facts.limit.max_rows, rng)
+        scaled = joint.scaled(typical_records(laws, stated)) if laws else np.ones((1, 1))
+        if joint.facts.limit is not None:
+            scaled = _typical_units(scaled, joint.facts.limit.max_rows, rng)
         each = mechanism.numbers.record_means(scaled)
         spread, law = mechanism.noise_sds(), mechanism.noise_law.name
         shape = _NOISES, len(spread)
@@ -255,27 +254,14 @@ class JointStatistic(Design[JointMoments, JointTable]):
         design, function = self.release.design, self.function
         if self.statistic.family != "moments":
             return None
-        if design.facts.weights is not None:
-            return self._weighted_noise_sd(mechanism)
         at, grid = design.read_by[self.place][0], self.statistic.grids[0][1]
         about = np.array([0.0, grid.half_range])
         if isinstance(function, SumOfTotals):
-            about = np.array([function.x.centre, function.x.half])
+            about = function.x.most * np.array([function.x.centre, function.x.half])
         known = design.facts.n if mechanism.layout.presence == "public" else None
-        rows = mechanism.layout.rows is not None
-        base = ((mechanism.layout.last, 1),) if rows else ((at, 0),) if design.apart else ()
+        base = ((mechanism.layout.last, 1),) if design.facts.totalled else ((at, 0),) if design.apart else ()
         noise = mechanism.reading([base, ((at, 1),)], n=known).covariance
         return math.sqrt(float(about @ noise @ about))
-
-    def _weighted_noise_sd(self, mechanism: JointMoments) -> float:
-        """Return the same where records are weighted."""
-        design, function = self.release.design, self.function
-        axis: ScaledMean = function.columns[0][1] if isinstance(function, UserFunctionOfTotals) else function.x  # type: ignore[attr-defined]  # of all functions that can be weighted
-        axis = axis if isinstance(function, SumOfTotals) else replace(axis, centre=0.0)
-        size = 1 + len(design.asked.features)
-        known = design.facts.n if mechanism.layout.presence == "public" else None
-        mixing = mechanism.reading([design.asked.moment(0, place) for place in range(size)], n=known).mixing
-        return float(np.linalg.norm(axis.along(size) @ mixing))
 
     def _remark(self) -> str | None:
         """Return a remark where a missing value counts as the midpoint, or a declared grid was too fine."""
@@ -305,7 +291,7 @@ def _of_share(share: float) -> tuple[float, float]:
 
 
 def _typical_units(rows: Floats, most: int, rng: np.random.Generator) -> Floats:
-    """Return the totals of values scaled to [−1, 1] over the rows of units, and the number of these rows."""
+    """Return the totals over the rows of units of what typical rows have, the number of rows or their weight last."""
     units = []
     for size in range(1, most + 1):
         total = np.zeros_like(rows)
@@ -313,5 +299,5 @@ def _typical_units(rows: Floats, most: int, rng: np.random.Generator) -> Floats:
             # A row is the one that stands for its unit, or any other: two are the same one with a chance of ½.
             own = rng.random(len(rows)) < math.sqrt(0.5)
             total += np.where(own[:, None], rows, rows[rng.permutation(len(rows))])
-        units.append(np.hstack([total, np.full((len(rows), 1), float(size))]))
+        units.append(total)
     return np.vstack(units)

@@ -1,4 +1,4 @@
-"""Units of several rows in a joint release: products of a row's columns as features, and products between cells.
+"""Rows that are added up in a joint release: products of a row's columns as features, weights, products between cells.
 
 A product of powers of a row's columns is a feature of the row, of which a unit's rows are added up. Products of the
 totals of a unit in two cells tell how numbers of these cells vary together.
@@ -10,18 +10,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hedgerow.engines.query import ColumnProduct, Indicator, ValueOnGrid
+from hedgerow.engines.query import ColumnProduct, Indicator, ValueOnGrid, WeightOnGrid
 from hedgerow.inference.joint.totals import AcrossCells
 from hedgerow.mechanisms.interface import Floats
 from hedgerow.mechanisms.joint_moments import JointMoments
+from hedgerow.release.designs.design import PublicFacts
+from hedgerow.resampling.counted_values import Monomial
 from hedgerow.statistics.statistic import Powers
 
 OfRow = ValueOnGrid | Indicator | ColumnProduct
+_COARSER_WEIGHTS = 6  # bits
 
 
-def products_of_rows(
-    values: Sequence[ValueOnGrid | Indicator], powers: Powers
-) -> tuple[ValueOnGrid | Indicator | ColumnProduct, ...]:
+def products_of_rows(values: Sequence[ValueOnGrid | Indicator], powers: Powers) -> tuple[OfRow, ...]:
     """Return each feature of a row as a value, of which a unit's rows are added up."""
     features = list[OfRow]()
     for power in powers:
@@ -63,5 +64,25 @@ def across_numbers(mechanism: JointMoments) -> tuple[list[int], list[tuple[int, 
     """Return the places of the products between cells among all numbers, their features with the lag, their scale."""
     layout = mechanism.layout
     named = [(place, one.of, one.lag) for place, one in enumerate(mechanism.coordinates) if one.kind == "across"]
-    steps = [float(layout.features[i].steps * layout.features[j].steps) for _, (i, j), _ in named]
+    parts = layout.parts or 1
+    steps = [float(layout.features[i].steps * layout.features[j].steps * parts**2) for _, (i, j), _ in named]
     return [place for place, _, _ in named], [(i, j, lag) for _, (i, j), lag in named], np.array(steps)
+
+
+def behind_rows(monomial: Monomial, own: int, facts: PublicFacts) -> Monomial:
+    """Return a monomial of `own` features a cell, those of further cells behind, as one of an engine's values.
+
+    Behind the values of a unit's rows in a cell an engine has the number of these rows. Where rows are weighted no
+    feature is made of it.
+    """
+    if facts.weights is None or facts.limit is None:
+        return monomial
+    return tuple((place // own * (own + 1) + place % own, power) for place, power in monomial)
+
+
+def weight_on_grid(facts: PublicFacts, coarser: int, *, plain: bool) -> WeightOnGrid | None:
+    """Return the weights of a release: on a coarser grid where products of columns, or rows of units, need the bits."""
+    if facts.weights is None:
+        return None
+    fewer = 0 if plain and facts.limit is None else _COARSER_WEIGHTS
+    return WeightOnGrid(facts.weights.column, facts.weights.grid(coarser=coarser + fewer))

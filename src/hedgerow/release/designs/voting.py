@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hedgerow.engines.query import JointGrid, Query, ValueOnGrid, WeightOnGrid
 from hedgerow.engines.ranked_rows import RankedRows
+from hedgerow.errors import UncertifiedError
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import UnitLimit, max_rows_of
 from hedgerow.mechanisms.vote_tree import SHARES, VotesOfUnit
@@ -133,9 +134,22 @@ class Voting:
 
 
 def voting_of(facts: PublicFacts) -> Voting | None:
-    """Return what records count as; None where each counts alike, and is a unit."""
-    if facts.limit is None and facts.weights is None:
+    """Return what records count as; None where each counts alike, and is a unit.
+
+    Raises
+    ------
+    UncertifiedError
+        HG402: weights of units of several rows.
+    """
+    if not facts.totalled:
         return None
+    if facts.limit is not None and facts.weights is not None:
+        raise UncertifiedError(
+            "HG402",
+            rule="Weights have a certified price in quantiles, shares and distributions only for units of one row.",
+            finding="Here a unit has several rows.",
+            remedy="Release the distribution without weights, or a mean, a share or a variance with them.",
+        )
     weight = None if facts.weights is None else WeightOnGrid(facts.weights.column, facts.weights.grid(coarser=_COARSER))
     return Voting(facts.limit, facts.unit_weight == "unit", weight, facts.census)
 
