@@ -227,7 +227,7 @@ class Persons:
     def of(cls, rows: Rows, design: JointDesign, *, by_cell: bool) -> Persons:
         """Return what each unit has, from f ∈ [−1, 1] of each row; behind the features the number of rows."""
         read = [np.floor(rows.column(value) / 100.0 * (value.size - 1) + 0.5).astype(np.int64) for value in design.read]
-        features = np.hstack([design.scaled(np.stack(read, axis=1)), np.ones((len(rows.unit), 1))])
+        features = design.scaled(np.stack(read, axis=1))
         cells = 2 if by_cell else 1
         totals = np.zeros((SIZE, cells, features.shape[1]))
         np.add.at(totals, (rows.unit, rows.cell * by_cell), features)
