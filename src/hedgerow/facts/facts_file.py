@@ -120,12 +120,15 @@ _TYPES: dict[str, Any] = {"text": Text, "number": Number, "numbers": _NUMBERS, "
 
 def _with_fields_of_statistics() -> type[_StatisticInFacts]:
     """Return the model of a statistic with the fields that the statistics declare, each optional."""
-    listed = {name: field for entry in kinds().values() for name, field in {**entry.needs, **entry.takes}.items()}
+    declared = [pair for entry in kinds().values() for pair in {**entry.needs, **entry.takes}.items()]
+    types: dict[str, Any] = {}
+    for name, field in declared:
+        types[name] = types.get(name) | _TYPES[field.type]
     fields: dict[str, Any] = {}
-    for name, field in listed.items():
+    for name, field in declared:
         size = 2 if field.type == "bounds" else None
         limits = Field(None, description=field.about, gt=field.above, lt=field.below, min_length=size, max_length=size)
-        fields[name] = (_TYPES[field.type] | None, limits)
+        fields[name] = (types[name] | None, limits)
     return create_model("Asked", __base__=_StatisticInFacts, __doc__=_StatisticInFacts.__doc__, **fields)
 
 
