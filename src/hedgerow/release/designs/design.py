@@ -458,11 +458,15 @@ def covers(statistic: Statistic, facts: PublicFacts, *, by_cell: bool = False) -
     >>> covers(mean("age", bounds=(0, 100)), PublicFacts(Relation.ADD_REMOVE, "row", Target.POPULATION, None))
     'the population mean of age clamped to [0, 100]; sampling and privacy noise are counted'
     """
-    what = statistic.in_words(by_cell=by_cell)
+    return covers_number(statistic.in_words(by_cell=by_cell), facts, total=statistic.is_total)
+
+
+def covers_number(what: str, facts: PublicFacts, *, total: bool = False) -> str:
+    """Return what an interval of a number in words is about; a `total` grows with the number of records."""
     what += "" if facts.weights is None else f", {facts.weights.in_words}"
     among = "" if facts.where is None else f"(among records where {facts.where}) "
     if facts.census:
         return f"{among}this file's {what}; privacy noise is counted, sampling is not (a census)"
-    if statistic.is_total:
+    if total:
         return f"{among}the expected {what} in a sample like this one; sampling and privacy noise are counted"
     return f"{among}the population {what}; sampling and privacy noise are counted"

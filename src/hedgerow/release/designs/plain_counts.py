@@ -124,14 +124,8 @@ class CountsDesign(Design[Counts, AdditiveTable]):
 
     def mechanism(self, mu: float) -> Counts:
         """Return the mechanism with noise of sd (L2 sensitivity)/μ."""
-        cells, rows = self.query.cells * len(self.features), self.row_limit
-        touched = GaussianCounts(1.0, cells, rows=rows).touched(self.facts.relation)
-        sd = math.sqrt(touched) / mu
-        if self.law == "averaged-laplace":
-            return AveragedLaplaceCounts(sd / math.sqrt(2.0 * self.draws), self.draws, cells, rows=rows)
-        if self.law == "gaussian":
-            return GaussianCounts(sd, cells, rows=rows)
-        return GeometricCounts(sd / math.sqrt(2.0), cells, rows=rows)
+        cells = self.query.cells * len(self.features)
+        return counts_mechanism(self.law, self.draws, cells, self.row_limit, self.facts.relation, mu)
 
     def noise_sd(self, mechanism: Counts) -> float:
         """Return the noise on each count."""
@@ -195,3 +189,17 @@ class CountsDesign(Design[Counts, AdditiveTable]):
         known = counted | read.reliable
         sampling, privacy = (np.where(known, part, math.nan) for part in (read.sampling_error, read.privacy_error))
         return Cells.plain(subject, table.cells, read.value, (sampling, privacy), region, reliable=read.reliable)
+
+
+def counts_mechanism(law: NoiseLaw, draws: int, cells: int, rows: int | None, relation: Relation, mu: float) -> Counts:
+    """Return the mechanism of so many disjoint counts whose noise has the sd (L2 sensitivity)/μ.
+
+    >>> counts_mechanism("gaussian", 1, 12, None, Relation.ADD_REMOVE, 0.5).noise_sd
+    2.0
+    """
+    sd = math.sqrt(GaussianCounts(1.0, cells, rows=rows).touched(relation)) / mu
+    if law == "averaged-laplace":
+        return AveragedLaplaceCounts(sd / math.sqrt(2.0 * draws), draws, cells, rows=rows)
+    if law == "gaussian":
+        return GaussianCounts(sd, cells, rows=rows)
+    return GeometricCounts(sd / math.sqrt(2.0), cells, rows=rows)
