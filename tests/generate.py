@@ -67,6 +67,8 @@ def section_of(kind: str) -> str:
         return "Counts, shares, sums and means"
     if made.of_table:
         return "The distribution of a column"
+    if made.family == "survival":
+        return "Survival"
     return "By bootstrap" if made.powers is Statistic.powers else "Functions of means"
 
 

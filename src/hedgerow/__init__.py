@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from hedgerow.statistics.own_functions import bootstrap, function
     from hedgerow.statistics.proportion import proportion
     from hedgerow.statistics.ratio import ratio
+    from hedgerow.statistics.survival import survival
     from hedgerow.statistics.variance import standard_deviation, variance
     from hedgerow.survey import Survey, open
     from hedgerow.synthetic.pooling import pool
@@ -120,6 +121,7 @@ __all__ = [
     "share_below",
     "standard_deviation",
     "sum",
+    "survival",
     "variance",
 ]
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hedgerow.release.released_estimate import ReleasedEstimate
     from hedgerow.release.result import Release
     from hedgerow.statistics.statistic import AskedFor, Columns, Floats, Totals
+    from hedgerow.statistics.survival import Withdrawn
 
 
 class AsksStatistics:
@@ -1153,3 +1154,88 @@ class AsksStatistics:
         from hedgerow.statistics.distribution.histogram import histogram
 
         return self._released(histogram(column, bins=bins, bounds=bounds, step=step), options)
+
+    @overload
+    def survival(
+        self,
+        time: str,
+        event: str,
+        *,
+        at: float | Sequence[float] | None = None,
+        bins: Sequence[float] | None = None,
+        value: Scalar = 1,
+        withdrawn: Withdrawn = "middle",
+        **options: Unpack[UngroupedOptions],
+    ) -> Any: ...
+    @overload
+    def survival(
+        self,
+        time: str,
+        event: str,
+        *,
+        at: float | Sequence[float] | None = None,
+        bins: Sequence[float] | None = None,
+        value: Scalar = 1,
+        withdrawn: Withdrawn = "middle",
+        by: By,
+        **options: Unpack[UngroupedOptions],
+    ) -> Release: ...
+    @takes(ReleaseOptions, estimator="auto", noise="auto")
+    def survival(
+        self,
+        time: str,
+        event: str,
+        *,
+        at: float | Sequence[float] | None = None,
+        bins: Sequence[float] | None = None,
+        value: Scalar = 1,
+        withdrawn: Withdrawn = "middle",
+        **options: Unpack[ReleaseOptions],
+    ) -> Any:
+        """Release survival: shares whose event has not come before the times T, with censored records.
+
+        Shorthand for ``release(hg.survival(…), …)``.
+
+        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
+
+        Parameters
+        ----------
+        time : str
+            A numeric column: the time to the event, or to the end of the observation. Records without a time, or with one
+            below 0, are left out.
+        event : str
+            The column that says how the time ended. Records without a value are left out.
+        at : number or sequence of numbers, optional
+            The times. The share is P(T ≥ at): an event at the very time has not come before it. By default all of `bins`.
+        bins : sequence of numbers, optional
+            Where time is cut into intervals; 0 need not be listed, and times of `at` are cuts too. Every interval has two
+            counts with noise. By default the times between those of `at` are cut into about 12 intervals in all.
+        value : str, int, float or bool
+            The value of `event` that says that the event came. With any other value the record is censored.
+        withdrawn : "middle" or "end"
+            ``"middle"``: a censored record is at risk for half of its interval (the life table), for times that are finer
+            than the intervals. ``"end"``: for all of it (Kaplan–Meier), for intervals of one time each.
+        **options
+            The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
+
+        Returns
+        -------
+        ReleasedEstimate or Release
+            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
+
+        Raises
+        ------
+        HedgerowError
+            The errors of `hedgerow.survival` and of `release`.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> table = pyarrow.table({"months": [20.0, 40.0] * 500, "died": [20.0, 40.0] * 500})
+        >>> survey = hg.open(table, relation="replace-one")
+        >>> len(survey.survival("months", "died", at=[12, 24], epsilon=2.0))
+        2
+        """
+        from hedgerow.statistics.survival import survival
+
+        return self._released(survival(time, event, at=at, bins=bins, value=value, withdrawn=withdrawn), options)

@@ -106,6 +106,12 @@ def _(s: hg.Survey) -> Any:
     return margins.table("sex", "employed")[0].standard_error
 
 
+@shows("Survival curves with censored records, and a log-rank test")
+def _(s: hg.Survey) -> Any:
+    release = s.survival("age", "employed", at=[40, 60], by={"sex": [0, 1]}, epsilon=1.0)
+    return release.survival("age", sex=0).median() and 0.0 <= release.log_rank("age").pvalue <= 1.0
+
+
 @shows("Regression")
 def _(s: hg.Survey) -> Any:
     bounds = {"income": (0, 200_000), "age": (18, 95)}

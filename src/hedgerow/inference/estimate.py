@@ -366,7 +366,7 @@ class Estimate(Operators):
             _, _, value = self.covers.partition(f"share of {self.column} = ")
             return self.statistic, [(str(self.column), value.rpartition("; ")[0])]
         name, _, number = self.statistic.rpartition("_")
-        numbered = name in ("quantile", "cdf", "lorenz", "share_below", "share_below_median")
+        numbered = name in ("quantile", "cdf", "lorenz", "share_below", "share_below_median", "survival")
         return (name, [*columns, (number,)]) if numbered else (self.statistic, columns)
 
     def label(self) -> str:

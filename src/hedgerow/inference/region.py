@@ -25,7 +25,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.validation import as_float, format_argument
 from hedgerow.inference.bootstrap.replicate_intervals import ALPHA, INTERVALS, file_error_parts, file_interval
 from hedgerow.inference.bootstrap.replicate_summary import Replicates, StandardErrorParts, standard_error_parts
-from hedgerow.inference.joint.arithmetic import JointCells, JointStatisticOfCells, JointValue
+from hedgerow.inference.joint.arithmetic import FunctionsOfCells, JointCells, JointStatisticOfCells, JointValue
 from hedgerow.inference.joint.estimates import JointEstimates
 from hedgerow.inference.score_test import SingleTest
 
@@ -166,12 +166,12 @@ class ScoreRegion(Region):
     Attributes
     ----------
     test : ScoreTest
-    column : JointCells or JointStatisticOfCells, optional
+    column : JointCells, JointStatisticOfCells or FunctionsOfCells, optional
         Of several cells, what knows their joint laws.
     """
 
     test: ScoreTest
-    column: JointCells | JointStatisticOfCells | None = field(default=None, repr=False)
+    column: JointCells | JointStatisticOfCells | FunctionsOfCells | None = field(default=None, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A function of the user's own is not sent along, only the usual interval that it has.

@@ -1,5 +1,7 @@
 """Pictures of one distribution: its function with a band that holds all of it, its histogram, its Lorenz curve.
 
+Survival curves as steps, each with its band, and the numbers at risk below.
+
 Reliability curves by group, before and after: observed share against score, with bands. Numbers in, axes out.
 """
 
@@ -153,11 +155,11 @@ def draw_lorenz(curve: DrawnNumbers, ax: Axes | None = None) -> Axes:
 
 
 @contextmanager
-def _axes(ax: Axes | None) -> Iterator[Axes]:
+def _axes(ax: Axes | None, height: float = _HEIGHT) -> Iterator[Axes]:
     import matplotlib
 
     with matplotlib.rc_context(_STYLE):
-        yield new_figure(_WIDTH, _HEIGHT, layout="constrained").subplots() if ax is None else ax
+        yield new_figure(_WIDTH, height, layout="constrained").subplots() if ax is None else ax
 
 
 def _labelled(axes: Axes, across: str, up: str) -> None:
@@ -170,6 +172,84 @@ def _labelled(axes: Axes, across: str, up: str) -> None:
         axis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10]))
         set_numbers(axis)
     set_frame(axes, "both", hidden=("top", "right"))
+
+
+_COLOURS = (BLUE, "#b5541c", "#3f7d4e", "#7a4f9e", "#8a6d1a", "#57606a")
+_DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
+_ROW = 0.22  # of the table below survival curves, in inches
+_MOST_NUMBERS = 7  # of a row of the table
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnSurvival:
+    """One curve: shares at cuts with their intervals, and how many records are at risk from each cut on.
+
+    Attributes
+    ----------
+    cuts, shares, low, high : float array
+    at_risk : float array
+        At 0 and at each cut but the last.
+    label : str
+        The cell.
+    """
+
+    cuts: Floats
+    shares: Floats
+    low: Floats
+    high: Floats
+    at_risk: Floats
+    label: str
+
+
+def draw_survival(
+    curves: Sequence[DrawnSurvival], *, across: str, level: float, ax: Axes | None = None, table: bool = True
+) -> Axes:
+    """Draw curves as steps with the interval of each point, and below them a table of the numbers at risk.
+
+    >>> one = np.array([1.0, 2.0]), np.array([0.9, 0.7]), np.array([0.8, 0.6]), np.array([0.95, 0.8])
+    >>> axes = draw_survival([DrawnSurvival(*one, np.array([100.0, 90.0]), "all")], across="years", level=0.95)
+    >>> [text.get_text() for text in axes.texts]
+    ['at risk', '100', '90']
+    """
+    with _axes(ax, _HEIGHT + _ROW * (len(curves) + 1) * table) as axes:
+        for place, curve in enumerate(curves):
+            colour, dash = _COLOURS[place % len(_COLOURS)], _DASHES[place % len(_DASHES)]
+            x = np.append(0.0, curve.cuts)
+            y, low, high = (np.append(1.0, values) for values in (curve.shares, curve.low, curve.high))
+            axes.fill_between(x, low, high, step="post", color=colour, alpha=0.16, lw=0)
+            axes.step(x, y, where="post", color=colour, ls=dash, lw=1.6, label=label_text(curve.label, longest=32))
+        axes.set_xlim(0.0, max(float(curve.cuts[-1]) for curve in curves))
+        axes.set_ylim(0.0, 1.0)
+        _labelled(axes, f"{across}; pale: the {100 * level:g} % interval of each point", "share without the event")
+        if len(curves) > 1:
+            axes.legend(loc="lower left", frameon=False, fontsize=9, labelcolor=INK)
+        if table:
+            _write_numbers(axes, curves)
+    return axes
+
+
+def _write_numbers(axes: Axes, curves: Sequence[DrawnSurvival]) -> None:
+    """Write how many records are at risk below the axis of time."""
+    frame = {"xycoords": ("axes fraction", "axes fraction"), "textcoords": "offset points", "fontsize": 8}
+    below = -34.0
+    axes.annotate("at risk", (0.0, 0.0), (0.0, below), color=QUIET, va="top", ha="left", **frame)  # type: ignore[arg-type]  # the stubs know one type a keyword
+    for row, curve in enumerate(curves):
+        starts = np.append(0.0, curve.cuts[:-1])
+        chosen = np.unique(np.linspace(0, len(starts) - 1, min(_MOST_NUMBERS, len(starts))).round().astype(int))
+        colour = _COLOURS[row % len(_COLOURS)] if len(curves) > 1 else INK
+        for place in chosen.tolist():
+            number = max(0.0, float(curve.at_risk[place]))
+            axes.annotate(
+                f"{number:,.0f}",
+                (float(starts[place]), 0.0),
+                (0.0, below - 12.0 * (row + 1)),
+                xycoords=("data", "axes fraction"),
+                textcoords="offset points",
+                fontsize=8,
+                color=colour,
+                va="top",
+                ha="center" if place else "left",
+            )
 
 
 _PANEL, _ACROSS = 2.5, 3

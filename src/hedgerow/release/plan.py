@@ -34,6 +34,7 @@ from hedgerow.release.designs.design_of_statistic import (
     distribution_designs,
     joint_designs,
     laws_of_counts,
+    survival_designs,
 )
 from hedgerow.release.options import PlanOptions
 from hedgerow.release.request import Context, Request, parse_request
@@ -443,6 +444,7 @@ def _parts(
 ) -> tuple[list[Design[Any, Any] | None], Callable[[float], dict[int, AtomicMechanism]]]:
     """Return the design of each statistic, and the mechanisms by what draws them at a precision in all."""
     each = zip(request.statistics, request.shares, request.policies, strict=True)
+    joint = {**joint, **survival_designs(request, facts, law)}
     designs: list[Design[Any, Any] | None] = [
         joint[place]
         if place in joint

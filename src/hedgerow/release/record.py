@@ -31,7 +31,7 @@ from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.joint.arithmetic import JointValue, counted_cells, table_of
 from hedgerow.inference.joint.function_record import function_of
 from hedgerow.inference.joint.totals import JointTotals
-from hedgerow.inference.region import ScoreRegion
+from hedgerow.inference.region import Region, ScoreRegion
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.interface import Floats
 from hedgerow.mechanisms.joint_moments import JointMoments
@@ -45,6 +45,7 @@ from hedgerow.release.designs.joint_statistic import JointStatistic
 from hedgerow.release.designs.plain_counts import CountsDesign
 from hedgerow.release.designs.row_bootstrap import BootstrapDesign
 from hedgerow.release.designs.sums import CellTotalsDesign, MomentsDesign
+from hedgerow.release.designs.survival_design import SurvivalDesign
 from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign
 from hedgerow.release.designs.unit_products import across_cells, read_as
 from hedgerow.release.plan import Plan
@@ -222,6 +223,7 @@ def table_record(table: AdditiveTable) -> dict[str, Any]:
 _DESIGNS: tuple[type[Design[Any, Any]], ...] = (
     JointStatistic,
     DistributionStatistic,
+    SurvivalDesign,
     CountsDesign,
     MomentsDesign,
     CellTotalsDesign,
@@ -287,6 +289,26 @@ def tables_of(record: Record, plan: Plan) -> list[AdditiveTable | None]:
     return tables
 
 
+def regions_of_tables(record: Record, certificate: Certificate) -> dict[int, Region]:
+    """Return the regions of the estimates that a table of counts for several statistics tells, by their places.
+
+    Raises
+    ------
+    KeyError, IndexError, TypeError, ValueError, HedgerowError
+        It is no such record.
+    """
+    request = request_of(record) if "request" in record else None
+    if request is None or all(statistic.shared_table is None for statistic in request.statistics):
+        return {}
+    plan = plan_of(record, certificate, request)
+    return {
+        place: estimate._region
+        for (places, item), table in zip(plan.places(), tables_of(record, plan), strict=True)
+        if item.design is not None and item.statistic.shared_table is not None
+        for place, estimate in zip(places, item.design.estimates(table), strict=True)
+    }
+
+
 def method_of(record: Record, place: int) -> str:
     """Return the method of an estimate; of a table, which has one for all its cells, that of the table."""
     if "table" in record:
@@ -298,7 +320,7 @@ def method_of(record: Record, place: int) -> str:
 def _parts_by_place(record: Record, request: Request, cells: int) -> Iterator[int | None]:
     """Yield, for each statistic, which part of the mechanism made it; None where its answer is public.
 
-    Statistics that joint moments, or the counts of one column, tell share a part. Parts come in the order in which
+    Statistics that joint moments, or one table of counts, tell share a part. Parts come in the order in which
     statistics first need them.
     """
     shared = {
@@ -309,9 +331,10 @@ def _parts_by_place(record: Record, request: Request, cells: int) -> Iterator[in
     }
     seen: dict[object, int] = {}
     at = 0
-    for statistic in range(len(request.statistics)):
+    for place, (statistic, missing) in enumerate(zip(request.statistics, request.policies, strict=True)):
         public = method_of(record, at) == "public"
-        yield None if public else seen.setdefault(shared.get(at, ("own", statistic)), len(seen))
+        own: object = ("own", place) if statistic.shared_table is None else (statistic.shared_table, missing)
+        yield None if public else seen.setdefault(shared.get(at, own), len(seen))
         at += 1 if public else cells
 
 

@@ -34,12 +34,14 @@ from hedgerow.release.plan import Plan
 from hedgerow.release.publication.printed_table import PrintedTable, printed_estimates
 from hedgerow.release.publication.shared import REPLAYED, SIMULATED, Result, hidden_cells
 from hedgerow.release.publication.write_file import optionally_written
+from hedgerow.release.readings.reads_of_release import ReadsOfRelease
 from hedgerow.release.record import (
     READING,
     RecordedFacts,
     joint_values,
     kept_records,
     noisy_record,
+    regions_of_tables,
     request_record,
 )
 from hedgerow.statistics.statistic import Statistic
@@ -55,7 +57,7 @@ _TAIL = ("method", "n_resamples", "reliable", "note")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Release(Result):
+class Release(ReadsOfRelease, Result):
     """The result of one call: a sequence of `Estimate`, and one certificate for the whole call.
 
     Attributes
@@ -242,13 +244,13 @@ class Release(Result):
         return ask(expression, [self])
 
     def _read(self, name: str, about: Sequence[tuple[str, ...]], cell: Mapping[str, str]) -> Estimate | None:
-        """Return the estimate that a released distribution gives for a term of an expression, or None."""
+        """Return the estimate that a released survival curve or distribution gives for a term, or None."""
         column = about[0][0] if about and len(about[0]) == 1 else ""
         try:
             whole = self.distribution(column, **cell)
             numbers = [str(float(value)) for (value,) in about[1:]]
         except (ParameterError, ValueError):
-            return None
+            return self._read_survival(name, about, cell)
         asked = statistic_of("_".join([name, *numbers]), column, whole.reading.leaves.grid)
         return None if asked is None else whole.estimate_of(asked)
 
@@ -541,7 +543,8 @@ def release_from_record(text: str, *, backend: str | None = None) -> Release:
         certificate = Certificate.from_dict(record["certificate"])
         joint = tuple(record.get("joint", ()))
         about_joint = RecordedFacts(about["n"], about["target"] == str(Target.FILE))
-        values = joint_values(joint, certificate.mechanism, about_joint)
+        values: dict[int, Region] = {**joint_values(joint, certificate.mechanism, about_joint)}
+        values |= regions_of_tables(record, certificate)
         estimates = tuple(
             recorded_estimate(entry, values.get(place)) for place, entry in enumerate(record["estimates"])
         )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Columns = Mapping[str, Floats]
 
 NamedGrid = tuple[str, Grid]
-Family = Literal["counts", "moments", "function", "distribution"]
+Family = Literal["counts", "moments", "function", "distribution", "survival"]
 Totals = Mapping[str, float]
 Powers = tuple[tuple[int, ...], ...]
 Places = Mapping[tuple[int, ...], int]
@@ -41,10 +41,10 @@ class Statistic:
     ----------
     kind : str
         What facts allow or forbid it as: the name of its file.
-    family : "counts", "moments", "function" or "distribution"
+    family : "counts", "moments", "function", "distribution" or "survival"
         How its error is found: records in disjoint classes are counted; the second moment of one column is released
-        beside its total; the error of any other function of totals comes from replicates; a distribution is read from
-        one table of counts.
+        beside its total; the error of any other function of totals comes from replicates; a distribution, or survival,
+        is read from one table of counts.
     of_table : bool
         Whether it is read from the distribution of its column, where no replicates are asked for.
     is_total : bool
@@ -136,6 +136,11 @@ class Statistic:
     def read(self, distribution: Distribution, level: float) -> Read:
         """Return it with its interval, read from the distribution of its column."""
         raise NotImplementedError
+
+    @property
+    def shared_table(self) -> tuple[Any, ...] | None:
+        """What its one table of counts is of, if others of a call are read from the same table; None: of its own."""
+        return None
 
     @property
     def lines(self) -> tuple[float, ...]:

@@ -55,6 +55,11 @@ TOGETHER: dict[str, tuple[Any, dict[str, Any], str]] = {
         {"column": "age", "bins": [0, 30, 60, 100]} | FIELDS,
         "age:0,30,60,100:0:100:1",
     ),
+    "survival": (
+        hg.survival("age", "sex", at=[30, 60], value="a=b"),
+        {"time": "age", "event": "sex", "at": [30, 60], "value": "a=b"},
+        "age/sex=a=b:30,60",
+    ),
 }
 
 
@@ -108,7 +113,7 @@ def test_what_one_call_asks_for_together_shares_one_entry(kind: str, tmp_path: P
     record = {"release": [{"statistics": [{"statistic": kind} | fields], "epsilon": 1}]}
     assert requested(Facts.from_dict(record))[0].statistics == (called,)
     assert entries()[kind].parse(text) == called
-    (tmp_path / "t.csv").write_text("age,pay\n" + "30,4\n50,9\n" * 500)
+    (tmp_path / "t.csv").write_text("age,pay,sex\n" + "30,4,c\n50,9,a=b\n" * 500)
     start = [str(tmp_path / "t.csv"), "--relation", "replace-one", "--json", "--epsilon", "1"]
     asked = ["--mean", "pay:0:10", entries()[kind].option, text]
     released = CliRunner().invoke(app, ["release", *start, *asked, "--share", "3,1"])
@@ -184,6 +189,7 @@ def test_a_ratio_on_the_command_line_is_that_of_python() -> None:
         *[("quantile", text) for text in ("age", "age:0.5:0", "age:x", ":0.5", "age:0.5:0,1:3", "age:0.5,x", "0.5")],
         *[("ratio", text) for text in ("tax", "tax/", "/pay", "a/b/c", "tax:0:50/pay", "tax:0/pay:0:1", "a:b/c")],
         *[("histogram", text) for text in ("age", "age:0,1:0", "age:0,x", ":0,1")],
+        *[("survival", text) for text in ("t", "t/d", "t:1", "/d:1", "t/:1", "t/d=:1", "t/d:x", "t/d:1,x")],
         *[("lorenz", text) for text in ("age", "age:0.5:0", "age:x")],
         *[("variance", text) for text in ("age:0", "", ":0:1")],
     ],

@@ -427,6 +427,18 @@ class JointStatisticOfCells:
         return JointValue.of(self.release, index, self.function)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class FunctionsOfCells:
+    """A function of totals for each cell of a release."""
+
+    release: JointTotals
+    functions: tuple[FunctionOfTotals, ...]
+
+    def row(self, index: int) -> JointValue:
+        """Return what the estimate of one cell computes with."""
+        return JointValue.of(self.release, index, self.functions[index])
+
+
 def covariance_of(values: Sequence[JointValue]) -> tuple[Floats, Floats]:
     """Return the sampling and the noise covariance of several values of one release, or of different people.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget
@@ -19,11 +19,13 @@ from hedgerow.release.designs.plain_counts import CountsDesign
 from hedgerow.release.designs.replicates_read import resampled_of
 from hedgerow.release.designs.row_bootstrap import BootstrapDesign, replicates_for
 from hedgerow.release.designs.sums import MomentsDesign, check_membership
+from hedgerow.release.designs.survival_design import SurvivalDesign, SurvivalRelease
 from hedgerow.release.designs.table_choice import distribution_release
 from hedgerow.release.designs.unit_bootstrap import unit_design
 from hedgerow.release.options import REPLICATED
 from hedgerow.release.request import Request
 from hedgerow.statistics.statistic import Statistic
+from hedgerow.statistics.survival import Survival
 
 ASKED = "asked for"
 _REASONS: dict[str, str] = {
@@ -31,6 +33,7 @@ _REASONS: dict[str, str] = {
     "gaussian": "plain counts: Gaussian noise composes best with the rest of this release",
     "moments": "one vector release gives the estimate and its standard error, narrower than any bootstrap of a mean",
     "bootstrap": "a statistic of one's own has no cheap second moment, so its error comes from resamples",
+    "survival": "one table of counts tells the whole survival curve, and its noise is known",
     "joint": "one vector of joint moments gives all smooth functions of means with their errors: {chosen}{other}",
 }
 
@@ -160,6 +163,31 @@ def distribution_designs(request: Request, facts: PublicFacts) -> dict[int, Dist
     return designs
 
 
+def survival_designs(request: Request, facts: PublicFacts, law: NoiseLaw) -> dict[int, SurvivalDesign]:
+    """Return the designs of survival by place: one table for all times of one curve.
+
+    Raises
+    ------
+    ParameterError
+        HG114: the midpoint for a missing value.
+    UncertifiedError
+        HG402: units of several rows.
+    """
+    designs: dict[int, SurvivalDesign] = {}
+    tables: dict[tuple[Any, ...], list[tuple[int, Survival]]] = {}
+    for place, statistic in enumerate(request.statistics):
+        if statistic.family == "survival" and request.estimator == "auto":
+            key = (statistic.shared_table, request.policies[place])
+            tables.setdefault(key, []).append((place, cast(Survival, statistic)))
+    for (_, missing), asked in tables.items():
+        check_midpoint(asked[0][1], missing)
+        places = tuple(sorted({statistic.place for _, statistic in asked}))
+        release = SurvivalRelease(asked[0][1], places, request.by, facts, missing, law, request.draws or 1)
+        reason = _REASONS["survival"] if request.noise == "auto" else ASKED
+        designs |= {place: SurvivalDesign(statistic, release, reason) for place, statistic in asked}
+    return designs
+
+
 def _laws_of_table(request: Request, alone: bool) -> tuple[Literal["gaussian", "laplace"], ...]:
     """Return the laws that a table of counts may take; beside other statistics Gaussian noise composes best."""
     if request.noise == "laplace" or request.budget.delta == 0.0:
@@ -222,7 +250,7 @@ def laws_of_counts(request: Request, facts: PublicFacts) -> Sequence[NoiseLaw]:
         return ("geometric",)
     if request.noise == "laplace":
         return ("geometric",)
-    counted = any(statistic.family == "counts" for statistic in request.statistics)
+    counted = any(statistic.family in ("counts", "survival") for statistic in request.statistics)
     chosen = counted and request.estimator == request.noise == "auto"
     return ("geometric", "gaussian") if chosen else ("gaussian",)
 
@@ -266,7 +294,7 @@ def choose_design(
         statistic = statistic.with_midpoint()
     if _is_public(statistic, request, facts):
         return None
-    if statistic.family == "distribution":
+    if statistic.family in ("distribution", "survival"):
         raise _unserved(_apart(request), statistic, 'estimator="auto"')
     if request.estimator in REPLICATED or statistic.family == "function":
         if request.estimator == "moments":

@@ -1,0 +1,197 @@
+"""Readings of a release: how often intervals cover, and how wide they are beside one that knows the truth.
+
+Run ``python -m benchmarks.readings [survival] [--runs 1000] [--all]``: by default a part of the grid, some seconds
+each; ``--all`` runs all of it. Each line has the smallest coverage and the largest mean width of its numbers, over the
+width of the oracle: the normal interval with the true variance of sampling and of the same noise, cut to what is
+possible. The last lines leave out a part of the errors on purpose, and should fall below .94.
+
+* ``survival``: n = 500, 2,000 and 20,000 records of a cell, ε = .3, 1, 3, both relations, 5, 20 and 40 % censored, and
+  6, 12 or 24 intervals; shares at each quarter of the time, the median and the restricted mean. Times are Weibull.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.inference.interval import normal_quantile
+from hedgerow.inference.survival.life_table import LifeTables
+from hedgerow.mechanisms.mechanism import GeometricCounts
+from hedgerow.testing.simulated import SimulatedNoise
+
+Floats = NDArray[np.float64]
+SEED, LEVEL, LAST, SHAPE = 20261125, 0.95, 24.0, 1.3
+
+
+@dataclass(frozen=True)
+class Line:
+    """What one setting shows: coverage and width over that of the oracle, each number by itself.
+
+    Attributes
+    ----------
+    setting : str
+    coverage, width : float array
+    reliable : float
+        The share of the numbers that are called reliable.
+    """
+
+    setting: str
+    coverage: Floats
+    width: Floats
+    reliable: float
+
+    def __str__(self) -> str:
+        least, widest = float(self.coverage.min()), float(self.width.max())
+        return f"{self.setting:<62} coverage ≥ {least:.3f}   width ≤ {widest:.3f}   reliable {self.reliable:.3f}"
+
+
+@dataclass(frozen=True)
+class TimesOfPeople:
+    """A population of Weibull times, of which a constant rate of censoring hides a share; time is cut in intervals."""
+
+    n: int
+    epsilon: float
+    relation: str
+    censored: float
+    intervals: int
+
+    @property
+    def cuts(self) -> tuple[float, ...]:
+        return tuple(LAST * k / self.intervals for k in range(1, self.intervals + 1))
+
+    def survival(self, times: Floats | float) -> Floats:
+        return np.asarray(np.exp(-np.power(np.asarray(times) / (0.7 * LAST), SHAPE)))
+
+    @property
+    def rate(self) -> float:
+        """The rate of censoring at which so large a share of the records is censored before the last cut."""
+        low, high = 0.0, 1.0
+        for _ in range(60):
+            rate = (low + high) / 2.0
+            low, high = (rate, high) if self._censored_by(rate) < self.censored else (low, rate)
+        return low
+
+    def _censored_by(self, rate: float) -> float:
+        times = np.linspace(0.0, LAST, 4001)
+        inside = self.survival(times) * rate * np.exp(-rate * times)
+        return float(((inside[1:] + inside[:-1]) / 2.0 * np.diff(times)).sum())
+
+    def chances(self) -> Floats:
+        """Return the chances of the classes of a record: events by interval, censored by interval, and beyond."""
+        fine = np.linspace(0.0, LAST, 240 * self.intervals + 1)
+        left, uncensored = self.survival(fine), np.exp(-self.rate * fine)
+        events = -np.diff(left) * (uncensored[1:] + uncensored[:-1]) / 2.0
+        censored = -np.diff(uncensored) * (left[1:] + left[:-1]) / 2.0
+        both = [part.reshape(self.intervals, -1).sum(axis=1) for part in (events, censored)]
+        return np.concatenate([*both, [1.0 - events.sum() - censored.sum()]])
+
+    def drawn(self, runs: int) -> tuple[LifeTables, LifeTables]:
+        """Return the noisy life table of each run, and that of the expected counts."""
+        rng = np.random.default_rng([SEED, self.n, int(10 * self.epsilon), int(100 * self.censored), self.intervals])
+        chances = self.chances()
+        records = self.n if self.relation == "replace-one" else rng.poisson(self.n, runs)
+        counts = rng.multinomial(records, chances, size=runs)
+        scale = (2.0 if self.relation == "replace-one" else 1.0) / self.epsilon
+        noise = SimulatedNoise(rng).two_sided_geometric(scale, counts.size).reshape(counts.shape)
+        sd = GeometricCounts(scale, len(chances)).noise_sd
+        about = self.cuts, sd, "laplace", False, 0.5
+        return LifeTables((counts + noise).astype(np.float64), *about), LifeTables(self.n * chances[None], *about)
+
+    def __str__(self) -> str:
+        return (
+            f"n={self.n:<6} ε={self.epsilon:<4} {self.relation:<12} {100 * self.censored:.0f} % censored, "
+            f"{self.intervals} intervals"
+        )
+
+
+def grid(*, everything: bool) -> Iterator[TimesOfPeople]:
+    """Yield the settings: all of them, or those in which little is censored or much, and n and ε go together."""
+    every = itertools.product(
+        (500, 2000, 20_000), (0.3, 1.0, 3.0), ("replace-one", "add-remove"), (0.05, 0.2, 0.4), (6, 12, 24)
+    )
+    for n, epsilon, relation, censored, intervals in every:
+        if everything or (intervals == 12 and censored != 0.2):
+            yield TimesOfPeople(n, epsilon, relation, censored, intervals)
+
+
+def survival_of(people: TimesOfPeople, runs: int, *, spoil: Callable[[LifeTables], LifeTables] | None = None) -> Line:
+    """Return coverage and width of the shares at each quarter, the restricted mean and the median."""
+    noisy, expected = people.drawn(runs)
+    read = noisy if spoil is None else spoil(noisy)
+    z, rows = normal_quantile(LEVEL), []
+    for quarter in range(1, 5):
+        place = people.intervals * quarter // 4 - 1
+        truth = float(people.survival(people.cuts[place]))
+        exact = expected.read(place)
+        reach = z * math.hypot(float(exact.sampling_error[0]), float(exact.privacy_error[0]))
+        oracle = min(1.0, truth + reach) - max(0.0, truth - reach)
+        low, high = read.ends(place, LEVEL)
+        rows.append(
+            (((low <= truth) & (truth <= high)).mean(), (high - low).mean() / oracle, read.reliable[:, place].mean())
+        )
+    weights, start = read.weights_of_mean(LAST)
+    truth_of_mean = start + float(people.survival(np.array(people.cuts)) @ weights)
+    mean, exact = read.combined(weights, start=start), expected.combined(weights, start=start)
+    reach = z * np.hypot(mean.sampling_error, mean.privacy_error)
+    hit = np.abs(mean.value - truth_of_mean) <= reach
+    oracle = z * math.hypot(float(exact.sampling_error[0]), float(exact.privacy_error[0]))
+    # Where a number cannot be read its interval is everything possible.
+    hit, reach = np.where(mean.reliable, hit, True), np.where(mean.reliable, reach, LAST / 2.0)
+    rows.append((hit.mean(), reach.mean() / oracle, mean.reliable.mean()))
+    rows.append(median_of(people, read, expected, min(runs, 300)))
+    coverage, width, reliable = np.array(rows).T
+    return Line(str(people), coverage, width, float(reliable.mean()))
+
+
+def median_of(people: TimesOfPeople, read: LifeTables, expected: LifeTables, runs: int) -> tuple[float, float, float]:
+    """Return coverage, width and reliability of the median time."""
+    truth = 0.7 * LAST * math.log(2.0) ** (1.0 / SHAPE)
+    oracle = 2.0 * normal_quantile(LEVEL) * expected.quantile(0.5, 0, LEVEL).standard_error
+    some = replace(read, counts=read.counts[:runs])
+    every = [some.quantile(0.5, run, LEVEL) for run in range(runs)]
+    hits = [each.low <= truth <= each.high for each in every]
+    widths = [min(each.high, LAST) - each.low for each in every]
+    return float(np.mean(hits)), float(np.mean(widths)) / oracle, float(np.mean([each.reliable for each in every]))
+
+
+def survival(runs: int, *, everything: bool) -> Iterator[Line]:
+    """Yield a line for each setting, and the sabotages."""
+    for people in grid(everything=everything):
+        yield survival_of(people, runs)
+    hard = TimesOfPeople(500, 0.3, "replace-one", 0.2, 12)
+    without = survival_of(hard, runs, spoil=lambda life: replace(life, noise_sd=0.0))
+    yield replace(without, setting=f"SABOTAGE, Greenwood without noise: {hard}"[:62])
+
+
+PARTS: dict[str, Callable[..., Iterator[Line]]] = {"survival": survival}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the lines of the parts that are named, and of each part the smallest coverage and the largest width."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], default=[])
+    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--all", action="store_true")
+    given = parser.parse_args(arguments)
+    for name in given.parts or PARTS:
+        lines = []
+        for line in PARTS[name](given.runs, everything=given.all):
+            print(line, flush=True)
+            lines += [] if line.setting.startswith("SABOTAGE") else [line]
+        coverage, width = (np.concatenate([getattr(line, part) for line in lines]) for part in ("coverage", "width"))
+        low = int((coverage < 0.94 - 2.0 * math.sqrt(0.94 * 0.06 / given.runs)).sum())
+        wide = int((width > 1.1).sum())
+        print(
+            f"{name}: {len(coverage)} numbers, coverage ≥ {coverage.min():.3f} (mean {coverage.mean():.3f}), "
+            f"{low} below .94 − 2 s.e.; width ≤ {width.max():.3f} (median {np.median(width):.3f}), {wide} above 1.10"
+        )
+
+
+if __name__ == "__main__":
+    main()

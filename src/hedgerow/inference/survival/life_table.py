@@ -1,0 +1,388 @@
+"""Life tables of many cells from noisy counts: survival with its errors, at-risk numbers, the median, restricted means.
+
+Time is cut at t_1 < … < t_K, t_0 = 0. Interval j holds the times from t_{j−1} up to, but not including, t_j. A record
+adds 1 to one class of its cell: the events D_j or the censored records C_j of its interval, or those observed beyond
+t_K. With the classes c of a cell and R_j the records whose time is t_{j−1} or later,
+
+    r_j = R_j − w·C_j,   a_j = r_j − D_j,   log S(t_k) = Σ_{j≤k} (log a_j − log r_j).
+
+A censored record is at risk for half of its interval, w = ½ (the life table of actuaries), or for all of it, w = 0
+(Kaplan and Meier 1958; of intervals that hold one time each it is their estimate).
+
+All r_j and a_j are linear in c, so log S has the slopes g = Σ_j (∂a_j/a_j − ∂r_j/r_j). Records fall into classes one
+by one and g·c = 0, so the sampling variance is Σ g² c; for w = 0 this is the formula of Greenwood (1926). Noise of
+variance σ² on each count adds σ² Σ g². It bends the logarithm too: E log(x + noise) ≈ log x − Var/(2x²) is corrected.
+
+Interval. With S(1 − S)/n_e equal to the sampling variance of S, n_e is the number of records that would tell S as well
+if none were censored (Rothman 1978; Cutler and Ederer 1958). The values θ with (Ŝ − θ)² ≤ z²(θ(1 − θ)/n_e + S²σ²Σg²)
+are accepted: the score interval of a proportion with noise. An interval on the scale log(−log S) is nearly the same
+where the noise is small, but up to four times as wide where S is near 1 and the noise is not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.inference.joint.arithmetic import FunctionsOfCells
+from hedgerow.inference.joint.functions import FunctionOfTotals, Numbers
+from hedgerow.inference.joint.totals import JointTotals
+from hedgerow.inference.means_and_counts import RELIABLE_SDS
+from hedgerow.inference.score_test import Quadratic, QuadraticTest
+from hedgerow.mechanisms.laws import averaged_law
+
+Floats = NDArray[np.float64]
+_MOST_DRAWS = 64  # the law of a sum of more Laplace numbers is normal within 3e-3 of its quantile
+_LEAST_NOISE = 1e-9  # of a released logarithm, where there is no noise: features are scaled by it
+
+
+@dataclass(frozen=True, slots=True)
+class ReadWithErrors:
+    """Numbers of all cells with both parts of their errors.
+
+    Attributes
+    ----------
+    value, sampling_error, privacy_error : float array, (cells,)
+    reliable : bool array, (cells,)
+        Whether every number of records at risk that is divided by is at least two standard deviations of its noise.
+    """
+
+    value: Floats
+    sampling_error: Floats
+    privacy_error: Floats
+    reliable: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileOfTime:
+    """The first time at which survival falls to a share, with its interval; ∞ where it does not before the last cut.
+
+    `reliable`: survival falls to the share, and below it by a standard error, while enough records are at risk.
+    """
+
+    value: float
+    standard_error: float
+    sampling_error: float
+    low: float
+    high: float
+    reliable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorsOfTotals(FunctionOfTotals):
+    """value + slopes · S, or its exponential: a number of one cell by the released errors of its life table.
+
+    The totals S are 0 as released: they stand for the errors, in independent directions of the noise.
+
+    Attributes
+    ----------
+    value : float
+        The number, or its logarithm.
+    slopes : tuple of float
+    most : float
+        The most that is possible; 0 is the least.
+    in_logs : bool
+        Whether the exponential is taken.
+    clear : bool
+        Whether the number can be read: see `LifeTables.reliable`.
+    """
+
+    kind: ClassVar[str] = "errors"
+    value: float
+    slopes: tuple[float, ...]
+    most: float = 1.0
+    in_logs: bool = True
+    clear: bool = True
+
+    homogeneous = False
+
+    def _limits(self) -> tuple[float, float]:
+        return 0.0, self.most
+
+    def __call__(self, totals: Numbers) -> Numbers:
+        """Return the value of each row."""
+        line = self.value + totals[:, 1:] @ np.array(self.slopes)
+        return np.asarray(np.exp(line) if self.in_logs else line)
+
+    def divisors(self, totals: Numbers) -> list[Numbers]:
+        """Return a negative number where it cannot be read: nothing else is divided by."""
+        return [] if self.clear else [np.full(len(totals), -1.0 + 0.0j)]
+
+
+@dataclass(frozen=True, eq=False)
+class LifeTables:
+    """The life table of each cell, from its noisy counts.
+
+    Attributes
+    ----------
+    counts : float array, (cells, 2K + 1)
+        The noisy events of the K intervals, the censored records of each, and the records beyond the last cut.
+    cuts : tuple of float
+        t_1 … t_K.
+    noise_sd : float
+        Of each count.
+    noise_law : str
+        Its law.
+    census : bool
+        Whether these records are all there is to know, so that nothing is sampled.
+    withdrawn : float
+        For which part of its interval a censored record is not at risk: w.
+
+    >>> tables = LifeTables(np.array([[10.0, 8.0, 0.0, 4.0, 78.0]]), (1.0, 2.0), 0.0, "gaussian", False, 0.5)
+    >>> tables.survival.round(4).tolist(), tables.at_risk.tolist()
+    ([[0.9, 0.8182]], [[100.0, 90.0]])
+    >>> tables.read(1).sampling_error.round(4).tolist()
+    [0.0388]
+    """
+
+    counts: Floats
+    cuts: tuple[float, ...]
+    noise_sd: float
+    noise_law: str
+    census: bool
+    withdrawn: float
+
+    @property
+    def intervals(self) -> int:
+        """K."""
+        return len(self.cuts)
+
+    @cached_property
+    def forms(self) -> tuple[Floats, Floats]:
+        """The linear forms of the counts that give (r_j, a_j): two arrays (K, 2K + 1)."""
+        k = self.intervals
+        later = np.triu(np.ones((k, k)))
+        risk = np.hstack([later, later, np.ones((k, 1))])
+        risk[:, k : 2 * k] -= self.withdrawn * np.eye(k)
+        left = risk.copy()
+        left[:, :k] -= np.eye(k)
+        return risk, left
+
+    @cached_property
+    def at_risk(self) -> Floats:
+        """R_j, the records whose time is t_{j−1} or later: float array (cells, K)."""
+        return np.asarray(self.counts @ self.began.T)
+
+    @cached_property
+    def began(self) -> Floats:
+        """The forms of the R_j."""
+        risk = self.forms[0].copy()
+        risk[:, self.intervals : 2 * self.intervals] += self.withdrawn * np.eye(self.intervals)
+        return risk
+
+    def noise(self, forms: Floats) -> Floats:
+        """Return the noise variance of linear forms of the counts, which stand along the last axis."""
+        return np.asarray(self.noise_sd**2 * np.square(forms).sum(axis=-1))
+
+    @cached_property
+    def divisors(self) -> tuple[Floats, Floats]:
+        """r_j and a_j where they are at least 1, else 1: two arrays (cells, K)."""
+        risk, left = self.forms
+        return np.maximum(self.counts @ risk.T, 1.0), np.maximum(self.counts @ left.T, 1.0)
+
+    @cached_property
+    def reliable(self) -> NDArray[np.bool_]:
+        """Whether all r_j and a_j up to each cut stand clear of their noise: bool array (cells, K)."""
+        return np.asarray(np.logical_and.accumulate(self._clear(self.forms[0]) & self._clear(self.forms[1]), axis=1))
+
+    @cached_property
+    def observed(self) -> NDArray[np.bool_]:
+        """Whether all r_j up to each cut do."""
+        return np.asarray(np.logical_and.accumulate(self._clear(self.forms[0]), axis=1))
+
+    def _clear(self, forms: Floats) -> NDArray[np.bool_]:
+        return np.asarray(self.counts @ forms.T >= np.maximum(RELIABLE_SDS * np.sqrt(self.noise(forms)), 1.0))
+
+    @cached_property
+    def slopes(self) -> Floats:
+        """The slopes of log S(t_k) along the counts: float array (cells, K, 2K + 1)."""
+        (risk, left), (r, a) = self.forms, self.divisors
+        return np.asarray(np.cumsum(left / a[:, :, None] - risk / r[:, :, None], axis=1))
+
+    @cached_property
+    def survival(self) -> Floats:
+        """S(t_k), which never rises: float array (cells, K)."""
+        (risk, left), (r, a) = self.forms, self.divisors
+        logs = np.cumsum(self._log(left, a) - self._log(risk, r), axis=1)
+        return np.asarray(np.exp(np.minimum.accumulate(np.minimum(logs, 0.0), axis=1)))
+
+    def _log(self, forms: Floats, values: Floats) -> Floats:
+        """Return the logarithms of linear forms, without what the noise bends them by."""
+        noise = self.noise(forms)
+        clear = np.maximum(values, RELIABLE_SDS * np.sqrt(noise))
+        return np.asarray(np.log(values) + noise / np.square(clear) / 2.0)
+
+    @cached_property
+    def sampling_variance(self) -> Floats:
+        """The sampling variance of log S(t_k): float array (cells, K)."""
+        if self.census:
+            return np.zeros_like(self.survival)
+        return np.asarray(np.maximum(np.einsum("ckm,cm->ck", np.square(self.slopes), self.counts), 0.0))
+
+    def read(self, place: int) -> ReadWithErrors:
+        """Return the survival share at a cut."""
+        weights = np.zeros(self.intervals)
+        weights[place] = 1.0
+        return self.combined(weights)
+
+    def combined(self, weights: Floats, *, start: float = 0.0) -> ReadWithErrors:
+        """Return start + Σ weights_k S(t_k)."""
+        slopes = np.einsum("k,ck,ckm->cm", weights, self.survival, self.slopes)
+        last = int(np.flatnonzero(weights)[-1])
+        sampled = np.zeros(len(slopes)) if self.census else np.einsum("cm,cm->c", np.square(slopes), self.counts)
+        return ReadWithErrors(
+            start + self.survival @ weights,
+            np.sqrt(np.maximum(sampled, 0.0)),
+            np.sqrt(self.noise(slopes)),
+            self.reliable[:, last],
+        )
+
+    def law_of(self, slopes: Floats) -> str:
+        """Return the law of noise of linear forms, (cells, 2K + 1): of equal numbers, as few as in any cell."""
+        if self.noise_law == "gaussian":
+            return self.noise_law
+        squares = np.square(slopes)
+        spread = np.square(squares).sum(axis=1)
+        draws = np.square(squares.sum(axis=1)) / np.where(spread > 0.0, spread, 1.0)
+        return averaged_law(int(min(max(draws[spread > 0.0].min(initial=_MOST_DRAWS), 1.0), _MOST_DRAWS)))
+
+    def test(self, place: int) -> QuadraticTest:
+        """Return the score test of the survival share at a cut, in every cell."""
+        share, (r, _) = self.survival[:, place], self.divisors
+        variance = self.sampling_variance[:, place]
+        if self.census:
+            sampling = Quadratic()
+        else:
+            behind = (1.0 - share) / np.where(variance > 0.0, share * variance, 1.0)
+            # As many records as began, at most, and as few as are at risk in the end, where nothing tells.
+            records = np.clip(np.where(variance > 0.0, behind, 0.0), r[:, place], np.maximum(r[:, 0], r[:, place]))
+            sampling = Quadratic(linear=1.0 / records, square=-1.0 / records)
+        return QuadraticTest(
+            a=share,
+            sampling=sampling,
+            noise=Quadratic(constant=np.square(share) * self.noise(self.slopes[:, place])),
+            low=0.0,
+            high=1.0,
+            noise_law=self.law_of(self.slopes[:, place]),
+            method="life-table",
+            reliable=self.reliable[:, place],
+        )
+
+    def ends(self, place: int, level: float) -> tuple[Floats, Floats]:
+        """Return the interval of the survival share at a cut, in every cell.
+
+        Where it cannot be read, the share is at most that of the last cut that can: its interval ends there.
+        """
+        low, high = (end.copy() for end in self.test(place).accepted(level))
+        last = self.reliable[:, : place + 1].sum(axis=1) - 1
+        for earlier in np.unique(last[(last >= 0) & (last < place)]).tolist():
+            here = last == earlier
+            high[here] = self.test(earlier).accepted(level)[1][here]
+        return low, high
+
+    def joint(self, places: Sequence[int]) -> tuple[FunctionsOfCells, ...]:
+        """Return, for the shares at each of these cuts, what one computes with: together they have one joint law."""
+        chosen = list(places)
+        totals, roots = self._errors(self.slopes[:, chosen])
+        logs, clear = np.log(self.survival[:, chosen]), self.reliable[:, chosen]
+        return tuple(
+            FunctionsOfCells(
+                totals,
+                tuple(
+                    ErrorsOfTotals(float(logs[cell, k]), tuple(roots[cell, k].tolist()), clear=bool(clear[cell, k]))
+                    for cell in range(len(logs))
+                ),
+            )
+            for k in range(len(chosen))
+        )
+
+    def joint_of(self, weights: Floats, start: float, most: float) -> FunctionsOfCells:
+        """Return what one computes with of start + Σ weights_k S(t_k), which is at most `most`."""
+        slopes = np.einsum("k,ck,ckm->cm", weights, self.survival, self.slopes)[:, None, :]
+        totals, roots = self._errors(slopes)
+        read = self.combined(weights, start=start)
+        rows = zip(read.value.tolist(), roots[:, 0].tolist(), read.reliable.tolist(), strict=True)
+        return FunctionsOfCells(
+            totals, tuple(ErrorsOfTotals(value, tuple(row), most, in_logs=False, clear=ok) for value, row, ok in rows)
+        )
+
+    def _errors(self, slopes: Floats) -> tuple[JointTotals, Floats]:
+        """Return the errors Σ g z of numbers with these slopes (cells, numbers, classes), as totals, and the way back.
+
+        In directions in which the noise of the errors is independent and of one size, it is the same in all cells; the
+        matrices (cells, numbers, numbers) that lead back to the numbers differ by cell.
+        """
+        size = slopes.shape[1]
+        covariance = np.einsum("ckm,clm->ckl", slopes, slopes) * max(self.noise_sd, _LEAST_NOISE) ** 2
+        scale = np.trace(covariance, axis1=1, axis2=2)[:, None, None]
+        roots = np.linalg.cholesky(covariance + 1e-12 * np.maximum(scale, 1e-300) * np.eye(size))
+        features = np.linalg.solve(roots, slopes)
+        # Features lie in [−1, 1].
+        within = 1.0 / max(1.0, float(np.abs(features).max()))
+        features, roots = within * features, roots / within
+        products = np.einsum("ckm,cm,clm->ckl", features, np.maximum(self.counts, 0.0), features)
+        noise = within * np.eye(size) * bool(self.noise_sd)
+        mixing = np.vstack([np.zeros((1, size)), noise, np.zeros((size * (size + 1) // 2, size))])
+        count, law = self.divisors[0][:, 0], self.law_of(slopes.reshape(-1, slopes.shape[2]))
+        return JointTotals(count, np.zeros((len(count), size)), products, mixing, law, census=self.census), roots
+
+    # Further readings
+    def weights_of_mean(self, until: float) -> tuple[Floats, float]:
+        """Return weights w and a start s with ∫₀^until S(t) dt = s + Σ w_k S(t_k), S a line between cuts.
+
+        >>> tables = LifeTables(np.ones((1, 5)), (1.0, 2.0), 0.0, "gaussian", False, 0.5)
+        >>> tables.weights_of_mean(2.0), tables.weights_of_mean(0.5)
+        ((array([1. , 0.5]), 0.5), (array([0.125, 0.   ]), 0.375))
+        """
+        edges = np.array([0.0, *self.cuts])
+        last = int(np.searchsorted(edges, until))
+        widths, weights = np.diff(edges[:last]), np.zeros(len(edges))
+        weights[: last - 1] += widths / 2.0
+        weights[1:last] += widths / 2.0
+        # S at the last time is a mix of its neighbours, by the line between them.
+        rest = until - edges[last - 1]
+        part = rest / (edges[last] - edges[last - 1])
+        weights[last - 1] += rest * (1.0 - part / 2.0)
+        weights[last] += rest * part / 2.0
+        return weights[1:], float(weights[0])
+
+    def quantile(self, share: float, cell: int, level: float) -> QuantileOfTime:
+        """Return the first time at which survival falls to a share.
+
+        Its interval holds the times at which the share is in the interval of survival (Brookmeyer and Crowley 1982);
+        between cuts all three curves are lines. A standard error is half the distance between the times at which
+        survival falls to the share ± its own standard error.
+        """
+        every = [self.ends(place, level) for place in range(self.intervals)]
+        low, high = (np.minimum.accumulate([end[side][cell] for end in every]) for side in (0, 1))
+        curve = self.survival[cell]
+        reached = np.flatnonzero(curve <= share)
+        if not len(reached):
+            return QuantileOfTime(math.inf, math.inf, math.inf, self._reached(low, share), math.inf, False)
+        at = int(reached[0])
+        read = self.read(at)
+        sampling, noise = float(read.sampling_error[cell]), float(read.privacy_error[cell])
+        errors = [
+            (self._reached(curve, share - error) - self._reached(curve, share + error)) / 2.0
+            for error in (math.hypot(sampling, noise), sampling)
+        ]
+        ends = self._reached(low, share), self._reached(high, share)
+        clear = bool(self.reliable[cell, at]) and math.isfinite(errors[0])
+        return QuantileOfTime(self._reached(curve, share), errors[0], min(errors), *ends, clear)
+
+    def _reached(self, curve: Floats, share: float) -> float:
+        """Return the first time at which a curve falls to a share; ∞ where it does not."""
+        below = np.flatnonzero(curve <= share)
+        if not len(below):
+            return math.inf
+        values, edges = np.append(1.0, curve), np.append(0.0, self.cuts)
+        at = int(below[0]) + 1
+        fall = values[at - 1] - values[at]
+        part = (values[at - 1] - share) / fall if fall > 0.0 else 1.0
+        return float(edges[at - 1] + part * (edges[at] - edges[at - 1]))

@@ -1,0 +1,298 @@
+"""Survival: the share of the records whose event has not come before a time, where some records are censored."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, overload
+
+from hedgerow.errors import ParameterError
+from hedgerow.facts.columns import LARGEST, Category, Scalar, bands, checked_column
+from hedgerow.facts.validation import as_float, format_argument, plain
+from hedgerow.keywords import takes
+from hedgerow.statistics.entry import COLUMN, Field, StatisticEntry, parse_number, parse_value, unwritten
+from hedgerow.statistics.statistic import Family, Statistic, StatisticRequest
+
+if TYPE_CHECKING:
+    from hedgerow.engines.query import Indicator
+
+Withdrawn = Literal["middle", "end"]
+USUAL_INTERVALS, MOST_INTERVALS = 12, 200
+_MOST_TIME = 1e12
+
+
+@dataclass(frozen=True, slots=True)
+class Survival(Statistic):
+    """P(T ≥ at) of the time T to an event, from records of which some are observed for a shorter time.
+
+    Attributes
+    ----------
+    time, event : str
+        The columns.
+    value : str, int, float or bool
+        The value of `event` that says that the event came; with another value the record is censored.
+    cuts : tuple of float
+        Where time is cut into intervals, from 0 on; `at` is one of them.
+    at : float
+        The time.
+    withdrawn : "middle" or "end"
+        When a censored record leaves its interval.
+    """
+
+    time: str
+    event: str
+    value: Scalar
+    cuts: tuple[float, ...]
+    at: float
+    withdrawn: Withdrawn = "middle"
+    kind: ClassVar[str] = "survival"
+    family: ClassVar[Family] = "survival"
+
+    @property
+    def name(self) -> str:
+        """The statistic with its time."""
+        return f"survival_{self.at:.15g}"
+
+    @property
+    def column(self) -> str:
+        """Both columns."""
+        return f"{self.time}, {self.event}"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Both columns."""
+        return self.time, self.event
+
+    @property
+    def counted(self) -> Indicator:
+        """Whether the event came."""
+        from hedgerow.engines.query import Indicator
+
+        return Indicator(self.event, self.value)
+
+    @property
+    def intervals(self) -> Category:
+        """The intervals of time as a group column; the last one holds the times from the last cut on."""
+        return Category.declared(self.time, bands(0.0, *self.cuts, LARGEST))
+
+    @property
+    def place(self) -> int:
+        """Which of the cuts the time is."""
+        return self.cuts.index(self.at)
+
+    @property
+    def shared_table(self) -> tuple[Any, ...]:
+        """What the one table of counts is of that shares of other times are read from too."""
+        return self.kind, self.time, self.event, str(self.value), self.cuts, self.withdrawn
+
+    def possible(self, records: float) -> float | None:
+        """Return 1."""
+        return 1.0
+
+    def in_words(self, *, by_cell: bool = False) -> str:
+        """Return what is shared, up to when."""
+        return f"share without {self.event} = {self.value} before {self.time} = {self.at:.15g}"
+
+    def renamed(self, name: Callable[[str], str]) -> Statistic:
+        """Return the statistic of columns by other names."""
+        return replace(self, time=name(self.time), event=name(self.event))
+
+    def public_record(self) -> list[Any]:
+        """Return name, columns, value, cuts and when censored records leave."""
+        return [self.name, self.time, self.event, self.value, list(self.cuts), self.withdrawn]
+
+    def record(self) -> dict[str, Any]:
+        """Return all of it as plain JSON data."""
+        return {
+            "statistic": self.kind,
+            "time": self.time,
+            "event": self.event,
+            "value": self.value,
+            "cuts": list(self.cuts),
+            "at": self.at,
+            "withdrawn": self.withdrawn,
+        }
+
+    @classmethod
+    def from_record(cls, given: Mapping[str, Any]) -> Survival:
+        """Return the statistic of `record`."""
+        asked = _survival(
+            given["time"], given["event"], [given["at"]], given["cuts"], given["value"], given["withdrawn"]
+        )
+        return asked[0]
+
+
+@overload
+def survival(
+    time: str,
+    event: str,
+    *,
+    at: float,
+    bins: Sequence[float] | None = None,
+    value: Scalar = 1,
+    withdrawn: Withdrawn = "middle",
+) -> Survival: ...
+@overload
+def survival(
+    time: str,
+    event: str,
+    *,
+    at: Sequence[float] | None = None,
+    bins: Sequence[float] | None = None,
+    value: Scalar = 1,
+    withdrawn: Withdrawn = "middle",
+) -> list[Survival]: ...
+@takes()
+def survival(
+    time: str,
+    event: str,
+    *,
+    at: float | Sequence[float] | None = None,
+    bins: Sequence[float] | None = None,
+    value: Scalar = 1,
+    withdrawn: Withdrawn = "middle",
+) -> Survival | list[Survival]:
+    """Ask for the share of records whose event has not come before a time: the survival curve at these times.
+
+    All times come from one table of counts: the events and the censored records of each interval. From the same table
+    ``release.survival(time)`` reads the whole curve, its median, restricted means, the numbers at risk and a log-rank
+    test, at no further price. The estimate is the life table, or that of Kaplan and Meier; see `withdrawn`.
+
+    Parameters
+    ----------
+    time : str
+        A numeric column: the time to the event, or to the end of the observation. Records without a time, or with one
+        below 0, are left out.
+    event : str
+        The column that says how the time ended. Records without a value are left out.
+    at : number or sequence of numbers, optional
+        The times. The share is P(T ≥ at): an event at the very time has not come before it. By default all of `bins`.
+    bins : sequence of numbers, optional
+        Where time is cut into intervals; 0 need not be listed, and times of `at` are cuts too. Every interval has two
+        counts with noise. By default the times between those of `at` are cut into about 12 intervals in all.
+    value : str, int, float or bool
+        The value of `event` that says that the event came. With any other value the record is censored.
+    withdrawn : "middle" or "end"
+        ``"middle"``: a censored record is at risk for half of its interval (the life table), for times that are finer
+        than the intervals. ``"end"``: for all of it (Kaplan–Meier), for intervals of one time each.
+
+    Returns
+    -------
+    Survival, or a list of them
+        The request for `Survey.release` or `Survey.plan`. The result is a list unless `at` is one number.
+
+    Raises
+    ------
+    ParameterError
+        HG112: times that do not rise from 0, more than 200 intervals, or another word for `withdrawn`. HG111: the value
+        is not a text, a finite number or a boolean.
+
+    Examples
+    --------
+    >>> [asked.name for asked in survival("months", "died", at=[12, 24])]
+    ['survival_12', 'survival_24']
+    >>> len(survival("months", "died", at=12).cuts), survival("months", "died", bins=[0, 6, 12])[0].cuts
+    (12, (6.0, 12.0))
+    """
+    if at is None or isinstance(at, (list, tuple, range)):
+        return _survival(time, event, at, bins, value, withdrawn)
+    return _survival(time, event, [at], bins, value, withdrawn)[0]
+
+
+def _survival(
+    time: str,
+    event: str,
+    at: Sequence[object] | None,
+    bins: Sequence[float] | None,
+    value: Scalar,
+    withdrawn: str,
+) -> list[Survival]:
+    """Return one request for each time."""
+    value = plain(value)
+    if not isinstance(value, (str, int, float, bool)) or (isinstance(value, float) and not math.isfinite(value)):
+        raise ParameterError(
+            "HG111",
+            rule="The value that says that the event came is declared: a text, a finite number or a boolean.",
+            finding=f"Found {format_argument(value)} for column {format_argument(event)}.",
+            remedy=f'For example hg.survival("{time}", "{event}", at=12, value=1).',
+        )
+    listed = None if at is None else _times(at)
+    # 0 is where the first interval begins anyway.
+    given = [] if bins is None else _times(bins[1:] if len(bins) and as_float(bins[0]) == 0.0 else bins)
+    if listed is None and not given:
+        raise _unfit("Neither `at` nor `bins` is given.")
+    cuts = sorted({*given, *(listed or ())}) if given else _usual_cuts(listed or [])
+    if len(cuts) > MOST_INTERVALS:
+        raise _unfit(f"They make {len(cuts):,} intervals.")
+    if withdrawn not in ("middle", "end"):
+        raise ParameterError(
+            "HG112",
+            rule='A censored record leaves its interval in the "middle" or at the "end".',
+            finding=f"Found {format_argument(withdrawn)}.",
+            remedy='Use withdrawn="middle".',
+        )
+    columns = checked_column(time), checked_column(event)
+    if columns[0] == columns[1]:
+        raise _unfit("Time and event are the same column.")
+    leave = cast(Withdrawn, withdrawn)
+    return [Survival(*columns, value, tuple(cuts), place, leave) for place in (cuts if listed is None else listed)]
+
+
+def _times(given: Sequence[object]) -> list[float]:
+    """Return times above 0 that rise (HG112)."""
+    numbers = [as_float(time) for time in given] if isinstance(given, (list, tuple, range)) else []
+    times = [number for number in numbers if number is not None and 0.0 < number <= _MOST_TIME]
+    if not times or len(times) < len(numbers) or any(low >= high for low, high in pairwise(times)):
+        raise _unfit(f"Found {format_argument(given)}.")
+    return times
+
+
+def _usual_cuts(times: Sequence[float]) -> list[float]:
+    """Return the times with cuts between them, in equal parts of each stretch."""
+    parts = -(-USUAL_INTERVALS // len(times))
+    return [
+        high if part == parts else low + (high - low) * part / parts
+        for low, high in pairwise([0.0, *times])
+        for part in range(1, parts + 1)
+    ]
+
+
+def _unfit(finding: str) -> ParameterError:
+    return ParameterError(
+        "HG112",
+        rule=f"Survival has two columns, and times above 0 that rise and make at most {MOST_INTERVALS} intervals.",
+        finding=finding,
+        remedy='For example hg.survival("months", "died", at=[12, 24], bins=range(1, 25)).',
+        shell="For example --survival months/died=1:12,24.",
+    )
+
+
+def _parse(text: str) -> list[StatisticRequest]:
+    columns, colon, listed = text.rpartition(":")
+    time, slash, event = columns.rpartition("/")
+    event, equals, value = event.partition("=")
+    times = [parse_number(part) for part in listed.split(",")]
+    if not (colon and slash and time and event) or None in times or (equals and not value.strip()):
+        form = "TIME/EVENT:T[,T…] or TIME/EVENT=VALUE:T[,T…], with times above 0 for T"
+        raise unwritten(ENTRY.option, form, text, f"{ENTRY.option} months/died=1:12,24")
+    of_event = parse_value(value) if equals else 1
+    return list(survival(time, event, at=[number for number in times if number is not None], value=of_event))
+
+
+ENTRY = StatisticEntry(
+    survival,
+    21,
+    {"time": COLUMN, "event": COLUMN, "at": Field("numbers", "The times of a survival curve.")},
+    {
+        "bins": Field("numbers", "The ends of the bins of a histogram, which rise; where a survival curve is cut."),
+        "value": Field("value", "The value of a proportion; of a survival curve the value of the event."),
+        "withdrawn": Field("text", 'When a censored record leaves its interval: "middle" or "end".'),
+    },
+    by_name=("at",),
+    metavar="TIME/EVENT[=VALUE]:T[,T…]",
+    about="Survival: shares whose event has not come before the times T, with censored records.",
+    parse=_parse,
+    also_called=("kaplan_meier", "life_table", "survfit"),
+)

@@ -1,0 +1,87 @@
+"""Intervals of survival cover, and the log-rank test keeps its level; what forgets the noise does not."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from hedgerow.inference.survival.life_table import LifeTables
+from hedgerow.inference.survival.log_rank import log_rank
+from hedgerow.mechanisms.mechanism import GeometricCounts
+from hedgerow.testing.simulated import SimulatedNoise
+
+Floats = NDArray[np.float64]
+RUNS, INTERVALS, LAST = 4000, 12, 24.0
+CUTS = tuple(LAST * k / INTERVALS for k in range(1, INTERVALS + 1))
+ACCEPTED, REJECTED = 1e-6, 1e-12
+
+
+def chances(rate: float, censored: float) -> Floats:
+    """The classes of one record: events at a constant rate, censoring at another one."""
+    total = rate + censored
+    left = np.exp(-total * np.array([0.0, *CUTS]))
+    within = -np.diff(left)
+    return np.concatenate([within * rate / total, within * censored / total, left[-1:]])
+
+
+def drawn(n: int, epsilon: float, rates: tuple[float, float], *, runs: int = RUNS, seed: int = 5) -> LifeTables:
+    """One life table a run, of records that are drawn and counted with noise under replace-one."""
+    rng = np.random.default_rng([seed, n, int(10 * epsilon)])
+    counts = rng.multinomial(n, chances(*rates), size=runs)
+    mechanism = GeometricCounts(2.0 / epsilon, counts.shape[1])
+    noisy = counts + SimulatedNoise(rng).two_sided_geometric(2.0 / epsilon, counts.size).reshape(counts.shape)
+    return LifeTables(noisy.astype(np.float64), CUTS, mechanism.noise_sd, "laplace", False, 0.5)
+
+
+def covered(life: LifeTables, place: int, truth: float) -> int:
+    low, high = life.ends(place, 0.95)
+    return int(((low <= truth) & (truth <= high)).sum())
+
+
+SETTINGS = [(500, 0.3, (0.05, 0.02)), (500, 1.0, (0.05, 0.005)), (5000, 0.3, (0.05, 0.03)), (5000, 3.0, (0.01, 0.03))]
+
+
+@pytest.mark.parametrize(("n", "epsilon", "rates"), SETTINGS)
+@pytest.mark.parametrize("place", [0, 5, 11])
+def test_intervals_of_survival_cover(n: int, epsilon: float, rates: tuple[float, float], place: int) -> None:
+    hits = covered(drawn(n, epsilon, rates), place, math.exp(-rates[0] * CUTS[place]))
+    # The house's standard: not below .94. Where noise is large the interval is a normal one of a sum of many numbers.
+    assert stats.binomtest(hits, RUNS, 0.94, alternative="less").pvalue > ACCEPTED
+
+
+@pytest.mark.parametrize("place", [5, 11])
+def test_the_formula_of_greenwood_without_the_noise_does_not_cover(place: int) -> None:
+    n, epsilon, rates = SETTINGS[0]
+    wrong = replace(drawn(n, epsilon, rates), noise_sd=0.0)
+    hits = covered(wrong, place, math.exp(-rates[0] * CUTS[place]))
+    assert stats.binomtest(hits, RUNS, 0.94, alternative="less").pvalue < REJECTED
+
+
+def test_standard_errors_are_those_of_the_estimates() -> None:
+    life = drawn(2000, 1.0, (0.05, 0.02))
+    for place in (2, 11):
+        read = life.read(place)
+        told = np.hypot(read.sampling_error, read.privacy_error).mean()
+        assert told == pytest.approx(life.survival[:, place].std(), rel=0.04)
+
+
+def test_the_log_rank_test_keeps_its_level_and_has_power() -> None:
+    cells, runs = 3, 700
+    values = []
+    for wrong in (False, True):
+        life = drawn(400, 0.5, (0.05, 0.02), runs=runs * cells, seed=9)
+        life = replace(life, noise_sd=1e-3) if wrong else life
+        tests = [log_rank(replace(life, counts=life.counts[cells * run : cells * (run + 1)])) for run in range(runs)]
+        values.append(np.array([test.pvalue for test in tests if test is not None]))
+    right, forgotten = values
+    assert len(right) > 0.98 * runs
+    assert stats.binomtest(int((right < 0.05).sum()), len(right), 0.06, alternative="greater").pvalue > ACCEPTED
+    assert stats.binomtest(int((forgotten < 0.05).sum()), len(forgotten), 0.06, alternative="greater").pvalue < REJECTED
+    apart = [drawn(2000, 1.0, (rate, 0.02), runs=1).counts for rate in (0.04, 0.06)]
+    found = log_rank(replace(drawn(2000, 1.0, (0.05, 0.02), runs=1), counts=np.concatenate(apart)))
+    assert found is not None and found.pvalue < 1e-6
