@@ -4,6 +4,9 @@ Each cell is a feature of a record: 1 where the record is in it, else 0. The pro
 that are in both cells. That count is 0 where the cells contradict each other, and else a cell of the table by the
 columns of both; where that table is not in the workload, how the two cells vary together about a population is not
 known. All of these numbers are linear in the residuals, so the covariance of their noise is known exactly.
+
+A unit that adds between 0 and R to a cell has the feature x/R. The product of two features is then at most what is in
+both cells over R (`margin_table`), and that bound stands in the place of the product.
 """
 
 from __future__ import annotations
@@ -42,9 +45,17 @@ def value_of(residuals: TableResiduals, place: Place) -> float:
 
 
 def joint_values(
-    residuals: TableResiduals, places: Sequence[Place], *, n: int | None, census: bool, counted: bool
+    residuals: TableResiduals,
+    places: Sequence[Place],
+    *,
+    n: int | None,
+    census: bool,
+    limits: tuple[float, float],
+    largest: float,
 ) -> list[JointValue]:
     """Return the cells as values to compute with, in their order: one joint law holds for all of them.
+
+    `limits` are the least and the most that a cell can be, and `largest` is the most that a unit adds to one.
 
     Raises
     ------
@@ -65,7 +76,7 @@ def joint_values(
     # About the file itself there is no sampling, and no product is read.
     products = [place if place is not None and place[0] in known else None for place in together]
     numbers: list[Place | None] = [_WHOLE, *places, *products]
-    values = np.array([0.0 if place is None else value_of(residuals, place) for place in numbers])
+    values = np.array([0.0 if place is None else value_of(residuals, place) for place in numbers]) / largest
     covariance = np.array(
         [[0.0 if None in (a, b) else residuals.noise_covariance(a, b) for b in numbers] for a in numbers]  # type: ignore[arg-type]  # of two cells
     )
@@ -78,13 +89,13 @@ def joint_values(
         values[:1],
         values[None, 1 : 1 + size],
         squares[None],
-        vectors * np.sqrt(np.maximum(spread, 0.0)),
+        vectors * np.sqrt(np.maximum(spread, 0.0)) / largest,
         "gaussian",
         n,
         census=census,
     )
-    limits = (0.0, np.inf if n is None else float(n)) if counted else (-np.inf, np.inf)
-    return [JointValue.of(totals, 0, SumOfTotals(ScaledMean(place), limits=limits)) for place in range(1, 1 + size)]
+    cells = [ScaledMean(place, half=largest) for place in range(1, 1 + size)]
+    return [JointValue.of(totals, 0, SumOfTotals(cell, limits=limits)) for cell in cells]
 
 
 def place_of(cell: Mapping[str, object], axes: Sequence[tuple[str, Sequence[str], Sequence[str]]]) -> Place:

@@ -3,10 +3,16 @@
 A sum of cells of the table by A takes, along each column, all categories, one of them, or a group of m of n. With h its
 indicator let f = |P·h|² and g = (mean of h)²: 0 and 1 for all categories, 1 − 1/n and 1/n² for one, m − m²/n and m²/n²
 for a group. The noise variance of the sum is Σ_{B ⊆ A} σ_B² Π_{i∈B} f_i Π_{j∈A∖B} g_j.
+
+About a population, cells of counts are parts of n draws. Other cells have a bound: a unit adds an x between 0 and R to
+a cell, R the upper bound of a total's column times the largest number of rows of a unit. Then x² ≤ R·x, so the sampling
+variance Σx² − θ²/n of a total θ of n units is at most R·θ − θ²/n. A weighted sum of cells has the same bound: by the
+inequality of Cauchy and Schwarz (Σ w·x over the rows of a unit)² ≤ R·Σ w²·x.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -14,6 +20,8 @@ from typing import Self
 
 import numpy as np
 
+from hedgerow.inference.region import ScoreRegion
+from hedgerow.inference.score_test import Quadratic, QuadraticTest
 from hedgerow.margins.residuals import Floats, TableResiduals
 from hedgerow.margins.workload import subsets
 from hedgerow.mechanisms.residual_margins import ColumnSet
@@ -21,6 +29,7 @@ from hedgerow.release.cells.margins import ConsistentTable, check_hierarchies
 from hedgerow.release.cells.shape import DimensionLevels, Hierarchy, TableShape
 from hedgerow.release.cells.table_cells import FOLLOWS, TableCells
 from hedgerow.tables.protected import ProtectedTable
+from hedgerow.tables.two_way import CellNoise
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
@@ -33,10 +42,16 @@ class MarginTable(ProtectedTable):
         Of the whole workload.
     places : tuple of int
         The columns of the table, by their places.
+    largest : float
+        R, the most that a unit adds to a cell.
+    units : int or None
+        The number of units where it is public.
     """
 
     residuals: TableResiduals = field(repr=False)
     places: ColumnSet = ()
+    largest: float = 1.0
+    units: int | None = None
 
     def with_margins(self, hierarchies: Sequence[Hierarchy] = ()) -> Self:
         """Return the table with the totals of groups of categories too, which are sums of its cells.
@@ -84,7 +99,7 @@ class MarginTable(ProtectedTable):
             return whole.reshape(-1)
 
         kept = [axis.levels[level] for axis, level in zip(axes, levels, strict=True)]
-        return replace(
+        summed = replace(
             cells,
             shape=TableShape(tuple(axis for axis in kept if axis is not None)),
             values=added(cells.values),
@@ -93,6 +108,22 @@ class MarginTable(ProtectedTable):
             shown=None if cells.shown is None else added(cells.shown),
             region=FOLLOWS,
         )
+        return with_bounded_sampling(summed, self.largest, self.units)
+
+    def _noise_of_totals(self, kept: Sequence[str]) -> tuple[Floats, Floats]:
+        """Return the noise covariance of a cell and its total over the other columns, and the total's variance."""
+        part = tuple(place for place, column in zip(self.places, self.shape.columns, strict=True) if column in kept)
+        cell = (self.places, (0,) * len(self.places))
+        total = (part, (0,) * len(part))
+        covariance = self.residuals.noise_covariance(cell, total)
+        return np.asarray(covariance), np.asarray(self.residuals.noise_variance(part))
+
+    def _cell_noise(self, named: Sequence[str]) -> ResidualNoise:
+        """Return the noise of the table by two columns, whose cells vary together."""
+        by_name = dict(zip(self.shape.columns, self.places, strict=True))
+        places = tuple(by_name[column] for column in named)
+        variance = self.residuals.noise_variance(tuple(sorted(places)))
+        return ResidualNoise("gaussian", variance, residuals=self.residuals, places=places)
 
     def _variance(self, axes: Sequence[DimensionLevels], levels: Sequence[str | None]) -> Floats:
         """Return the noise variance of each total."""
@@ -109,3 +140,43 @@ class MarginTable(ProtectedTable):
                 term = np.multiply.outer(term, contrast if place in part else mean)
             total += term
         return total.reshape(-1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResidualNoise(CellNoise):
+    """The noise of one table of a workload: that of all its residuals, which its cells share."""
+
+    residuals: TableResiduals
+    places: ColumnSet
+
+    def draw(self, size: tuple[int, ...], rng: np.random.Generator) -> Floats:
+        """Return draws of the noise of all cells, (draws, cells of the first column, of the second, …)."""
+        noise = np.zeros(size)
+        for part in subsets(tuple(range(len(self.places)))):
+            variance = self.residuals.variances[tuple(sorted(self.places[at] for at in part))]
+            shape = [length if at in part else 1 for at, length in enumerate(size[1:])]
+            drawn = rng.normal(0.0, math.sqrt(variance), (size[0], *shape))
+            for at in part:
+                drawn = drawn - drawn.mean(axis=1 + at, keepdims=True)
+            noise += drawn * (math.prod(shape) / math.prod(size[1:]))
+        return noise
+
+
+def with_bounded_sampling(cells: TableCells, largest: float, units: int | None) -> TableCells:
+    """Return cells about a population to which a unit adds between 0 and `largest`: sampling variance R·θ − θ²/n.
+
+    Cells of counts of rows, and those of a census, are as they were.
+    """
+    if cells.census or largest == 1.0:
+        return cells
+    test = QuadraticTest(
+        cells.values,
+        sampling=Quadratic(0.0, largest, 0.0 if units is None else -1.0 / max(units, 1)),
+        noise=Quadratic(cells.noise_variance),
+        low=cells.low,
+        high=cells.high,
+        noise_law=cells.noise_law,
+        method=cells.subject.method,
+    )
+    inside = np.clip(cells.values, cells.low, cells.high)
+    return replace(cells, sampling_variance=np.maximum(test.sampling.at(inside), 0.0), region=ScoreRegion(test))

@@ -15,13 +15,14 @@ import numpy as np
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Category, Scalar
 from hedgerow.facts.printed import group_headings
+from hedgerow.facts.relation import max_rows_of
 from hedgerow.facts.validation import format_argument
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.estimates_of_cells import Subject, finite
 from hedgerow.inference.interval import parse_level
 from hedgerow.inference.means_and_counts import SMALL_COUNT
 from hedgerow.margins.joint_margins import joint_values, place_of
-from hedgerow.margins.margin_table import MarginTable
+from hedgerow.margins.margin_table import MarginTable, with_bounded_sampling
 from hedgerow.margins.residuals import Place, TableResiduals
 from hedgerow.margins.shown_margins import AGREE, ShownTables, agreeing, in_whole_numbers
 from hedgerow.margins.workload import subsets
@@ -39,6 +40,10 @@ from hedgerow.statistics.statistic import Statistic
 from hedgerow.tables.protected import AS_DRAWN, ProtectedTable
 
 _NUMBERS = ("standard_error", "sampling_error", "privacy_error", "low", "high")
+_BOUNDED = (
+    "Sampling errors are upper bounds: one unit adds {0:,.7g} to a cell at most, so the sampling variance of a cell is "
+    "at most {0:,.7g} times the cell."
+)
 REASON = "one vector of residuals, from which all tables follow and add up"
 
 
@@ -151,7 +156,8 @@ class Margins(Result):
         limit = self.facts.limit
         units = () if limit is None else (rows_kept(limit),)
         drawn = (AS_DRAWN,) if self.shown is None else self.shown.notes
-        return (*self.remarks, *size, *units, *(() if self.shown is not None else (AGREE,)), *drawn)
+        bound = () if self.facts.census or self.largest == 1.0 else (_BOUNDED.format(self.largest),)
+        return (*self.remarks, *size, *units, *bound, *(() if self.shown is not None else (AGREE,)), *drawn)
 
     def columns(self, table: ColumnSet) -> tuple[str, ...]:
         """Return the names of the columns of a table. The columns are given by their positions."""
@@ -163,8 +169,8 @@ class Margins(Result):
             limit, counted = self.facts.limit, self.statistic.is_count
             remark = None if limit is None else rows_kept(limit)
             words = covers(self.statistic, self.facts)
-            most = math.inf if self.n is None or limit is not None else float(self.n)
-            self._cells[table] = TableCells(
+            low, high = self._ends
+            cells = TableCells(
                 TableShape.of([self.axes[place] for place in table]),
                 self.residuals.table(table).reshape(-1),
                 None,
@@ -173,14 +179,28 @@ class Margins(Result):
                 self.n if limit is None else None,
                 self.facts.census,
                 counted,
-                low=0.0 if counted else -math.inf,
-                high=most if counted else math.inf,
+                low=low,
+                high=high,
                 shown=None if self.shown is None else self.shown.tables[table],
                 subject=Subject(
                     self.statistic.name, self.statistic.column, "margins", words, SMALL_COUNT if counted else "", remark
                 ),
             )
+            self._cells[table] = with_bounded_sampling(cells, self.largest, self.n)
         return self._cells[table]
+
+    @property
+    def largest(self) -> float:
+        """The most that one unit adds to a cell: 1 for counts of rows."""
+        most = 1.0 if self.statistic.is_count else max(map(abs, self.statistic.grids[0][1].as_bounds()))
+        return most * (max_rows_of(self.facts.limit) or 1)
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        """The least and the most that a cell can be."""
+        if not self.statistic.is_count and self.statistic.grids[0][1].as_bounds()[0] < 0.0:
+            return -math.inf, math.inf
+        return 0.0, math.inf if self.n is None else self.n * self.largest
 
     def tables(self) -> list[tuple[str, ...]]:
         """Return the columns of every table: the total, then the tables of one column, of two columns, and so on."""
@@ -244,6 +264,8 @@ class Margins(Result):
         table = MarginTable(
             residuals=self.residuals,
             places=places,
+            largest=self.largest,
+            units=self.n,
             table=ConsistentTable(self.cells(places), margins, (), () if self.shown is None else self.shown.notes),
             guarantee="dp",
             option="margins",
@@ -306,7 +328,7 @@ class Margins(Result):
         """
         places = [self.place(cell) for cell in cells]
         values = joint_values(
-            self.residuals, places, n=self._public_n, census=self.facts.census, counted=self.statistic.is_count
+            self.residuals, places, n=self.n, census=self.facts.census, limits=self._ends, largest=self.largest
         )
         made = []
         for (columns, levels), value in zip(places, values, strict=True):
@@ -315,11 +337,6 @@ class Margins(Result):
             estimate = drawn[int(np.ravel_multi_index(levels, shape)) if columns else 0]
             made.append(replace(estimate, _region=replace(estimate._region, joint=value)))
         return made
-
-    @property
-    def _public_n(self) -> int | None:
-        # Of units n counts units, and tables count rows.
-        return self.n if self.facts.limit is None else None
 
     def covariance(self, *cells: Mapping[str, Scalar]) -> Covariances:
         """Return the covariance matrix of cells of any tables, with sampling and noise apart; see `estimates`."""

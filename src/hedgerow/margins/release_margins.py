@@ -15,7 +15,7 @@ from hedgerow.accounting.calibrate import least_noise
 from hedgerow.clock import today
 from hedgerow.engines.crossing import Crossing
 from hedgerow.engines.source import ColumnSource
-from hedgerow.errors import HedgerowError, ParameterError, SpentError, UncertifiedError, VerificationError
+from hedgerow.errors import HedgerowError, ParameterError, SpentError, VerificationError
 from hedgerow.facts.columns import Category, Missing, checked_column
 from hedgerow.facts.relation import UnitLimit, max_rows_of
 from hedgerow.facts.validation import as_float, format_argument
@@ -350,8 +350,7 @@ def plan_margins(
     ------
     HedgerowError
         HG160 and HG162 for hierarchies, HG240 for the workload and its weights, HG241 for known totals, HG242 for
-        targets that no weights meet, HG402 for units of several rows about a population; else as
-        `release.request.parse_request`.
+        targets that no weights meet; else as `release.request.parse_request`.
     """
     options.pop("request_id", None)
     if not by:
@@ -370,18 +369,12 @@ def plan_margins(
     (policy,), (statistic,) = request.policies, request.statistics
     _check_served(request.budget.delta, policy)
     public = PublicFacts(protection.relation, protection.unit, protection.target, opened.n, request.where)
-    if not statistic.is_count and not public.census:
+    if not statistic.is_count and not public.census and statistic.grids[0][1].as_bounds()[0] < 0.0:
         raise ParameterError(
             "HG240",
-            rule="Margins of totals release no second moments, from which sampling errors would follow.",
-            finding="The target is the population.",
-            remedy='Open the source with target="file": intervals are then about this file.',
-        )
-    if units and not public.census:
-        raise UncertifiedError(
-            "HG402",
-            rule="Of units of several rows margins are certified, but their sampling errors are not known.",
-            finding="The target is the population.",
+            rule="Margins of totals release no second moments. Their sampling errors have a bound where no record adds "
+            "less than 0.",
+            finding="The bounds begin below 0, and the target is the population.",
             remedy='Open the source with target="file": intervals are then about this file.',
         )
     workload, groups = parse_workload(request.groups, order), parse_hierarchies(hierarchies, request.groups, facts)

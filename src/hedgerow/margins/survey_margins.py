@@ -69,7 +69,8 @@ class AsksMargins:
             the facts.
         total : str, optional
             A numeric column. The tables then hold the totals of this column, with values clamped to `bounds` as in
-            `hg.sum`. The source must be opened with ``target="file"``. By default the tables hold counts of records.
+            `hg.sum`. If the target is the population and the lower bound is 0 or more, the sampling errors are upper
+            bounds; see the notes of the result. By default the tables hold counts of records.
         bounds, step : optional
             The bounds and the step of the column `total`. The default is the bounds and the step of the facts.
         order : int
@@ -108,9 +109,8 @@ class AsksMargins:
         ------
         HedgerowError
             HG160, HG162: a hierarchy is no tree of the categories. HG240: the columns, the order or the weights are
-            invalid. HG241: the known totals do not fit. HG242: no weights meet the targets. HG402: a unit can have
-            several rows and the target is the population; margins of such units need ``target="file"``. Nothing is
-            spent before the data are read.
+            invalid, or the bounds of a total begin below 0 and the target is the population. HG241: the known totals
+            do not fit. HG242: no weights meet the targets. Nothing is spent before the data are read.
 
         Source
             The residuals follow Xiao, He, Zhang & Kifer, *An Optimal and Scalable Matrix Mechanism for Noisy Marginals

@@ -164,7 +164,12 @@ class TwoWayReadings(Result):
         """
         kept = (of,) if isinstance(of, str) else tuple(of)
         known = None if kept else self.known_total
-        return Percentages(self, percentage_cells(_counts(self, kept), kept, known), kept)
+        cells = percentage_cells(_counts(self, kept), kept, known, self._noise_of_totals(kept))
+        return Percentages(self, cells, kept)
+
+    def _noise_of_totals(self, kept: Sequence[str]) -> tuple[Floats, Floats] | None:
+        """Return the noise covariance of a cell and its total, and the variance of the total; None: independent."""
+        return None
 
     def independence(
         self,
@@ -221,14 +226,19 @@ class TwoWayReadings(Result):
         cells = _counts(self, named)
         _check_two(named, cells.shape.columns, census=cells.census)
         others = tuple(at for at, column in enumerate(cells.shape.columns) if column not in named)
-        counts, added = cells.grid.sum(axis=others), math.prod(cells.shape.shape[at] for at in others)
+        counts = cells.grid.sum(axis=others)
         counts = counts if tuple(c for c in cells.shape.columns if c in named) == named else counts.T
+        whole, noise = self.known_total, self._cell_noise(named)
+        return independence(counts, noise, n=whole, n_resamples=n_resamples, rng=rng, names=(named[0], named[1]))
+
+    def _cell_noise(self, named: Sequence[str]) -> CellNoise:
+        """Return the noise of each number of the table by two columns."""
+        cells = self.drawn or self.cells
         (own, *different) = set(np.unique(np.broadcast_to(cells.noise_variance, cells.shape.size)).tolist())
         if different:
             raise _no_law("The noise of its cells differs from one to the other.")
-        whole = self.known_total
-        noise = CellNoise(cells.noise_law, own, added)
-        return independence(counts, noise, n=whole, n_resamples=n_resamples, rng=rng, names=(named[0], named[1]))
+        added = math.prod(axis.levels for axis in cells.shape.axes if axis.column not in named)
+        return CellNoise(cells.noise_law, own, added)
 
 
 def check_readings(
@@ -270,29 +280,33 @@ def _check_law(*, counted: bool, unit: str) -> None:
         raise _no_law(f"Its unit is {unit}, which may have rows in several cells.")
 
 
-def percentage_cells(cells: TableCells, kept: Sequence[str], known: float | None) -> TableCells:
+def percentage_cells(
+    cells: TableCells, kept: Sequence[str], known: float | None, shared: tuple[Floats, Floats] | None = None
+) -> TableCells:
     """Return counts as percentages of the total of those that share their categories of some columns.
 
-    `known` is that total where it is public, of all cells alone.
+    `known` is that total where it is public, of all cells alone. `shared` is the noise covariance of a cell and its
+    total, and the noise variance of the total; without it the noise of cells is independent.
     """
     axes = tuple(at for at, column in enumerate(cells.shape.columns) if column not in kept)
     noise = np.broadcast_to(cells.noise_variance, cells.shape.size).reshape(cells.shape.shape)
     total = np.full(cells.shape.size, known) if known is not None else _spread(cells.grid, axes)
-    others = np.zeros(cells.shape.size) if known is not None else _spread(noise, axes) - noise.reshape(-1)
     own = noise.reshape(-1)
-    cross = 0.0 if known is not None else own
+    cross, whole = (own, _spread(noise, axes)) if shared is None else shared
+    if known is not None:
+        cross, whole = np.zeros(1), np.zeros(1)
     positive = np.maximum(total, 1.0)
     subject = _subject(kept, cells.subject.covers)
     test = QuadraticTest(
         100.0 * cells.values,
         sampling=Quadratic(0.0, 0.0 if cells.census else 100.0 * positive, 0.0 if cells.census else -positive),
-        noise=Quadratic(1e4 * own, -200.0 * cross, cross + others),
+        noise=Quadratic(1e4 * own, -200.0 * cross, whole),
         low=0.0,
         high=100.0,
         noise_law=cells.noise_law,
         method=cells.subject.method,
         b=total,
-        reliable=total > 2.0 * np.sqrt(own + others),
+        reliable=total > 2.0 * np.sqrt(whole),
     )
     theta = np.clip(100.0 * cells.values / positive, 0.0, 100.0)
     parts = (test.sampling.at(theta), test.noise.at(theta))
