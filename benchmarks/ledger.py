@@ -26,11 +26,11 @@ from pathlib import Path
 
 import numpy as np
 
+from hedgerow.canonical import digest
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.chain import Chain, read_header, reserve_body
 from hedgerow.ledger.guarantee import with_one_more
-from hedgerow.ledger.ledger_entry import digest
 from hedgerow.ledger.open_ledgers import open_again
 from hedgerow.ledger.store import Ledger, Reserved
 from hedgerow.mechanisms.certificate import Certificate

@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.accounting.loss_grid import LossGrid
+from hedgerow.canonical import canonical, digest
 from hedgerow.errors import HedgerowError, LedgerError, VerificationError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
@@ -46,7 +47,7 @@ from hedgerow.ledger.guarantee import (
     noise_record,
     with_one_more,
 )
-from hedgerow.ledger.ledger_entry import Head, LedgerEntry, canonical, checked_family, digest, is_settings
+from hedgerow.ledger.ledger_entry import Head, LedgerEntry, checked_family, is_settings
 from hedgerow.ledger.total import RunningTotal
 from hedgerow.version import __version__
 

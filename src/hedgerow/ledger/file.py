@@ -25,12 +25,13 @@ from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
+from hedgerow.canonical import digest
 from hedgerow.disk import sync_folder
 from hedgerow.errors import LedgerError
 from hedgerow.inputs import note_input
 from hedgerow.interrupts import held_back
 from hedgerow.ledger.chain import Checkpoint, load
-from hedgerow.ledger.ledger_entry import Head, digest
+from hedgerow.ledger.ledger_entry import Head
 
 APPLICATION_ID = 0x48474C44
 """``HGLD``: SQLite keeps it in bytes 68 to 71 of the file."""

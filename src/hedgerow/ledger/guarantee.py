@@ -23,11 +23,12 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from hedgerow.canonical import canonical
 from hedgerow.errors import LedgerError, ParameterError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.bootstrap_statement import GUARANTEE, BootstrapNoise, BootstrapStatement
-from hedgerow.ledger.ledger_entry import canonical, other_protection
+from hedgerow.ledger.ledger_entry import other_protection
 from hedgerow.ledger.total import RunningTotal
 from hedgerow.mechanisms.certificate import Certificate, mechanism_from_record, round_up
 from hedgerow.mechanisms.mechanism import Mechanism, as_record

@@ -10,13 +10,13 @@ What may be asked of a ledger, and how each refusal is put. No message holds an 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from hedgerow.canonical import canonical
 from hedgerow.errors import BudgetExceeded, LedgerError, ParameterError, SpentError, VerificationError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation, parse_unit, unit_of_text
@@ -178,20 +178,6 @@ def _malformed(rule: str) -> ParameterError:
 
 
 _HEAD = re.compile(r"(\d{1,12}):([0-9a-f]{64})")
-
-
-def canonical(record: object) -> str:
-    """Return JSON text of which there is one for each value: keys sorted, no blanks, floats as they repeat exactly.
-
-    >>> canonical({"b": 0.1, "a": [1, None]})
-    '{"a":[1,null],"b":0.1}'
-    """
-    return json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-
-
-def digest(text: str | bytes) -> str:
-    """Return SHA-256 of text (as UTF-8) or bytes, in hexadecimal."""
-    return hashlib.sha256(text.encode() if isinstance(text, str) else text).hexdigest()
 
 
 def fingerprint_of(request: object) -> str:

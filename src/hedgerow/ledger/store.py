@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from hedgerow.canonical import digest
 from hedgerow.clock import now
 from hedgerow.errors import LedgerError
 from hedgerow.facts.budget import Budget
@@ -50,7 +51,6 @@ from hedgerow.ledger.ledger_entry import (
     checked_result,
     checked_text,
     checked_unit,
-    digest,
     for_test_set,
     is_look,
     never_recorded,

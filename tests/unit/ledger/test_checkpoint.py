@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from hedgerow.canonical import digest
 from hedgerow.errors import HedgerowError, LedgerError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger import chain, file, store
-from hedgerow.ledger.ledger_entry import digest
 from hedgerow.ledger.store import Ledger, Reserved
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import GaussianNoise, GeometricCounts, Mechanism

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from hedgerow.canonical import canonical, digest
 from hedgerow.errors import (
     BudgetExceeded,
     HedgerowError,
@@ -23,7 +24,7 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation, UnitLimit
 from hedgerow.ledger import file, open_ledgers, store
 from hedgerow.ledger.chain import Header
-from hedgerow.ledger.ledger_entry import Head, canonical, digest, fingerprint_of
+from hedgerow.ledger.ledger_entry import Head, fingerprint_of
 from hedgerow.ledger.open_ledgers import open_again
 from hedgerow.ledger.store import Ledger, Replay, Reserved
 from hedgerow.mechanisms.certificate import Certificate, certify
