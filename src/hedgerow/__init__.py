@@ -41,6 +41,7 @@ from hedgerow.version import __version__
 
 if TYPE_CHECKING:
     from hedgerow.errors import (
+        ApprovalError,
         BudgetExceeded,
         DataError,
         FactsError,
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from hedgerow.synthetic.pooling import pool
 
 __all__ = [
+    "ApprovalError",
     "BudgetExceeded",
     "ColumnFacts",
     "DataError",

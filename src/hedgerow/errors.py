@@ -12,6 +12,7 @@
     ├── UncertifiedError               no proven or computed price exists               exit 4
     ├── VerificationError              a record does not hold what it states            exit 5
     ├── LedgerError                    the record of spending cannot be used            exit 2
+    │   └── ApprovalError              no approval covers what would run                exit 4
     └── SpentError                     failed after the budget was reserved: it stays   exit 6
                                        spent
 
@@ -25,6 +26,7 @@ from copyreg import __newobj__  # type: ignore[attr-defined]  # what pickle itse
 from typing import Any, ClassVar
 
 __all__ = [
+    "ApprovalError",
     "BudgetExceeded",
     "DataError",
     "FactsError",
@@ -157,6 +159,12 @@ class VerificationError(HedgerowError):
 
 class LedgerError(HedgerowError):
     """The record of spending cannot be used."""
+
+
+class ApprovalError(LedgerError):
+    """No valid approval covers what would run; nothing was read or spent."""
+
+    exit_code = 4
 
 
 class SpentError(HedgerowError):

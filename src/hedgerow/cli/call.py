@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import signature
@@ -150,13 +151,26 @@ class Call:
         spend(release, show, write)
 
 
+_MAKES: ContextVar[Callable[..., Call]] = ContextVar("makes", default=Call)
+
+
+@contextmanager
+def calls_made_by(make: Callable[..., Call]) -> Iterator[None]:
+    """Let verbs that run inside get their calls from here: a request is asked for, or was signed."""
+    before = _MAKES.set(make)
+    try:
+        yield
+    finally:
+        _MAKES.reset(before)
+
+
 def spends(order: str, **described: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a verb options of a `Call` and of releases in place of its parameter `call`.
 
     Parameters
     ----------
     order : str
-        As of `in_place_of`.
+        As of `in_place_of`. A verb with ``request_id`` spends, and can be asked for by `hedgerow request`.
     **described
         What describes an option of a `Call` in this verb's help.
     """
@@ -172,9 +186,11 @@ def spends(order: str, **described: Any) -> Callable[[Callable[..., None]], Call
             if "level" in own:
                 own["level"] = parse_level(own["level"])
             keep_quiet(own.get("quiet", False))
-            return Call(verb.__name__, shared_options.chosen(given), **own)
+            return _MAKES.get()(verb.__name__, shared_options.chosen(given), **own)
 
-        return shared_options.in_place_of("call", shared_options.OF_RELEASES | common, make, order)(verb)
+        run = shared_options.in_place_of("call", shared_options.OF_RELEASES | common, make, order)(verb)
+        vars(run)["from_call"] = True
+        return run
 
     return give
 

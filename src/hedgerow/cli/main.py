@@ -1,7 +1,7 @@
 """The command line, one verb after `hedgerow`.
 
     init | plan | release | ask | table | margins | pool | ols | logit | find | price | audit | verify |
-    multicalibrate | apply | ledger | testset | demo | schema | explain
+    multicalibrate | apply | ledger | request | keys | approve | deny | testset | demo | schema | explain
 
 Verbs parse, call and print.
 
@@ -110,7 +110,7 @@ class _Verbs(TyperGroup):
 
 
 # In the order of the help. A group of verbs is a file of its own app.
-_VERBS = {
+VERBS = {
     "init": "hedgerow.cli.verbs.init",
     "plan": "hedgerow.cli.verbs.planning",
     "release": "hedgerow.cli.verbs.releasing",
@@ -128,6 +128,10 @@ _VERBS = {
     "multicalibrate": "hedgerow.cli.verbs.calibrating",
     "apply": "hedgerow.cli.verbs.calibrating",
     "ledger": "hedgerow.cli.verbs.ledger",
+    "request": "hedgerow.cli.verbs.requesting",
+    "keys": "hedgerow.cli.verbs.approving",
+    "approve": "hedgerow.cli.verbs.approving",
+    "deny": "hedgerow.cli.verbs.approving",
     "testset": "hedgerow.cli.verbs.scoring",
     "demo": "hedgerow.cli.verbs.learning",
     "schema": "hedgerow.cli.verbs.learning",
@@ -151,7 +155,7 @@ def app_of(names: Iterable[str]) -> typer.Typer:
     )
     made.callback(invoke_without_command=True)(_overview)
     for name in names:
-        verb = getattr(import_module(_VERBS[name]), name)
+        verb = getattr(import_module(VERBS[name]), name)
         if isinstance(verb, typer.Typer):
             for command in verb.registered_commands:
                 command.cls = _Verb
@@ -166,7 +170,7 @@ def __getattr__(name: str) -> typer.Typer:
     """Return ``app``, the command line with all verbs."""
     if name != "app":
         raise AttributeError(name)
-    return app_of(_VERBS)
+    return app_of(VERBS)
 
 
 def _version(asked: bool) -> None:
@@ -192,4 +196,4 @@ def main() -> None:
     """Run the command line on the arguments of this process; a signal ends it as `hedgerow.interrupts` says."""
     end_on_signals()
     named = sys.argv[1:2] if "_HEDGEROW_COMPLETE" not in os.environ else []
-    app_of(named if named and named[0] in _VERBS else _VERBS)(prog_name="hedgerow")
+    app_of(named if named and named[0] in VERBS else VERBS)(prog_name="hedgerow")

@@ -156,7 +156,8 @@ Quiet = Annotated[
     typer.Option("--quiet", "-q", help="Print the numbers alone, or with --out nothing; errors are printed."),
 ]
 RequestName = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Use only the [[release]] of the facts with this name.")
+    str | None,
+    typer.Option(metavar="NAME", help="Use only the [[release]] of the facts with this name, or a signed request."),
 ]
 
 

@@ -197,6 +197,8 @@ class Facts:
         The path of the ledger file that records spending.
     statistics : tuple of str or None
         The names of the statistics that are allowed. None allows all statistics.
+    signatures : int or None
+        The number of people who must approve each request; None for one.
     releases : tuple of mapping
         The requests that the facts file lists. A plan can be made for each of these requests.
     about : mapping
@@ -227,6 +229,7 @@ class Facts:
     releases: tuple[Mapping[str, Any], ...] = ()
     about: Mapping[str, Any] = field(default_factory=dict)
     folder: Path | None = None
+    signatures: int | None = None
 
     def __post_init__(self) -> None:
         checked = {checked_column(name): facts.checked(name) for name, facts in self.columns.items()}

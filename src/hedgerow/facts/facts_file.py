@@ -220,6 +220,7 @@ class FactsFile(_Part):
     budget: Total | None = Field(None, description="What may be spent in all.")
     ledger: Text | None = Field(None, min_length=1, description="Path of the ledger, from where this file lies.")
     statistics: list[Allowed] | None = Field(None, description="The statistics that are allowed; all where left out.")
+    signatures: int | None = Field(None, ge=1, le=10, description="How many people must approve each request.")
     about: About | None = Field(None, description="Who publishes what for which use, for reports and registries.")
     columns: dict[str, Column] = Field({}, description="Facts by column.")
     release: list[RequestedInFacts] = Field([], description="Releases that are planned for.")
@@ -243,6 +244,12 @@ def fields_of_file(path: object) -> tuple[dict[str, Any], Path]:
     FactsError
         HG701 it is not there, no ordinary file, or no TOML; HG702 a field that does not fit.
     """
+    record = record_of_file(path)
+    return fields_of(record), Path(str(path)).absolute().parent
+
+
+def record_of_file(path: object) -> dict[str, Any]:
+    """Return the plain data of a facts file, whose fields are not checked yet (HG701)."""
     if not isinstance(path, (str, os.PathLike)) or not isinstance(name := os.fspath(path), str) or not name:
         raise _unread("Found something that is no path.")
     if "\0" in name or not Path(name).is_file():
@@ -257,7 +264,7 @@ def fields_of_file(path: object) -> tuple[dict[str, Any], Path]:
         raise _unread(f"{name!r} is larger than {MOST_BYTES >> 20} MiB.")
     try:
         # RecursionError: brackets within brackets, thousands deep.
-        record = read_toml(start.decode("utf-8-sig"))
+        return read_toml(start.decode("utf-8-sig"))
     except (UnicodeDecodeError, RecursionError):
         raise _unread(f"{name!r} is no TOML in UTF-8.") from None
     except tomllib.TOMLDecodeError as wrong:
@@ -267,7 +274,6 @@ def fields_of_file(path: object) -> tuple[dict[str, Any], Path]:
     except ValueError:
         # Python reads no whole number of more than 4,300 digits.
         raise _unread(f"{name!r} holds a number of thousands of digits.") from None
-    return fields_of(record), Path(name).absolute().parent
 
 
 def fields_of(record: object) -> dict[str, Any]:
@@ -287,6 +293,7 @@ def fields_of(record: object) -> dict[str, Any]:
         "budget": None if file.budget is None else Budget(file.budget.epsilon, file.budget.delta),
         "ledger": file.ledger,
         "statistics": None if file.statistics is None else tuple(file.statistics),
+        "signatures": file.signatures,
         "about": {} if file.about is None else file.about.model_dump(exclude_none=True),
         "releases": tuple(request.model_dump(exclude_none=True) for request in file.release),
     }

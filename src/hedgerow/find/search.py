@@ -46,7 +46,7 @@ from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.mechanism import as_record
 from hedgerow.mechanisms.noisy_counts import GeometricCounts, StableCategories
 from hedgerow.noise.lattice import NoiseSource
-from hedgerow.release.designs.design import PublicFacts
+from hedgerow.release.designs.design import PublicFacts, only_where
 from hedgerow.release.options import Resolver
 from hedgerow.release.record import READING, Record, RecordKind, Rewritten
 from hedgerow.release.request import parse_budget
@@ -185,10 +185,8 @@ class BoundsSearch:
     @classmethod
     def of_record(cls, place: Place, asked: Mapping[str, Any], certificate: Certificate, *, drawn: bool) -> Self:
         """Return the search of a record; with the mechanism that was `drawn`, where the ε asked for is not known."""
-        made, given = (
-            GeometricCounts.of_record(certificate.mechanism),
-            {name: asked[name] for name in ("share", "around")},
-        )
+        made = GeometricCounts.of_record(certificate.mechanism)
+        given = {name: asked[name] for name in ("share", "around")}
         unit = unit_of_text(certificate.unit)
         search = cls.of(place, certificate.relation, unit, epsilon=asked["epsilon"], **given)
         if made.cells != search.grid.cells:
@@ -522,6 +520,14 @@ class _SearchProduct:
         asked = self.search.request()
         return {**asked, **self.facts.record(), "certificate": self.price.to_dict()["mechanism"]}
 
+    @property
+    def in_words(self) -> tuple[str, ...]:
+        selected = (only_where(selection.text) for selection in self.search.place.chosen)
+        return (f"{self.search.found.kind} of {self.search.place.column}", *selected)
+
+    def expected(self) -> tuple[()]:
+        return ()
+
     def reading(self) -> AbstractContextManager[ColumnSource]:
         return self.source.reading([self.search.query])
 
@@ -567,7 +573,8 @@ def rewrite(record: Record, certificate: Certificate) -> Rewritten:
         again |= {"reading": READING, "request": {**search.request(), **where, **spent_on(search)}}
     unit = search.unit_on_record(certificate)
     certified = {"mechanism": as_record(search.mechanism), "unit": unit, "delta": search.delta}
-    return Rewritten(again, (*_unknown(certificate), *known), contradicted, certified, counts_units=unit != "row")
+    unknown = (*_FACTS, *(("release.n",) if certificate.relation is Relation.REPLACE_ONE else ()))
+    return Rewritten(again, (*unknown, *known), contradicted, certified, counts_units=unit != "row")
 
 
 RECORD = RecordKind("a search", "found", rewrite)
@@ -591,8 +598,3 @@ def _facts(record: Record, certificate: Certificate, where: Mapping[str, Any]) -
         **dated,
         **({"notes": notes} if notes else {}),
     }
-
-
-def _unknown(certificate: Certificate) -> tuple[str, ...]:
-    """Return the facts of a release that no search depends on."""
-    return (*_FACTS, "release.n") if certificate.relation is Relation.REPLACE_ONE else _FACTS

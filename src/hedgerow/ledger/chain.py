@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.accounting.loss_grid import LossGrid
+from hedgerow.approval.keys import Approver
 from hedgerow.canonical import canonical, digest
 from hedgerow.errors import HedgerowError, LedgerError, VerificationError
 from hedgerow.facts.budget import Budget
@@ -200,6 +201,10 @@ class Header:
         When it was made, by the machine's clock, and random digits, so that no two ledgers have one head.
     guarantee : {"dp", "bootstrap-dp"}
         Which guarantee is added up; see `hedgerow.ledger.guarantee`.
+    approvers : tuple of Approver
+        Who may approve. A ledger with approvers takes signed requests alone.
+    signatures : int
+        How many of them must sign a request.
     """
 
     dataset: str
@@ -210,14 +215,19 @@ class Header:
     at: str
     salt: str
     guarantee: str = "dp"
+    approvers: tuple[Approver, ...] = ()
+    signatures: int = 1
 
     def body(self) -> str:
         """Return the canonical text that the chain begins with."""
-        other = {} if self.guarantee == "dp" else {"guarantee": self.guarantee}
+        other: dict[str, Any] = {} if self.guarantee == "dp" else {"guarantee": self.guarantee}
+        if self.approvers:
+            people = [[approver.name, approver.key] for approver in self.approvers]
+            other |= {"approvers": people, "signatures": self.signatures}
         return canonical(
             {
-                # Of format 1 as long as format 1 can say it, so that older ledgers and older versions read it alike.
-                "format": "hedgerow-ledger-2" if other else "hedgerow-ledger-1",
+                # Of the first format that can say it, so that older ledgers and older versions read it alike.
+                "format": f"hedgerow-ledger-{3 if self.approvers else 2 if other else 1}",
                 "dataset": self.dataset,
                 "epsilon": self.budget.epsilon,
                 "delta": self.budget.delta,
@@ -246,10 +256,17 @@ class Header:
             record["salt"],
             # One that a later version may know is not taken for differential privacy.
             checked_guarantee(record.get("guarantee", "dp"), budget, relation, family),
+            tuple(Approver.of(name, key) for name, key in record.get("approvers", ())),
+            record.get("signatures", 1),
         )
         if header.body() != body:
             raise ValueError("not canonical")
         return header
+
+    @property
+    def identity(self) -> str:
+        """What tells this ledger from any other: the hash of its header, which holds random digits."""
+        return digest(self.body())
 
     @property
     def allowed_micro(self) -> int:
@@ -414,6 +431,7 @@ class Chain:
                 result=results.get(request),
                 total_micro=record["total"],
                 at=record["at"],
+                approval=record.get("approval"),
                 previous=record["previous"],
                 hash=reserved.link.hash,
                 sealed=seal[0].hash if seal else None,

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -311,6 +312,8 @@ class LedgerEntry:
         Its place in the chain.
     sealed : str or None
         Hash of the link that recorded the result.
+    approval : mapping or None
+        The request with its signatures, as JSON data; None in a ledger without approvers.
     """
 
     request_id: str
@@ -327,6 +330,7 @@ class LedgerEntry:
     previous: str
     hash: str
     sealed: str | None
+    approval: Mapping[str, Any] | None = None
 
     def __repr__(self) -> str:
         return f"Entry({self.request_id!r}, {self.state}, total_epsilon={self.total_micro / 1e6:.6f})"

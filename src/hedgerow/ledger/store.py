@@ -11,17 +11,21 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from hedgerow.approval.approval import Approval
+from hedgerow.approval.keys import Approver
 from hedgerow.canonical import digest
 from hedgerow.clock import now
 from hedgerow.errors import LedgerError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation, parse_relation
+from hedgerow.ledger.approved import check_approvals, checked_people, require_now, require_signatures, with_approval
+from hedgerow.ledger.cached_total import CachedTotal
 from hedgerow.ledger.chain import (
     LEAST_LINKS,
     CachedTotal,
@@ -136,6 +140,8 @@ class Ledger:
         unit: object,
         family: Literal["any", "gaussian"] = "any",
         guarantee: Literal["dp", "bootstrap-dp"] = "dp",
+        approvers: Sequence[Approver] = (),
+        signatures: int = 1,
         timeout: float = _TIMEOUT,
     ) -> Ledger:
         """Make a new ledger in which nothing is spent, and return the ledger.
@@ -158,6 +164,10 @@ class Ledger:
             the noise of later requests (see `hedgerow.ledger.total`).
         guarantee : {"dp", "bootstrap-dp"}
             The guarantee whose prices are added. Requests under the other guarantee are refused (HG316).
+        approvers : sequence of Approver
+            The people who may approve. If there are any, the ledger takes only requests that they signed (HG324).
+        signatures : int
+            How many approvers must sign each request.
         timeout : float
             How many seconds to wait for another process that writes to the ledger.
 
@@ -171,7 +181,8 @@ class Ledger:
         LedgerError
             HG302: a file exists already, or the folder is missing or cannot be written.
         ParameterError
-            HG103, HG115, HG314: the relation, unit, budget, name, family or guarantee is invalid.
+            HG103, HG115, HG314: the relation, unit, budget, name, family or guarantee is invalid. HG331: an approver is
+            named twice. HG332: more signatures are needed than there are approvers.
         UncertifiedError
             HG402: the unit has too many rows.
 
@@ -191,6 +202,7 @@ class Ledger:
             _now(),
             secrets.token_hex(16),
             checked_guarantee(guarantee, budget, relation, family),
+            *checked_people(approvers, signatures),
         )
         new_file(Path(path), header.body(), timeout=timeout)
         return cls.open(path, timeout=timeout)
@@ -263,6 +275,21 @@ class Ledger:
         return self._header.guarantee
 
     @property
+    def approvers(self) -> tuple[Approver, ...]:
+        """The people who may approve requests. Without approvers the ledger takes unsigned requests."""
+        return self._header.approvers
+
+    @property
+    def signatures(self) -> int:
+        """The number of approvers who must sign each request."""
+        return self._header.signatures
+
+    @property
+    def identity(self) -> str:
+        """The identity of this ledger, which a signature covers. A full copy of the file has the same identity."""
+        return self._header.identity
+
+    @property
     def head(self) -> Head:
         """The head of the hash chain, which reports print."""
         with self._file.transaction(write=False) as connection:
@@ -317,7 +344,9 @@ class Ledger:
             asked = names if known else chain.reserved
             return tuple(_entries(connection, chain, asked)), Mark(self._seen, chain.head.counter)
 
-    def reserve(self, certificate: Price, *, request_id: str, fingerprint: str) -> Reserved | Replay:
+    def reserve(
+        self, certificate: Price, *, request_id: str, fingerprint: str, approval: Approval | None = None
+    ) -> Reserved | Replay:
         """Reserve the price of a request on disk before data are read, or return the recorded answer of the request.
 
         Parameters
@@ -329,6 +358,8 @@ class Ledger:
         fingerprint : str
             The canonical text of the request (`fingerprint_of`). The ledger keeps this text, so the text may hold
             public facts only.
+        approval : Approval, optional
+            The signed request, in a ledger with approvers.
 
         Returns
         -------
@@ -342,7 +373,8 @@ class Ledger:
         LedgerError
             HG309, HG316: the request has another relation, unit or guarantee than the ledger. HG311: the id was used
             for another request. HG312: no result was recorded for the reserved request; the price stays spent. HG318:
-            the request to a test set is not a look. HG301, HG303 to HG308: the ledger cannot be opened.
+            the request to a test set is not a look. HG322, HG324 to HG329: no approval covers the request. HG301, HG303
+            to HG308: the ledger cannot be opened.
         ParameterError
             HG314: the id or the fingerprint is not a text, or is too long.
 
@@ -365,11 +397,14 @@ class Ledger:
             chain = self._read(connection)
             if chain.of_test_set and not is_look(fingerprint):
                 raise for_test_set()
+            require_signatures(chain, approval, request_id, fingerprint)
             earlier = self._earlier(connection, chain, request_id, fingerprint)
             if earlier is not None:
                 return earlier
+            require_now(connection, chain, approval, certificate)
             total = self._affordable(chain, mechanism)
             facts = reserve_body(certificate, fingerprint=fingerprint, total_micro=total.micro or 0, at=_now())
+            facts = with_approval(facts, approval)
             link = chain.next_link("reserve", request_id, facts)
             self._totals.expect(link.hash, total)
             _write(connection, link, None)
@@ -459,6 +494,7 @@ class Ledger:
                 for name in chain.seals:
                     stored_result(connection, chain, name)
                 check_totals(chain)
+                check_approvals(chain)
             except LedgerError as refused:
                 raise unverified(refused) from None
             check_head(chain, wanted)

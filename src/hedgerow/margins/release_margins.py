@@ -218,6 +218,11 @@ class PlannedMargins:
             "margins": {**self._margins_record(), "weights": list(workload.weights)},
         }
 
+    @property
+    def in_words(self) -> tuple[str, ...]:
+        """What is asked for, in words."""
+        return (f"all tables of up to {self.design.workload.order} columns", *self.plan.in_words)
+
     def query(self) -> tuple[str, ...]:
         """Return the SQL that the release sends, without sending it; see `Plan.query`."""
         return self.plan.query()

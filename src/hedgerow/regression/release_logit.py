@@ -206,6 +206,12 @@ class PlannedLogit:
             narrowed=narrowed_by(self.mechanism),
         )
 
+    @property
+    def in_words(self) -> tuple[str, ...]:
+        """What is asked for, in words."""
+        model = f"logistic regression of {self.formula}, where {self.model.response} = {self.model.value} counts as 1"
+        return (model, only_where(self.chosen.text))
+
     def expected(
         self,
         guess: Mapping[str, Any] | None = None,

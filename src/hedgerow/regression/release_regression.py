@@ -135,6 +135,11 @@ class PlannedRegression:
         """What is asked for as plain JSON data, by which a repeated request is recognised."""
         return self.plan.public_record()
 
+    @property
+    def in_words(self) -> tuple[str, ...]:
+        """What is asked for, in words."""
+        return self.plan.in_words
+
     def expected(
         self, guess: Mapping[str, Any] | None = None, *, n: int | None = None
     ) -> tuple[ExpectedCoefficient, ...]:

@@ -121,6 +121,16 @@ class Plan:
         """The mechanism of the whole release: a single mechanism, or a composition of several mechanisms."""
         return Composition(()) if self.calibrated is None else self.calibrated.mechanism
 
+    @property
+    def in_words(self) -> tuple[str, ...]:
+        """What is asked for, in words: the statistics, the cells, and the records that count."""
+        request = self.request
+        cells = [f"by {group.column}: {', '.join(map(str, group.values))}" for group in request.groups]
+        cells = [f"{line}, other" if group.other else line for line, group in zip(cells, request.groups, strict=True)]
+        selected = [] if request.where is None else [only_where(request.where)]
+        weighted = [] if request.weights is None else [f"records {request.weights.in_words}"]
+        return (*(statistic.in_words() for statistic in request.statistics), *cells, *selected, *weighted)
+
     def forecast(
         self, guess: Mapping[str, Mapping[str, Any]] | None = None, *, n: int | None = None, level: float = 0.95
     ) -> Forecast:

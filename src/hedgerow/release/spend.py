@@ -23,6 +23,7 @@ from typing import Any, Protocol, Self, TypeVar
 from uuid import uuid4
 
 from hedgerow.accounting.compose import profile_of
+from hedgerow.approval.approval import Approval
 from hedgerow.engines.source import ColumnSource
 from hedgerow.errors import BudgetExceeded, HedgerowWarning, LedgerError, SpentError
 from hedgerow.facts.budget import Budget
@@ -163,19 +164,25 @@ class InOpenLedger:
     """Prices are reserved in a ledger that the caller keeps open."""
 
     ledger: Ledger
+    approval: Approval | None = None
 
     def reserve(self, certificate: Price, request: Mapping[str, Any], request_id: str | None) -> Reservation | Answered:
         """Reserve under an id, a fresh one where it is None; see `hedgerow.ledger.store.Ledger.reserve`."""
         name = uuid4().hex if request_id is None else request_id
-        reserved = self.ledger.reserve(certificate, request_id=name, fingerprint=fingerprint_of(request))
+        asked, approval = fingerprint_of(request), self.approval
+        reserved = self.ledger.reserve(certificate, request_id=name, fingerprint=asked, approval=approval)
         return Answered(reserved.result, str(reserved.head)) if isinstance(reserved, Replay) else reserved
 
 
 @dataclass(frozen=True, slots=True)
 class InLedger:
-    """Prices are reserved in the ledger at a path, which must be there: a mistyped path creates nothing."""
+    """Prices are reserved in the ledger at a path, which must be there: a mistyped path creates nothing.
+
+    A ledger with approvers takes what the `approval` covers, and nothing else.
+    """
 
     path: Path
+    approval: Approval | None = None
 
     def reserve(self, certificate: Price, request: Mapping[str, Any], request_id: str | None) -> Reservation | Answered:
         """Reserve under an id; the same request under the same id is answered from what was recorded.
@@ -186,14 +193,14 @@ class InLedger:
             HG310: nothing was spent.
         LedgerError
             HG301 to HG312, HG316, HG318: the ledger is missing, damaged, locked, for another guarantee or for a test
-            set, or the id was used for another request.
+            set, or the id was used for another request. HG322, HG324 to HG329: no approval covers the request.
         SpentError
             HG607: the disk failed after the reservation had reached it.
         """
         name, refused = uuid4().hex if request_id is None else request_id, None
         with open_again(self.path) as ledger:
             try:
-                reserved = InOpenLedger(ledger).reserve(certificate, request, name)
+                reserved = InOpenLedger(ledger, self.approval).reserve(certificate, request, name)
             except LedgerError as failure:
                 refused = failure
         if refused is not None:
@@ -225,11 +232,14 @@ class Account:
         The ledger in which the price is reserved.
     request_id : str or None
         The caller's id; a fresh one where it is None.
+    asking : bool
+        Whether nothing may run: a product is only asked for (`Asked`).
     """
 
     total: Budget | None
     ledger: str | Path | Spending | None
     request_id: str | None = None
+    asking: bool = False
 
     @classmethod
     def of(cls, facts: Facts | None, ledger: Path | None, request_id: str | None) -> Account:
@@ -242,6 +252,37 @@ class Account:
             return self.ledger
         free = isinstance(price, Certificate) and parts_of(price.mechanism) == ()
         return NoLedger() if self.ledger is None or free else InLedger(Path(self.ledger))
+
+
+class Requestable(Protocol):
+    """What a person may ask for and another person may approve: a product that says what to expect of it."""
+
+    @property
+    def price(self) -> Price:
+        """What it costs at most."""
+        ...
+
+    @property
+    def request(self) -> Mapping[str, Any]:
+        """What is asked for as plain JSON data."""
+        ...
+
+    @property
+    def in_words(self) -> tuple[str, ...]:
+        """What is asked for, in words."""
+        ...
+
+    def expected(self) -> Sequence[Any]:
+        """Return the errors to expect without a guess, as dataclasses; none where none are known."""
+        ...
+
+
+class Asked(Exception):
+    """Carries a product out of a call that only asks: nothing is reserved or read."""
+
+    def __init__(self, product: Any) -> None:
+        super().__init__("a request was made")
+        self.product: Requestable = product
 
 
 class Product(Protocol[S, N, R]):
@@ -299,7 +340,7 @@ def spend(product: Product[S, N, R], account: Account) -> R:
     Raises
     ------
     ParameterError, BudgetExceeded, LedgerError
-        HG211, HG310, HG316, HG318, HG706 and HG301 to HG312: nothing was read or spent.
+        HG211, HG310, HG316, HG318, HG322, HG324 to HG329, HG706 and HG301 to HG312: nothing was read or spent.
     DataError
         As `Product.reading`: nothing was read or spent.
     SpentError
@@ -313,6 +354,8 @@ def spend(product: Product[S, N, R], account: Account) -> R:
     price, request = product.price, product.request
     _check_total(price, account.total)
     check_texts(request, "A text of this request")
+    if account.asking:
+        raise Asked(product)
     _log("planned", price)
     with product.reading() as source:
         with held_back():
@@ -455,21 +498,24 @@ class OpenedSource:
         The declared facts about the source.
     n : int or None
         The number of units, under replace-one.
-    ledger : Path or None
+    ledger : Path, Spending or None
         The ledger in which prices are reserved.
     backend : str or None
         The caller's own frame library.
     identity : str
         What identifies the source: a path, a URL without its password, or the identity of a frame.
+    asking : bool
+        Whether calls are only asked for, as of an `Account`.
     """
 
     source: ColumnSource
     protection: Protection
     facts: Facts | None
     n: int | None
-    ledger: Path | None
+    ledger: Path | Spending | None
     backend: str | None
     identity: str = ""
+    asking: bool = False
 
     @property
     def about(self) -> dict[str, Any]:
@@ -478,4 +524,4 @@ class OpenedSource:
 
     def account(self, request_id: str | None) -> Account:
         """Return where a call on this source is paid."""
-        return Account(None if self.facts is None else self.facts.budget, self.ledger, request_id)
+        return Account(None if self.facts is None else self.facts.budget, self.ledger, request_id, self.asking)

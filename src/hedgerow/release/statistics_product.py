@@ -11,6 +11,7 @@ from hedgerow.engines.source import ColumnSource
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
 from hedgerow.release.execute import run_reserved
+from hedgerow.release.forecast import Forecast
 from hedgerow.release.plan import Plan
 from hedgerow.release.result import Release, release_from_record
 from hedgerow.release.spend import OpenedSource
@@ -30,6 +31,15 @@ class StatisticsProduct:
     def request(self) -> dict[str, Any]:
         """What the plan was asked for."""
         return self.plan.public_record()
+
+    @property
+    def in_words(self) -> tuple[str, ...]:
+        """What the plan was asked for, in words."""
+        return self.plan.in_words
+
+    def expected(self) -> Forecast:
+        """Return the errors to expect in the worst case."""
+        return self.plan.forecast()
 
     def reading(self) -> AbstractContextManager[ColumnSource]:
         """Reach the source for the questions of the plan."""

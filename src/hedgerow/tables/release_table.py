@@ -25,6 +25,7 @@ from hedgerow.noise.lattice import AdditiveTable, NoiseSource
 from hedgerow.release.bootstrap_dp.bootstrap_product import check_guarantee
 from hedgerow.release.cells.margins import ConsistentTable
 from hedgerow.release.execute import certificate_of, draw_tables, read_histograms
+from hedgerow.release.forecast import Forecast
 from hedgerow.release.plan import Plan
 from hedgerow.release.record import (
     Record,
@@ -92,6 +93,13 @@ class _TableProduct:
     @property
     def request(self) -> dict[str, Any]:
         return self.choice.public_record()
+
+    @property
+    def in_words(self) -> tuple[str, ...]:
+        return self.choice.plan.in_words
+
+    def expected(self) -> Forecast:
+        return self.choice.plan.forecast()
 
     def reading(self) -> AbstractContextManager[ColumnSource]:
         return self.opened.source.reading(self.choice.plan.sent())

@@ -54,7 +54,7 @@ def test_a_release_imports_neither_pydantic_nor_other_verbs() -> None:
         "assert not end.code\nverbs = 'hedgerow.cli.verbs.'\nprint([one for one in sys.modules if one in "
         "('pydantic', 'scipy.special', 'matplotlib', 'hedgerow.regression.linear_model', "
         "'hedgerow.tables.release_table') "
-        f"or (one.startswith(verbs) and one != {main._VERBS['release']!r})])"
+        f"or (one.startswith(verbs) and one != {main.VERBS['release']!r})])"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.splitlines()[-1] == "[]"

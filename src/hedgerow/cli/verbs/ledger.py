@@ -40,9 +40,15 @@ def create(
     guarantee: Annotated[
         str, typer.Option(metavar="G", help="dp, or bootstrap-dp, which is not dp: one ledger never holds both.")
     ] = "dp",
+    approvers: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="Public keys of approvers: the ledger then takes signed requests alone."),
+    ] = None,
+    signatures: Annotated[int, typer.Option(metavar="N", help="How many approvers must sign each request.")] = 1,
     as_json: shared_options.AsJson = False,
 ) -> None:
     """Make a new ledger with nothing spent."""
+    from hedgerow.approval.keys import read_approvers
     from hedgerow.cli.grammar import parse_unit
     from hedgerow.facts.budget import DEFAULT_DELTA, Budget
     from hedgerow.facts.relation import parse_relation
@@ -58,7 +64,9 @@ def create(
     family: Any = "gaussian" if gaussian_only else "any"
     kind: Any = guarantee
     whose = parse_unit(unit)
-    made = Ledger.create(path, dataset=name, budget=budget, relation=whom, unit=whose, family=family, guarantee=kind)
+    people = [person for file in approvers or () for person in read_approvers(file)]
+    kinds: Any = {"family": family, "guarantee": kind, "approvers": people, "signatures": signatures}
+    made = Ledger.create(path, dataset=name, budget=budget, relation=whom, unit=whose, **kinds)
     with made:
         _print(made, as_json)
 
@@ -132,17 +140,40 @@ def _print(opened: Ledger, as_json: bool) -> None:
         if record["public_columns"]:
             write_stdout(f"  rows that agree on {', '.join(record['public_columns'])}, which entries take as public")
     write_stdout(f"  spent ε ≤ {record['spent']:.6g} of {record['epsilon']:.6g}; left {record['remaining']:.6g}")
+    if opened.approvers:
+        names = ", ".join(approver["name"] for approver in record["approvers"])
+        write_stdout(f"  approvers {names}; {record['signatures']} must sign each request")
     for entry in record["entries"]:
         alone = f"ε ≤ {entry['epsilon']:.6g} at δ = {entry['delta']:.3g} alone"
         write_stdout(f"  {entry['at']}  {entry['request_id']}  {entry['mechanism']}, {alone}, {entry['state']}")
         if entry["asked"] is not None:
             write_stdout(f"    asked: {for_terminal(entry['asked'])}")
+        if "approval" in entry:
+            write_stdout(f"    {for_terminal(_approved_in_words(entry['approval']))}")
     write_stdout(f"  head {record['head']}")
 
 
 def _public_columns(opened: Ledger) -> list[str]:
     columns = (name for entry in opened.entries() for name in getattr(entry.mechanism, "public_columns", ()))
     return list(dict.fromkeys(columns))
+
+
+def _signing(opened: Ledger) -> dict[str, Any]:
+    """Return who approves, in a ledger with approvers."""
+    people = [{"name": approver.name, "key": approver.key} for approver in opened.approvers]
+    return {"identity": opened.identity, "approvers": people, "signatures": opened.signatures} if people else {}
+
+
+def _approved_in_words(approval: dict[str, Any]) -> str:
+    """Return who asked and who approved, for which purpose.
+
+    >>> signed = {"by": "ada", "note": "", "at": "2026-11-25T10:00:00+00:00"}
+    >>> _approved_in_words({"request": {"asked_by": "bob", "purpose": "a table"}, "signatures": [signed]})
+    'asked by bob for: a table; approved by ada'
+    """
+    request = approval["request"]
+    people = [each["by"] + (f" ({each['note']})" if each["note"] else "") for each in approval["signatures"]]
+    return f"asked by {request['asked_by']} for: {request['purpose']}; approved by {', '.join(people)}"
 
 
 def _record(opened: Ledger) -> dict[str, Any]:
@@ -160,6 +191,7 @@ def _record(opened: Ledger) -> dict[str, Any]:
         "spent": opened.spent(),
         "remaining": opened.remaining(),
         "head": str(opened.head),
+        **_signing(opened),
         "entries": [
             {
                 "request_id": entry.request_id,
@@ -170,6 +202,7 @@ def _record(opened: Ledger) -> dict[str, Any]:
                 "state": entry.state,
                 "asked": asked_in_words(entry.result),
                 "total": entry.total_micro / 1e6,
+                **({} if entry.approval is None else {"approval": entry.approval}),
             }
             for entry in opened.entries()
         ],

@@ -314,11 +314,18 @@ def _opened(call: Call, protection: Protection, n: int | None) -> Survey | None:
 
 def _planner(survey: Survey | None, facts: Facts | None, protection: Protection, n: int | None) -> Planner:
     """Return what plans a request: with the file, or without."""
-    from hedgerow.facts.relation import Relation
     from hedgerow.release.plan import planned
 
     if survey is not None:
         return survey.plan
+    public = public_number(n, protection)
+    return lambda statistics, **asked: planned(statistics, protection, facts, n=public, **asked)
+
+
+def public_number(n: int | None, protection: Protection) -> int | None:
+    """Return the public number of records that was given; None where it is private (HG703, HG707)."""
+    from hedgerow.facts.relation import Relation
+
     if n is None and protection.relation is Relation.REPLACE_ONE:
         raise FactsError(
             "HG703",
@@ -330,8 +337,7 @@ def _planner(survey: Survey | None, facts: Facts | None, protection: Protection,
         raise ParameterError(
             "HG707", rule="`--n` is a number of records, 1 or more.", finding=f"Found {n}.", remedy="Try --n 10000."
         )
-    public = n if protection.relation is Relation.REPLACE_ONE else None
-    return lambda statistics, **asked: planned(statistics, protection, facts, n=public, **asked)
+    return n if protection.relation is Relation.REPLACE_ONE else None
 
 
 def _targets(absolute: list[str], relative: list[str], requests: int, epsilon: float | None) -> list[ErrorTarget]:

@@ -59,6 +59,9 @@ def release(
     from hedgerow.release.bootstrap_dp.bootstrap_release import with_step
     from hedgerow.release.publication.folder import FILES
 
+    if call.request is not None and call.request.endswith(".json"):
+        _run_signed(call, asked)
+        return
     with call.opened(FILES) as (survey, folder):
         if call.request is not None:
             (request,) = shared_options.requests_of(asked, call.declared, call.request)
@@ -91,6 +94,21 @@ def release(
             numbers=None if weak else lambda result: _numbers(result, call.level),
             after=after,
         )
+
+
+def _run_signed(call: Call, asked: shared_options.AskedOptions) -> None:
+    """Run a signed request, with no option of a release beside those that were signed (HG116)."""
+    from hedgerow.approval.approval import Approval
+    from hedgerow.cli.verbs.asking import run_signed
+
+    if asked.words or any((call.relation, call.unit, call.target, call.request_id)):
+        raise ParameterError(
+            "HG116",
+            rule="A signed request runs exactly as it was signed.",
+            finding="The command has further options of a release.",
+            remedy="Give the source, --ledger and --out alone.",
+        )
+    run_signed(Approval.read(call.request or ""), call)
 
 
 def _page(result: Release, level: float) -> str:

@@ -1,0 +1,1 @@
+"""Requests of one person that another person approves: documents, keys and signatures."""

@@ -1,0 +1,220 @@
+"""A request: what one person asks for, at which price, why and until when, as a file that another person approves.
+
+The file is JSON. Its hash is the name of the request everywhere: signatures cover the hash, and the ledger keeps the
+answer under the hash. So one signed request is run once, and a changed request is another request.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import date, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from hedgerow.canonical import canonical, digest
+from hedgerow.errors import HedgerowError, ParameterError
+from hedgerow.facts.validation import check_texts
+
+FORMAT = "hedgerow-request-1"
+_MOST_BYTES = 2**23
+_LONGEST = 1000
+_MOST_SIGNATURES = 10
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00")
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request for approval.
+
+    Attributes
+    ----------
+    verb, words : str, list of str
+        The command that is asked for, and its options: ``release``, ``["--count", "--by", "sex=0,1", …]``.
+    facts : mapping or None
+        The public facts of the request, in the structure of a facts file, without the paths of data and ledger.
+    n : int or None
+        The public number of records, under replace-one.
+    asked_by, purpose : str
+        Who asks, and what the result is for.
+    at, until : str
+        When the request was made (UTC, ISO 8601), and the last day (UTC) on which it may run.
+    in_words : list of str
+        What is asked, in sentences.
+    asked : mapping
+        What is asked as JSON data, with everything that the facts add: what runs must be exactly this.
+    price : mapping
+        The certificate: what it may cost at most.
+    expected : list of mapping
+        The expected errors.
+    signatures : int
+        How many people must approve, as the facts ask.
+    amends : str or None
+        The name of the request that an approver made smaller; None if this is the request as it was asked.
+    """
+
+    verb: str
+    words: tuple[str, ...]
+    facts: Mapping[str, Any] | None
+    n: int | None
+    asked_by: str
+    purpose: str
+    at: str
+    until: str
+    in_words: tuple[str, ...]
+    asked: Mapping[str, Any]
+    price: Mapping[str, Any]
+    expected: tuple[Mapping[str, Any], ...]
+    signatures: int = 1
+    amends: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("asked_by", "purpose"):
+            text = getattr(self, name)
+            if not (isinstance(text, str) and text.strip() and len(text) <= _LONGEST and text.isprintable()):
+                raise unfit_request(f"`{name}` is not a line of 1 to {_LONGEST} characters.")
+        if as_date(self.until) is None:
+            raise unfit_request("`until` is not a day, such as 2026-12-31.")
+        if type(self.signatures) is not int or not 1 <= self.signatures <= _MOST_SIGNATURES:
+            raise unfit_request(f"The number of signatures is not 1 to {_MOST_SIGNATURES}.")
+
+    @property
+    def epsilon(self) -> float:
+        """The largest price: ε."""
+        return float(self.price["epsilon"])
+
+    @property
+    def delta(self) -> float:
+        """The δ of the price."""
+        return float(self.price.get("delta", 0.0))
+
+    @cached_property
+    def id(self) -> str:
+        """The name of the request: the hash of its canonical text."""
+        return digest(canonical(self.to_dict()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the request as JSON data."""
+        own = {part.name: getattr(self, part.name) for part in fields(self)}
+        return {
+            "format": FORMAT,
+            **{name: list(value) if type(value) is tuple else value for name, value in own.items()},
+        }
+
+    def to_json(self) -> str:
+        """Return the text of the file."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_dict(cls, record: object) -> Request:
+        """Return the request of JSON data (HG320)."""
+        if not isinstance(record, dict) or record.get("format") != FORMAT:
+            raise not_a_document("request", "It has another format.")
+        check_texts(record, "A text of the request")
+        own = {name: value for name, value in record.items() if name != "format"}
+        try:
+            if {name: type(own[name]) for name in _KINDS} != _KINDS or not _fits(own):
+                raise ValueError
+            listed = {name: tuple(own[name]) for name in ("words", "in_words", "expected")}
+            made = cls(**own | listed)
+            canonical(made.to_dict())
+            _ = made.epsilon, made.delta
+        except (TypeError, ValueError, KeyError, RecursionError) as cause:
+            if isinstance(cause, HedgerowError):
+                raise
+            raise not_a_document("request", "A field is missing, unknown or of another kind.") from None
+        return made
+
+
+_KINDS: dict[str, type] = {
+    **dict.fromkeys(("verb", "asked_by", "purpose", "at", "until"), str),
+    **dict.fromkeys(("words", "in_words", "expected"), list),
+    **dict.fromkeys(("asked", "price"), dict),
+    "signatures": int,
+}
+
+
+def _fits(own: Mapping[str, Any]) -> bool:
+    texts = [*own["words"], *own["in_words"], own["amends"] or ""]
+    return (
+        all(isinstance(text, str) for text in texts)
+        and all(isinstance(row, dict) for row in own["expected"])
+        and isinstance(own["facts"], dict | None)
+        and (own["n"] is None or (type(own["n"]) is int and own["n"] > 0))
+        and _TIME.fullmatch(own["at"]) is not None
+    )
+
+
+def as_date(text: object) -> date | None:
+    """Return the day that ISO 8601 writes so, else None.
+
+    >>> as_date("2026-12-31"), as_date("31.12.2026")
+    (datetime.date(2026, 12, 31), None)
+    """
+    if not isinstance(text, str) or not re.fullmatch(r"\d{4}-\d\d-\d\d", text):
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def as_time(text: object) -> datetime | None:
+    """Return the time in UTC that a document states, else None.
+
+    >>> as_time("2026-12-31T10:00:00+00:00").hour, as_time("soon")
+    (10, None)
+    """
+    if not isinstance(text, str) or not _TIME.fullmatch(text):
+        return None
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def read_json(path: str | Path, what: str) -> object:
+    """Return the JSON data of a file (HG320)."""
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            raise ValueError
+        return json.loads(content.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_number)
+    except (OSError, ValueError, RecursionError):
+        raise not_a_document(what, f"{str(path)!r} cannot be read as JSON.") from None
+
+
+def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    # A reader who takes the first of two equal names would see another request than the one that is signed.
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        raise ValueError("a name stands twice")
+    return record
+
+
+def _no_number(word: str) -> None:
+    raise ValueError(word)
+
+
+def not_a_document(what: str, finding: str) -> ParameterError:
+    """Return the refusal of a file that is not what it should be (HG320)."""
+    return ParameterError(
+        "HG320",
+        rule=f"The file must be {'an' if what[0] in 'aeiou' else 'a'} {what} of hedgerow, unchanged.",
+        finding=finding,
+        remedy="Use the file that `hedgerow request` or `hedgerow approve` wrote. Nothing was read or spent.",
+    )
+
+
+def unfit_request(finding: str) -> ParameterError:
+    """Return the refusal of a request that lacks what an approver must know (HG321)."""
+    return ParameterError(
+        "HG321",
+        rule="A request says what is asked, who asks, for which purpose and until when, from public facts alone.",
+        finding=finding,
+        remedy="For example --asked-by ada --purpose 'monthly report' --until 2026-12-31.",
+    )
