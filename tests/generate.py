@@ -1,8 +1,8 @@
 """What is written from the registry of statistics: ``python -m tests.generate`` (``make generate``) writes it anew.
 
 These are the exports in ``hedgerow/__init__.py`` and the methods of a survey, which a type checker reads without
-running anything, and two pages of the reference. A test compares them with what is there, so a statistic costs its own
-file.
+running anything, two pages of the reference, and the JSON Schemas of the site. A test compares them
+with what is there, so a statistic costs its own file.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import doctest
 import inspect
+import json
 import re
 import subprocess
 import sys
@@ -21,12 +22,14 @@ from textwrap import indent
 from tests.architecture.structure import SHORTHANDS
 
 import hedgerow.errors
+from hedgerow.approval.schemas import schemas
 from hedgerow.statistics.registry import classes, entries
 from hedgerow.statistics.statistic import Statistic
 
 ROOT = Path(__file__).parents[1]
 EXPORTS = ROOT / "src" / "hedgerow" / "__init__.py"
 REFERENCE = ROOT / "docs" / "reference" / "statistics.md"
+PUBLISHED = ROOT / "docs" / "_static" / "schemas"
 INTERFACE = ROOT / "docs" / "reference" / "interface.md"
 _IMPORT = re.compile(r"^    from hedgerow\.statistics\.\S+ import ([\w, ]+)\n", re.MULTILINE)
 _LISTED = re.compile(r"^__all__ = \[\n(.*?)^\]\n", re.MULTILINE | re.DOTALL)
@@ -245,9 +248,16 @@ def _with_summary(found: re.Match[str]) -> str:
     return f"- `hg.{found[1]}`: {summary}"
 
 
+def schema_of(kind: str) -> Callable[[str], str]:
+    """Return what writes the published JSON Schema of a kind of file."""
+    return lambda _: json.dumps(schemas()[kind], indent=1) + "\n"
+
+
 WRITTEN = {INTERFACE: interface, EXPORTS: exports, REFERENCE: reference, SHORTHANDS: shorthands}
+WRITTEN |= {PUBLISHED / f"{kind}.json": schema_of(kind) for kind in schemas()}
 
 if __name__ == "__main__":
     for path, write in WRITTEN.items():
+        path.parent.mkdir(exist_ok=True)
         before = path.read_text(encoding="utf-8") if path.exists() else ""
         path.write_text(write(before), encoding="utf-8")

@@ -22,6 +22,7 @@ Each layer imports only from layers below it; modules on one line do not import 
     inference | ledger | engines          estimates from noisy tables; what was spent; histograms of any source
     mechanisms                            one frozen description per mechanism, for the sampler and the accountant
     accounting | noise | resampling | plots   privacy curves; integer noise; bootstrap weights; figures
+    approval                              requests of one person that another person signs
     facts                                 what is public and declared: relation, unit, budget, columns
     formats                               one file per file format that can be read
     keywords                              refuses unknown keywords and names the nearest known one

@@ -138,6 +138,20 @@ def _(s: hg.Survey) -> Any:
     return beyond.exit_code == 3 and "mean of age" in ran("ledger", "show", "b.ledger")
 
 
+@shows("Approval, and a reviewer's view")
+def _(s: hg.Survey) -> Any:
+    Path("passphrase").write_text("correct horse")
+    locked = ["--passphrase-file", "passphrase"]
+    ran("keys", "create", "ada", *locked)
+    ran("ledger", "create", "a.ledger", "--epsilon", "2", "--relation", "replace-one", "--approvers", "ada.pub")
+    why = ["--n", "2000", "--asked-by", "bob", "--purpose", "a report", "--until", "2999-12-31"]
+    ran("request", "release", *MEAN, *why)
+    ran("approve", "request.json", "--by", "ada", "--key", "ada.key", "--ledger", "a.ledger", *locked)
+    ran("release", "survey.csv", "--request", "approved.json", "--ledger", "a.ledger")
+    alone = CliRunner().invoke(app, ["release", "survey.csv", *MEAN, "--ledger", "a.ledger"])
+    return "approved by ada" in ran("ledger", "show", "a.ledger") and "HG324" in alone.stderr
+
+
 @shows("The cost before the run")
 def _(s: hg.Survey) -> Any:
     return "ε" in ran("plan", "survey.csv", *MEAN) and s.plan(hg.mean("age", **AGE), epsilon=1.0).forecast()

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hedgerow.approval.keys import Approver, SigningKey
-from hedgerow.approval.request import FORMAT as REQUEST_FORMAT
-from hedgerow.approval.request import Request, as_date, as_time, not_a_document, read_json
+from hedgerow.approval.written_request import FORMAT as REQUEST_FORMAT
+from hedgerow.approval.written_request import WrittenRequest, as_date, as_time, not_a_document, read_json
 from hedgerow.canonical import canonical
 from hedgerow.errors import ApprovalError
 from hedgerow.facts.validation import check_texts
@@ -74,11 +74,11 @@ class Approval:
 
     Attributes
     ----------
-    request : Request
+    request : WrittenRequest
     signatures : tuple of Signature
     """
 
-    request: Request
+    request: WrittenRequest
     signatures: tuple[Signature, ...] = ()
 
     @classmethod
@@ -86,7 +86,7 @@ class Approval:
         """Return the approval of a file; a request that nobody signed is an approval without signatures (HG320)."""
         record = read_json(path, "request or approval")
         if isinstance(record, dict) and record.get("format") == REQUEST_FORMAT:
-            return cls(Request.from_dict(record))
+            return cls(WrittenRequest.from_dict(record))
         return cls.from_dict(record)
 
     @classmethod
@@ -101,7 +101,7 @@ class Approval:
             made = ()
         if record.keys() != {"format", "request", "signatures"} or not made:
             raise not_a_document("approval", "A field is missing, unknown or of another kind.")
-        return cls(Request.from_dict(record["request"]), made)
+        return cls(WrittenRequest.from_dict(record["request"]), made)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the approval as JSON data."""
@@ -157,8 +157,8 @@ class Approval:
                 "HG327",
                 rule=f"This request needs {wanted} approvers who sign it.",
                 finding=f"It has {people or 'no'} valid signature{'s' * (people > 1)}.",
-                remedy="Hand the approved file to the next approver: hedgerow approve approved.json --by NAME "
-                "--key FILE. Nothing was read or spent.",
+                remedy="Hand the approved file to the next approver, who signs it by `hedgerow approve`. Nothing was "
+                "read or spent.",
             )
 
     def require_time(self, now: datetime, last: str) -> None:
@@ -180,8 +180,7 @@ def _unfit_signature(finding: str) -> ApprovalError:
         "HG326",
         rule="A signature holds for one request, unchanged, and for one ledger.",
         finding=finding,
-        remedy="Ask for a new signature: hedgerow approve request.json --by NAME --key FILE. Nothing was read or "
-        "spent.",
+        remedy="Ask for a new signature, by `hedgerow approve`. Nothing was read or spent.",
     )
 
 

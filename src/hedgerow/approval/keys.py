@@ -199,7 +199,7 @@ def unfit_approvers(finding: str) -> ParameterError:
         "HG331",
         rule=f"A file of approvers holds 1 to {_MOST_APPROVERS} lines of public keys, each name and key once.",
         finding=finding,
-        remedy="Join the files that `hedgerow keys create` wrote: cat ada.pub bob.pub > approvers.",
+        remedy="Join the files that `hedgerow keys create` wrote.",
     )
 
 
@@ -208,7 +208,7 @@ def _unfit_key(finding: str) -> ParameterError:
         "HG323",
         rule="A private key is a file of its owner alone, locked by a passphrase of 8 characters or more.",
         finding=finding,
-        remedy="Make a pair of keys: hedgerow keys create NAME.",
+        remedy="Make a pair of keys: `hedgerow keys create NAME`.",
     )
 
 

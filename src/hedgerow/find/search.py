@@ -525,7 +525,7 @@ class _SearchProduct:
         selected = (only_where(selection.text) for selection in self.search.place.chosen)
         return (f"{self.search.found.kind} of {self.search.place.column}", *selected)
 
-    def expected(self) -> tuple[()]:
+    def expected(self, *, n: int | None = None) -> tuple[()]:
         return ()
 
     def reading(self) -> AbstractContextManager[ColumnSource]:

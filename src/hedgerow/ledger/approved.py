@@ -38,7 +38,7 @@ def require_signatures(chain: Chain, approval: Approval | None, request_id: str,
                 "HG324",
                 rule="This ledger takes signed requests alone.",
                 finding="The call has no approval.",
-                remedy="Ask for one: hedgerow request release … --out request.json. Nothing was read or spent.",
+                remedy="Ask for one with `hedgerow request`. Nothing was read or spent.",
             )
         return
     approval.require(header.approvers, header.signatures, header.identity)

@@ -227,8 +227,13 @@ class PlannedMargins:
         """Return the SQL that the release sends, without sending it; see `Plan.query`."""
         return self.plan.query()
 
-    def expected(self) -> tuple[ExpectedTable, ...]:
+    def expected(self, *, n: int | None = None) -> tuple[ExpectedTable, ...]:
         """Return each table with the noise that its cells will have.
+
+        Parameters
+        ----------
+        n : int, optional
+            A guess of the number of records, as other plans take it; this noise does not depend on it.
 
         Returns
         -------

@@ -233,7 +233,7 @@ class Account:
     request_id : str or None
         The caller's id; a fresh one where it is None.
     asking : bool
-        Whether nothing may run: a product is only asked for (`Asked`).
+        Whether nothing may run: a product is only asked for (`OnlyAsked`).
     """
 
     total: Budget | None
@@ -272,12 +272,12 @@ class Requestable(Protocol):
         """What is asked for, in words."""
         ...
 
-    def expected(self) -> Sequence[Any]:
-        """Return the errors to expect without a guess, as dataclasses; none where none are known."""
+    def expected(self, *, n: int | None = None) -> Sequence[Any]:
+        """Return the errors to expect, as dataclasses; none where none are known. Where n is private it is a guess."""
         ...
 
 
-class Asked(Exception):
+class OnlyAsked(Exception):
     """Carries a product out of a call that only asks: nothing is reserved or read."""
 
     def __init__(self, product: Any) -> None:
@@ -355,7 +355,7 @@ def spend(product: Product[S, N, R], account: Account) -> R:
     _check_total(price, account.total)
     check_texts(request, "A text of this request")
     if account.asking:
-        raise Asked(product)
+        raise OnlyAsked(product)
     _log("planned", price)
     with product.reading() as source:
         with held_back():

@@ -37,9 +37,9 @@ class StatisticsProduct:
         """What the plan was asked for, in words."""
         return self.plan.in_words
 
-    def expected(self) -> Forecast:
-        """Return the errors to expect in the worst case."""
-        return self.plan.forecast()
+    def expected(self, *, n: int | None = None) -> Forecast:
+        """Return the errors to expect in the worst case; n is a guess where it is private."""
+        return self.plan.forecast(n=n)
 
     def reading(self) -> AbstractContextManager[ColumnSource]:
         """Reach the source for the questions of the plan."""

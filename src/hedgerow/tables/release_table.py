@@ -98,8 +98,8 @@ class _TableProduct:
     def in_words(self) -> tuple[str, ...]:
         return self.choice.plan.in_words
 
-    def expected(self) -> Forecast:
-        return self.choice.plan.forecast()
+    def expected(self, *, n: int | None = None) -> Forecast:
+        return self.choice.plan.forecast(n=n)
 
     def reading(self) -> AbstractContextManager[ColumnSource]:
         return self.opened.source.reading(self.choice.plan.sent())

@@ -14,7 +14,7 @@ from hedgerow.errors import ParameterError
 
 if TYPE_CHECKING:
     from hedgerow.approval.approval import Approval
-    from hedgerow.approval.request import Request
+    from hedgerow.approval.written_request import WrittenRequest
 
 keys = typer.Typer(add_completion=False, rich_markup_mode=None, help="Make the keys of a person who approves.")
 
@@ -127,7 +127,7 @@ def _decide(
         write_stdout(f"Written to {out}")
 
 
-def _smaller(approval: Approval, epsilon: float | None, strike: list[int]) -> Request:
+def _smaller(approval: Approval, epsilon: float | None, strike: list[int]) -> WrittenRequest:
     """Return a request with a smaller ε or fewer parts (HG330)."""
     from hedgerow.cli.verbs.asking import asked_again
     from hedgerow.cli.verbs.requesting import statistics_of

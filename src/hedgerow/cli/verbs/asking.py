@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from hedgerow.approval.approval import Approval
-from hedgerow.approval.request import Request, unfit_request
+from hedgerow.approval.written_request import WrittenRequest, unfit_request
 from hedgerow.canonical import canonical
 from hedgerow.cli.call import Call, calls_made_by, plain_warnings
 from hedgerow.cli.grammar import parse_unit
@@ -30,7 +30,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.declared import Facts, protection_of
 from hedgerow.ledger.ledger_entry import fingerprint_of
 from hedgerow.ledger.store import Ledger
-from hedgerow.release.spend import Asked, InLedger, OpenedSource, Requestable
+from hedgerow.release.spend import InLedger, OnlyAsked, OpenedSource, Requestable
 from hedgerow.survey import Survey
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _OF_FACTS = "the facts of the request"
 _DECIDED_LATER = ("source", "table", "ledger", "request_id", "out", "force", "quiet")
 _NOT_ASKED = ("data", "ledger")  # of the facts: where data and ledger lie is for whoever has them
+_OF_SPENDING = {"unit", "request_id"}  # options of what spends on an opened survey
 _SLACK = 1e-6
 
 
@@ -55,7 +56,7 @@ def requestable() -> tuple[str, ...]:
     for name, module in VERBS.items():
         verb = getattr(import_module(module), name, None)
         commands = [each.callback for each in getattr(verb, "registered_commands", [])] or [verb]
-        if all(getattr(each, "from_call", False) and "request_id" in _options(each) for each in commands):
+        if all(getattr(each, "from_call", False) and _options(each).keys() >= _OF_SPENDING for each in commands):
             found.append(name)
     return tuple(found)
 
@@ -76,7 +77,7 @@ def make_request(
     until: str,
     at: str | None = None,
     amends: str | None = None,
-) -> Request:
+) -> WrittenRequest:
     """Return the request of a command, priced and forecast from public facts. Nothing is read or spent.
 
     Raises
@@ -89,8 +90,8 @@ def make_request(
     words = [part for word in words for part in _apart(word)]
     facts = None if facts is None else {name: part for name, part in facts.items() if name not in _NOT_ASKED}
     product = _asked_product(verb, words, facts, n)
-    rows = [_plain(_row(expected)) for expected in product.expected()]
-    return Request(
+    rows = [_plain(_row(expected)) for expected in product.expected(n=n)]
+    return WrittenRequest(
         verb=verb,
         words=tuple(words),
         facts=facts,
@@ -108,13 +109,13 @@ def make_request(
     )
 
 
-def asked_again(request: Request, **changes: Any) -> Request:
+def asked_again(request: WrittenRequest, **changes: Any) -> WrittenRequest:
     """Return a request made again from its words and facts, with other options where they are given."""
     kept = ("verb", "words", "facts", "n", "asked_by", "purpose", "until", "at", "amends")
     return make_request(**{name: getattr(request, name) for name in kept} | changes)
 
 
-def checked_request(request: Request) -> Request:
+def checked_request(request: WrittenRequest) -> WrittenRequest:
     """Return a request that says what its words ask, and refuse another one (HG333): an approver must not be misled."""
     again = asked_again(request)
     same = canonical(again.asked) == canonical(request.asked) and again.in_words == request.in_words
@@ -175,7 +176,7 @@ def _asked_product(verb: str, words: Sequence[str], facts: Mapping[str, Any] | N
     def make(name: str, chosen: dict[str, Any], **own: Any) -> Call:
         if any(own.get(option) for option in (*_DECIDED_LATER, "facts")):
             raise unfit_request("The command names data, a ledger or an output, or has an option of a release alone.")
-        own |= {"facts": None if facts is None else _OF_FACTS, "as_json": False}
+        own |= {"facts": _OF_FACTS, "as_json": False}
         return _AskedCall(name, chosen, **own, n=n, record=facts, products=products)
 
     _run(verb, words, make)
@@ -243,11 +244,6 @@ class _AskedCall(Call):
         """The facts of the request."""
         return None if self.record is None else Facts.from_dict(self.record)
 
-    @property
-    def data(self) -> str | None:
-        """Refuse a verb that reads data of its own (HG321)."""
-        raise unfit_request(f"`hedgerow {self.verb}` cannot be asked for.")
-
     @contextmanager
     def opened(self, files: Sequence[str] | None) -> Iterator[tuple[Survey, ReleaseFolder | None]]:
         """Yield a survey that knows public facts alone."""
@@ -264,7 +260,7 @@ class _AskedCall(Call):
         try:
             with plain_warnings():
                 release()
-        except Asked as asked:
+        except OnlyAsked as asked:
             self.products.append(asked.product)
 
 
@@ -289,7 +285,7 @@ class _SignedCall(Call):
                 "HG116",
                 rule="A signed request names no data.",
                 finding="No source was named.",
-                remedy="Name it: hedgerow release survey.csv --request approved.json --ledger FILE.",
+                remedy="Name it first: `hedgerow release DATA --request approved.json --ledger FILE`.",
             )
         with Call.opened(replace(self, source=self.place), files) as (survey, folder):
             yield _SignedSurvey(**vars(survey), approval=self.approval), folder

@@ -122,8 +122,19 @@ def demo(
     write_stdout(run_demo(out))
 
 
-def schema() -> None:
-    """Print the JSON Schema of a facts file (hedgerow.toml), for editors and other checkers."""
+def schema(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="facts, request or approval.")] = "facts",
+) -> None:
+    """Print the JSON Schema of a facts file (hedgerow.toml), a request or an approval, for editors and checkers."""
+    from hedgerow.approval.schemas import schemas
     from hedgerow.facts.facts_file import json_schema
 
-    write_json(json_schema())
+    known = {"facts": json_schema(), **schemas()}
+    if kind not in known:
+        raise ParameterError(
+            "HG116",
+            rule="A schema is of one kind of file.",
+            finding=f"Found {kind!r}.",
+            remedy=f"Use {', '.join(known)}.",
+        )
+    write_json(known[kind])

@@ -18,7 +18,7 @@ from hedgerow.facts.printed import for_terminal
 
 if TYPE_CHECKING:
     from hedgerow.approval.approval import Approval
-    from hedgerow.approval.request import Request
+    from hedgerow.approval.written_request import WrittenRequest
 
 request = typer.Typer(
     add_completion=False,
@@ -29,7 +29,9 @@ request = typer.Typer(
 AskedBy = Annotated[str | None, typer.Option("--asked-by", metavar="WHO", help="Who asks.")]
 Purpose = Annotated[str | None, typer.Option(metavar="TEXT", help="What the result is for.")]
 Until = Annotated[str | None, typer.Option(metavar="DATE", help="The last day on which it may run: 2026-12-31.")]
-Number = Annotated[int | None, typer.Option("--n", metavar="N", help="Under replace-one, the number of records.")]
+Number = Annotated[
+    int | None, typer.Option("--n", metavar="N", help="The number of records; a guess under add-remove.")
+]
 OutFile = Annotated[str, typer.Option("--out", metavar="FILE", help="The file of the request.")]
 LedgerFile = Annotated[
     str | None, typer.Option("--ledger", metavar="FILE", help="Also print what would be left of its budget.")
@@ -63,7 +65,7 @@ def _lines(approval: Approval, left: float | None) -> list[str]:
 
     asked = approval.request
     price = asked.price
-    number = "" if asked.n is None else f", {asked.n:,} records"
+    number = "" if asked.asked.get("n") is None else f", {asked.n:,} records"
     lines = [
         f"Request {asked.id[:16]} of {asked.asked_by}, {asked.at[:10]}, until {asked.until}",
         f"Purpose: {asked.purpose}",
@@ -87,7 +89,7 @@ def _lines(approval: Approval, left: float | None) -> list[str]:
     return [paragraph(line) if line else "" for line in lines] + (["Parts: " + "; ".join(struck)] if struck else [])
 
 
-def _expected(asked: Request) -> list[str]:
+def _expected(asked: WrittenRequest) -> list[str]:
     from hedgerow.release.publication.text import aligned
 
     names = ("standard_error", "sampling_error", "privacy_error")
@@ -136,7 +138,7 @@ def statistics_of(words: tuple[str, ...]) -> list[tuple[str, ...]]:
     return found
 
 
-def _left(asked: Request, path: str) -> float:
+def _left(asked: WrittenRequest, path: str) -> float:
     """Return the ε that a ledger would have left after a request, rounded down."""
     from hedgerow.ledger.store import Ledger
     from hedgerow.mechanisms.certificate import Certificate

@@ -27,7 +27,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00")
 
 
 @dataclass(frozen=True)
-class Request:
+class WrittenRequest:
     """A request for approval.
 
     Attributes
@@ -37,7 +37,7 @@ class Request:
     facts : mapping or None
         The public facts of the request, in the structure of a facts file, without the paths of data and ledger.
     n : int or None
-        The public number of records, under replace-one.
+        The public number of records, under replace-one; a guess for the forecast, under add-remove.
     asked_by, purpose : str
         Who asks, and what the result is for.
     at, until : str
@@ -109,7 +109,7 @@ class Request:
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
     @classmethod
-    def from_dict(cls, record: object) -> Request:
+    def from_dict(cls, record: object) -> WrittenRequest:
         """Return the request of JSON data (HG320)."""
         if not isinstance(record, dict) or record.get("format") != FORMAT:
             raise not_a_document("request", "It has another format.")
@@ -216,5 +216,5 @@ def unfit_request(finding: str) -> ParameterError:
         "HG321",
         rule="A request says what is asked, who asks, for which purpose and until when, from public facts alone.",
         finding=finding,
-        remedy="For example --asked-by ada --purpose 'monthly report' --until 2026-12-31.",
+        remedy="See `hedgerow request release --help`.",
     )
