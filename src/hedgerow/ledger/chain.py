@@ -531,6 +531,12 @@ def read_links(connection: sqlite3.Connection, chain: Chain, *, compare: bool = 
         raise broken("Its last link is not its head: links were added or taken away.")
 
 
+def write_link(connection: sqlite3.Connection, link: Link, result: bytes | None) -> None:
+    """Append a link, with the bytes of the result that it records."""
+    row = (link.counter, link.kind, link.request, link.body, link.hash, result)
+    connection.execute("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)", row)
+
+
 def stored_result(connection: sqlite3.Connection, chain: Chain, request: str) -> str:
     """Return the text recorded under an id, once it fits its seal (HG305)."""
     link, sealed = chain.seals[request]
@@ -538,6 +544,11 @@ def stored_result(connection: sqlite3.Connection, chain: Chain, request: str) ->
     if row is None or not isinstance(row[0], bytes) or digest(row[0]) != sealed:
         raise broken(f"The result at link {link.counter} is not the one that was recorded.")
     return row[0].decode()
+
+
+def stored_entries(connection: sqlite3.Connection, chain: Chain, names: Collection[str]) -> Iterator[LedgerEntry]:
+    """Return the entries of some requests, with the results that are recorded of them."""
+    return chain.entries(names, {name: stored_result(connection, chain, name) for name in names if name in chain.seals})
 
 
 def check_totals(chain: Chain) -> None:
@@ -565,6 +576,12 @@ def check_head(chain: Chain, head: Head | None) -> None:
         remedy="The end of the ledger was removed, or an old copy was restored, or this is another ledger. Find "
         "the copy that contains the head.",
     )
+
+
+def check_seen(chain: Chain, head: Head) -> None:
+    """Refuse a chain that does not pass through what this process has seen (HG305)."""
+    if head.counter >= len(chain.hashes) or chain.hashes[head.counter] != head.hash:
+        raise broken("Its links are not those that this process has seen.")
 
 
 def broken(finding: str) -> LedgerError:

@@ -343,3 +343,11 @@ class Replay:
     request_id: str
     result: str
     head: Head
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How far somebody has read: the last link, and the state of the file at which nobody else had written since."""
+
+    seen: tuple[int, int]
+    counter: int

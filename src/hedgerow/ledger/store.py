@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,29 +25,31 @@ from hedgerow.errors import LedgerError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.ledger.approved import check_approvals, checked_people, require_now, require_signatures, with_approval
-from hedgerow.ledger.cached_total import CachedTotal
 from hedgerow.ledger.chain import (
     LEAST_LINKS,
     CachedTotal,
     Chain,
     Checkpoint,
     Header,
-    Link,
     broken,
     check_head,
+    check_seen,
     check_totals,
     read_header,
     read_links,
     record_of,
     reserve_body,
     save,
+    stored_entries,
     stored_result,
+    write_link,
 )
 from hedgerow.ledger.file import LedgerFile, new_file, taking_turns
 from hedgerow.ledger.guarantee import Noise, Price, Total, checked_guarantee, priced, with_one_more
 from hedgerow.ledger.ledger_entry import (
     Head,
     LedgerEntry,
+    Mark,
     Replay,
     checked_budget,
     checked_family,
@@ -68,14 +70,6 @@ from hedgerow.ledger.ledger_entry import (
 from hedgerow.ledger.total import RunningTotal
 
 _TIMEOUT = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """How far somebody has read: the last link, and the state of the file at which nobody else had written since."""
-
-    seen: tuple[int, int]
-    counter: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,7 +322,7 @@ class Ledger:
         """Return all entries in order. Each recorded result is checked against its seal (HG305)."""
         with self._file.transaction(write=False) as connection:
             chain = self._read(connection, whole=True)
-            return tuple(_entries(connection, chain, chain.reserved))
+            return tuple(stored_entries(connection, chain, chain.reserved))
 
     def news(self, since: Mark | None = None) -> tuple[tuple[LedgerEntry, ...], Mark]:
         """Return the entries that were reserved or recorded after a mark, in order, and the next mark.
@@ -342,7 +336,7 @@ class Ledger:
             names = {link.request: None for link in chain.links[known:]}
             # A record may come after later reservations.
             asked = names if known else chain.reserved
-            return tuple(_entries(connection, chain, asked)), Mark(self._seen, chain.head.counter)
+            return tuple(stored_entries(connection, chain, asked)), Mark(self._seen, chain.head.counter)
 
     def reserve(
         self, certificate: Price, *, request_id: str, fingerprint: str, approval: Approval | None = None
@@ -407,7 +401,7 @@ class Ledger:
             facts = with_approval(facts, approval)
             link = chain.next_link("reserve", request_id, facts)
             self._totals.expect(link.hash, total)
-            _write(connection, link, None)
+            write_link(connection, link, None)
         return Reserved(self, request_id, Head(link.counter, link.hash))
 
     def record(self, request_id: str, result: str) -> Head:
@@ -460,7 +454,7 @@ class Ledger:
                         raise other_result()
                     return chain.head
                 link = chain.next_link("record", request_id, {"at": _now(), "result": digest(checked)})
-                _write(connection, link, checked)
+                write_link(connection, link, checked)
         except LedgerError as refused:
             if refused.code == "HG313":
                 raise
@@ -490,7 +484,7 @@ class Ledger:
                 chain = Chain(read_header(connection))
                 read_links(connection, chain)
                 if self._chain is not None:
-                    _check_seen(chain, self._chain.head)
+                    check_seen(chain, self._chain.head)
                 for name in chain.seals:
                     stored_result(connection, chain, name)
                 check_totals(chain)
@@ -543,7 +537,7 @@ class Ledger:
                 before, chain = chain, Chain(header)
                 read_links(connection, chain)
                 if before is not None:
-                    _check_seen(chain, before.head)
+                    check_seen(chain, before.head)
                 self._chain = chain
         read_links(connection, chain, compare=new)
         self._seen = seen
@@ -600,21 +594,6 @@ class Ledger:
         if total.micro is None or total.micro > self._header.allowed_micro:
             raise over_budget(chain.total_micro, total.micro, self._header.allowed_micro, self.budget.delta)
         return total
-
-
-def _check_seen(chain: Chain, head: Head) -> None:
-    """Refuse a chain that does not pass through what this process has seen (HG305)."""
-    if head.counter >= len(chain.hashes) or chain.hashes[head.counter] != head.hash:
-        raise broken("Its links are not those that this process has seen.")
-
-
-def _entries(connection: sqlite3.Connection, chain: Chain, names: Collection[str]) -> Iterator[LedgerEntry]:
-    return chain.entries(names, {name: stored_result(connection, chain, name) for name in names if name in chain.seals})
-
-
-def _write(connection: sqlite3.Connection, link: Link, result: bytes | None) -> None:
-    row = (link.counter, link.kind, link.request, link.body, link.hash, result)
-    connection.execute("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)", row)
 
 
 def _now() -> str:

@@ -36,8 +36,8 @@ from hedgerow.facts.columns import DEFAULT_STEPS
 from hedgerow.facts.relation import Relation
 from hedgerow.interrupts import held_back
 from hedgerow.ledger.guarantee import Price
-from hedgerow.ledger.ledger_entry import fingerprint_of, is_look, is_settings
-from hedgerow.ledger.store import Ledger, Mark, Reserved
+from hedgerow.ledger.ledger_entry import Mark, fingerprint_of, is_look, is_settings
+from hedgerow.ledger.store import Ledger, Reserved
 from hedgerow.mechanisms.certificate import Certificate, certify, mechanism_from_record
 from hedgerow.mechanisms.mechanism import AtomicMechanism, Composition, Mechanism, as_record
 from hedgerow.noise.secure import SecureNoise

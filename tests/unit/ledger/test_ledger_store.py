@@ -598,7 +598,7 @@ def test_an_interrupted_transaction_spends_nothing(path: Path, monkeypatch: pyte
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hedgerow.ledger.store._write", interrupted)
+    monkeypatch.setattr("hedgerow.ledger.store.write_link", interrupted)
     with pytest.raises(KeyboardInterrupt):
         spend(ledger, "a")
     monkeypatch.undo()
