@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,8 +22,9 @@ from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import Mechanism
 from hedgerow.regression.contrasts import Contrast, ContrastTest, ContrastTests, hypotheses, records_of, unfit
 from hedgerow.regression.features import Declared, written
-from hedgerow.regression.formula import INTERCEPT, Regressor
-from hedgerow.release.publication.shared import REPLAYED, SIMULATED, build_frame
+from hedgerow.regression.formula import INTERCEPT, Regressor, computed_from
+from hedgerow.regression.model_table import FitOutputs, card_of_fits, finite, paired
+from hedgerow.release.publication.shared import REPLAYED, SIMULATED
 from hedgerow.release.publication.text import aligned
 from hedgerow.release.record import READING
 from hedgerow.release.spend import Receivable
@@ -110,9 +111,11 @@ class FitContext(Generic[ModelT, MechanismT]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Coefficients(Receivable, Generic[ModelT, MechanismT]):
+class Coefficients(Receivable, FitOutputs, Generic[ModelT, MechanismT]):
     """The coefficients of one fit, linear or logistic, computed from released numbers."""
 
+    family: ClassVar[str]
+    """The name of the model in the header of `summary`."""
     how: ClassVar[str]
     """How the coefficients were released, in sentences."""
     about: FitContext[ModelT, MechanismT]
@@ -157,9 +160,22 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         """Return the result with the caller's own frame library, for `to_frame`."""
         return replace(self, backend=backend)
 
-    def head(self) -> tuple[str, ...]:
-        """Return the lines of text above the table of coefficients."""
+    @property
+    def title(self) -> str:
+        """The family of the fit, the formula and the cell."""
+        where = "".join(f" | {column}={value}" for column, value in self.cell.items())
+        return f"{self.family} {self.about.formula}{where}"
+
+    def header(self) -> dict[str, str]:
+        """Return the facts that statsmodels prints above the coefficients, by their names there."""
         raise NotImplementedError
+
+    def head(self) -> tuple[str, ...]:
+        """Return the lines of text above the table of coefficients: the facts and the price, in two columns."""
+        facts = {**self.header(), "Relation": str(self.about.facts["relation"])}
+        if self.certificate is not None:
+            facts |= {"ε": f"≤ {self.certificate.epsilon:.6g}", "δ": f"{self.certificate.delta:.3g}"}
+        return (self.title, "", *paired(facts))
 
     def asked(self) -> dict[str, Any]:
         """Return the request as plain JSON data."""
@@ -355,7 +371,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
                     raise unfit(f"column {column!r} has no declared value")
                 value *= float(record[column] == level)
             for column, power in regressor.monomial.powers:
-                number = record.get(column)
+                number = record.get(column, computed_from(record, column))
                 if isinstance(number, bool) or not isinstance(number, (int, float)) or not math.isfinite(number):
                     raise unfit(f"column {column!r} has no number")
                 value *= float(number) ** power
@@ -433,9 +449,10 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
             rows.append([name, coefficient, *map(_number, errors), *tested, *map(_number, intervals[name])])
         return Lines("\n".join(aligned(rows, 1)))
 
-    def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
+    def to_columns(self, level: float = 0.95, *, p_values: bool = False) -> dict[str, list[Any]]:
         """Return one line for each coefficient, as columns of equal length. Infinite numbers become None."""
         ends = list(self.conf_int(level).values())
+        tests = self.t_test(np.eye(len(self))) if p_values else None
         return {
             **{column: [value] * len(self) for column, value in self.cell.items()},
             "term": list(self.names),
@@ -446,11 +463,8 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
             "low": [finite(low) for low, _ in ends],
             "high": [finite(high) for _, high in ends],
             "reliable": [self.reliable] * len(self),
+            **({} if tests is None else {"t": tests.tvalue.tolist(), "pvalue": tests.pvalue.tolist()}),
         }
-
-    def to_frame(self, backend: str | None = None) -> Any:
-        """Return a data frame of the coefficients, in the library of the data (HG208: no library is installed)."""
-        return build_frame(self.to_columns(), backend or self.backend)
 
     def error_bars(self, level: float = 0.95) -> list[ErrorBar]:
         """Return the coefficients as error bars on one axis that shows 0. The intercept has its own panel, the last."""
@@ -467,7 +481,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
     def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
         """Draw each coefficient with its interval and the part of the interval that comes from the noise.
 
-        Without `ax` each coefficient has its own panel, since the units of the coefficients differ.
+        The coefficients stand on one axis with a line at 0. The intercept has its own panel.
 
         Parameters
         ----------
@@ -541,19 +555,6 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
 AnyFit = Coefficients[Any, Any]
 
 
-def card_of_fits(fits: Sequence[AnyFit], picture: Callable[[], Axes]) -> str:
-    """Return what a notebook shows of the fits of one release."""
-    from hedgerow.plots.notebook import card_of_lines
-
-    first = fits[0]
-    notes = dict.fromkeys(note for fit in fits for note in fit.notes)
-    again = (REPLAYED,) if first.replayed else ()
-    lines = [line for fit in fits for line in fit.card_lines()]
-    head = ("cell", "coefficient") if first.cell else ("coefficient",)
-    title = first.head()[0].partition(" | ")[0]
-    return card_of_lines(title, first.price(), head, lines, notes=(*notes, *again), picture=picture)
-
-
 def record_of_fits(fits: Sequence[AnyFit], level: float) -> dict[str, Any]:
     """Return the record of one release, as plain JSON data; null stands for what is infinite or hidden."""
     first = fits[0]
@@ -592,8 +593,3 @@ def reading_back() -> Iterator[None]:
 
 def _number(value: float) -> str:
     return f"{value:.5g}" if math.isfinite(value) else ("-inf" if value < 0.0 else "inf")
-
-
-def finite(value: float) -> float | None:
-    """Return the value; None where it is infinite or NaN."""
-    return value if math.isfinite(value) else None

@@ -12,16 +12,19 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 from hedgerow.errors import ParameterError
+from hedgerow.facts.column_function import CURVES, ColumnFunction
 from hedgerow.facts.columns import Scalar
 from hedgerow.facts.validation import check_text, format_argument
 
 _MOST_CHARACTERS = 2_000
+_FUNCTION = re.compile(rf"(?:np\.|numpy\.)?({'|'.join(CURVES)})\(\s*(`[^`]+`|[^\W\d]\w*)\s*\)")
 
 
 def parts_of_formula(text: str) -> tuple[str, list[list[str]], bool]:
@@ -66,8 +69,8 @@ def unfit_formula(text: object, finding: str) -> ParameterError:
     """Return the refusal of a formula (HG190)."""
     return ParameterError(
         "HG190",
-        rule="A formula has a numeric column, the sign ~ and terms: columns, categories, powers, and products of "
-        "these.",
+        rule="A formula has a numeric column, the sign ~ and terms: columns, categories, log, exp or sqrt of one "
+        "column, powers, and products of these.",
         finding=f"In {format_argument(text)}, {finding}.",
         remedy='For example "income ~ age + educ + C(sex)" or "y ~ a * b + I(a ** 2) - 1".',
         shell="See: hedgerow ols --help.",
@@ -148,6 +151,7 @@ class FormulaTerms:
             raise unfit_formula(formula, "there is no text")
         if regressors is None:
             response, named, constant = parts_of_formula(formula)
+            response = _function(response) or _column(response, formula)
             if intercept is False:
                 raise unfit_formula(formula, '"- 1" says that there is no intercept, and not `intercept`')
         else:
@@ -156,6 +160,7 @@ class FormulaTerms:
             if not all(isinstance(term, str) for term in regressors):
                 raise unfit_formula(formula, "a regressor of the list is no text")
             response, constant = formula.strip(), bool(intercept)
+            response = _function(response) or response
             named = [term.split(":") for term in regressors]
         each = [_term(factors, formula) for factors in named]
         terms = tuple({frozenset(term): term for term in reversed(each)}.values())[::-1]
@@ -180,6 +185,11 @@ class FormulaTerms:
     def categories(self) -> tuple[str, ...]:
         """The columns that are categories, each once."""
         return tuple(dict.fromkeys(column for term in self.terms for column, power in term if not power))
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The functions of one column, such as ``log(pay)``, each once."""
+        return tuple(column for column in self.numeric if _function(column))
 
     @property
     def numeric(self) -> tuple[str, ...]:
@@ -243,6 +253,8 @@ def _factor(text: str, formula: str) -> dict[str, int]:
     inner = text[2:-1].strip() if text.endswith(")") and text[:2] in ("C(", "I(") else text
     if text.startswith("C(") and inner != text:
         return {_column(inner, formula): 0}
+    if function := _function(text):
+        return {function: 1}
     if text.startswith("I(") and inner != text:
         try:
             return _powers(ast.parse(inner, mode="eval").body, formula)
@@ -258,9 +270,31 @@ def _column(text: str, formula: str) -> str:
     return name
 
 
+def _function(text: str) -> str | None:
+    """Return ``log(pay)`` of ``log(pay)`` and of ``np.log(pay)``; None of what is no function of one column."""
+    match = _FUNCTION.fullmatch(text.strip())
+    return None if match is None else f"{match[1]}({match[2]})"
+
+
+def computed_from(record: Mapping[str, Any], column: str) -> float | None:
+    """Return ``log(pay)`` of a record that has a number for pay; None where it has none, or where that has no log.
+
+    >>> computed_from({"pay": 9.0}, "sqrt(pay)"), computed_from({"pay": 0.0}, "log(pay)")
+    (3.0, None)
+    """
+    match = _FUNCTION.fullmatch(column)
+    number = None if match is None else record.get(match[2].strip("`"))
+    if match is None or isinstance(number, bool) or not isinstance(number, (int, float)):
+        return None
+    image = ColumnFunction(match[1], match[2]).image((number, math.inf))
+    return None if image is None else image[0]
+
+
 def _powers(node: ast.expr, formula: str) -> dict[str, int]:
     if isinstance(node, ast.Name):
         return {node.id: 1}
+    if function := _function(ast.unparse(node)):
+        return {function: 1}
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         powers = _powers(node.left, formula)
         for column, power in _powers(node.right, formula).items():

@@ -12,6 +12,8 @@ from hedgerow.engines.query import SumsQuery, WeightOnGrid
 from hedgerow.engines.source import ColumnSource
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Category, CellLabels, Grid, Missing, Scalar
+from hedgerow.facts.declared import Facts
+from hedgerow.facts.expression import DerivedColumn
 from hedgerow.facts.validation import as_float, format_argument
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import normal_quantile
@@ -292,6 +294,23 @@ def resolved_model(terms: FormulaTerms, formula: str, resolver: Resolver, option
     if not isinstance(made, LinearModel):
         raise TypeError("a linear model was built")
     return made
+
+
+def with_functions(terms: FormulaTerms, facts: Facts | None, *given: object) -> Facts | None:
+    """Return the facts in which the functions of one column that a formula has are computed columns.
+
+    `given` are the response and the regressors as the call gives them: columns that `hedgerow.column` made have their
+    expression and bounds with them.
+    """
+    listed = [each for part in given for each in (part if isinstance(part, (list, tuple)) else [part])]
+    columns: dict[str, dict[str, Any]] = {name: {"expression": name} for name in terms.functions}
+    for column in listed:
+        if isinstance(column, DerivedColumn):
+            columns[str(column)] = {"expression": column.text, "bounds": column.bounds, "step": column.step}
+    for name, stated in columns.items():
+        known = facts or Facts()
+        facts = known if known.column(name).expression is not None else known.with_column(name, **stated)
+    return facts
 
 
 def category_values(terms: FormulaTerms, resolver: Resolver, given: Mapping[str, Any]) -> dict[str, tuple[Scalar, ...]]:

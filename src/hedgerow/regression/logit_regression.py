@@ -51,6 +51,7 @@ from hedgerow.regression.coefficients import Coefficients, FitContext, reading_b
 from hedgerow.regression.contrasts import Contrast
 from hedgerow.regression.least_squares import score_interval
 from hedgerow.regression.logit_model import LogitModel
+from hedgerow.regression.model_table import counted_in_words
 from hedgerow.regression.normal_regressors import Beta, NormalRegressors
 
 Floats = NDArray[np.float64]
@@ -429,6 +430,7 @@ class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
         The noisy numbers of each step in units of 2⁻³⁰: first the gradient, then the curvature.
     """
 
+    family: ClassVar[str] = "Logit"
     how: ClassVar[str] = _HOW
 
     @cached_property
@@ -559,12 +561,12 @@ class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
             )
         return chances
 
-    def head(self) -> tuple[str, ...]:
-        """Return the lines of text above the table of coefficients."""
-        size = "" if math.isnan(self.nobs) else f"{self._what} of the file: {self.nobs:,.0f}   "
-        model = self.about.model
-        outcome = f"Logit {self.about.formula}, {model.response} = {model.value}"
-        return outcome, f"{size}Newton steps: {len(self.released)}"
+    def header(self) -> dict[str, str]:
+        """Return the facts that statsmodels prints above the coefficients, by their names there."""
+        facts = {counted_in_words(name): size for name, size in self.facts_of_fit().items()}
+        outcome = f"{self.about.model.response} = {self.about.model.value}"
+        steps = {"Newton steps": str(len(self.released)), "Covariance Type": "nonrobust"}
+        return {"Dep. Variable": outcome, **facts, "Model": self.family, **steps}
 
     def asked(self) -> dict[str, Any]:
         """Return the request as plain JSON data."""

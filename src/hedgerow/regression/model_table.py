@@ -2,29 +2,137 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from html import escape
-from pathlib import Path
-from typing import Any
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, Literal
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.printed import Lines, decimals, joined, number, starred
 from hedgerow.inference.estimate import said_once
-from hedgerow.regression.coefficients import AnyFit, finite
-from hedgerow.release.publication.formats.markdown import markdown_text
-from hedgerow.release.publication.formats.tex import latex_text
 from hedgerow.release.publication.printed_table import IN_BRACKETS, Heading, PrintedTable, in_brackets
-from hedgerow.release.publication.shared import build_frame
+from hedgerow.release.publication.shared import REPLAYED, Writable, framed
 from hedgerow.release.publication.text import aligned
-from hedgerow.release.publication.write_file import optionally_written
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from hedgerow.plots.bars import ErrorBar
+    from hedgerow.regression.coefficients import AnyFit
 
 STARS = "* p < 0.05, ** p < 0.01, *** p < 0.001; p-values count the noise too."
 _UNSURE = "† Not reliable: the noise swamps this fit."
 
 
+class FitOutputs(Writable):
+    """The ways to hand on the fits of one release, all of which a table of models has too."""
+
+    __slots__ = ()
+
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Return the record of the fits as plain JSON data."""
+        raise NotImplementedError
+
+    def error_bars(self, level: float = 0.95) -> list[ErrorBar]:
+        """Return the coefficients as error bars."""
+        raise NotImplementedError
+
+    def to_columns(self, level: float = 0.95, *, p_values: bool = False) -> dict[str, list[Any]]:
+        """Return one line for each coefficient, as columns of equal length."""
+        raise NotImplementedError
+
+    def _publication(self, title: str | None = None, *, level: float = 0.95) -> FitPublication:
+        return FitPublication(self, models(self), level, title, self.to_dict)
+
+    def to_frame(
+        self,
+        backend: str | None = None,
+        *,
+        across: str | Sequence[str] | None = None,
+        values: str | Sequence[str] = "estimate",
+        p_values: bool = False,
+    ) -> Any:
+        """Return a data frame of the coefficients in the caller's own library.
+
+        Parameters
+        ----------
+        backend : str, optional
+            ``"polars"``, ``"pandas"`` or ``"pyarrow"``.
+        across : str or list of str, optional
+            The columns of categories that stand side by side, as in `Release.to_frame`.
+        values : str or list of str
+            The numbers in these columns.
+        p_values : bool
+            Whether the frame has the columns ``t`` and ``pvalue``. The tests include the privacy noise.
+
+        Returns
+        -------
+        DataFrame or Table
+            One row for each coefficient.
+
+        Raises
+        ------
+        ParameterError
+            HG208: no library is installed. HG160: a column does not exist.
+
+        Examples
+        --------
+        >>> import hedgerow as hg, pyarrow
+        >>> data = pyarrow.table({"x": [0.0, 1.0, 2.0, 3.0] * 500, "y": [1.0, 2.0, 2.0, 4.0] * 500})
+        >>> survey = hg.open(data, relation="replace-one")
+        >>> fit = survey.ols("y", ["x"], bounds={"x": (0, 3), "y": (0, 5)}, epsilon=1.0)
+        >>> fit.to_frame("pyarrow", p_values=True).column_names[-2:]
+        ['t', 'pvalue']
+        """
+        return framed(self.to_columns(p_values=p_values), backend or self.backend, across, values)
+
+
+@dataclass(frozen=True, slots=True)
+class FitPublication:
+    """Fits as the formats read them, with intervals at one level."""
+
+    shown: Writable
+    table: ModelTable
+    level: float
+    title: str | None = None
+    record: Callable[[float], dict[str, Any]] | None = None
+
+    @property
+    def kind(self) -> Literal["release"]:
+        """The kind of publication: fits have the formats of a release."""
+        return "release"
+
+    def lines(self) -> Iterator[Sequence[Any]]:
+        """Yield the names of the columns, then one line per coefficient."""
+        columns = self.shown.to_columns(self.level)
+        yield list(columns)
+        yield from zip(*columns.values(), strict=True)
+
+    def printed(self) -> PrintedTable:
+        """Return the table of models for a paper."""
+        return self.table.printed(self.title)
+
+    def json_parts(self) -> Iterator[str]:
+        """Yield the JSON text (HG118: fits of several releases have no record together)."""
+        if self.record is None:
+            raise ParameterError(
+                "HG118",
+                rule="A JSON file holds the record of one release.",
+                finding="A table of models may hold several releases.",
+                remedy="Write each fit by itself.",
+            )
+        yield json.dumps(self.record(self.level), ensure_ascii=False, allow_nan=False) + "\n"
+
+    def error_bars(self) -> list[ErrorBar]:
+        """Return the coefficients as bars to be drawn."""
+        return self.table.error_bars(self.level)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class ModelTable:
+class ModelTable(Writable):
     """A table of several fits: each column is a fit, each row is a coefficient. Standard errors stand in brackets.
 
     Attributes
@@ -109,67 +217,8 @@ class ModelTable:
         table = [*lines[:size], rule, *body[:foot], rule, *body[foot:]]
         return Lines("\n".join([*table, "", *printed.notes]))
 
-    def to_latex(self, path: str | Path | None = None, *, title: str | None = None) -> str:
-        r"""Return the table as LaTeX with booktabs rules, and write the text to `path` if a path is given.
-
-        Parameters
-        ----------
-        path : path, optional
-            The file for the text. The file may have any name.
-        title : str, optional
-            The caption of the table.
-
-        Returns
-        -------
-        str
-            The text of the table.
-
-        Raises
-        ------
-        ParameterError
-            HG118: the file cannot be written.
-
-        Examples
-        --------
-        >>> import hedgerow as hg, pyarrow
-        >>> data = pyarrow.table({"x": [0.0, 1.0, 2.0, 3.0] * 500, "y": [1.0, 2.0, 2.0, 4.0] * 500})
-        >>> survey = hg.open(data, relation="replace-one")
-        >>> fit = survey.ols("y", ["x"], bounds={"x": (0, 3), "y": (0, 5)}, epsilon=1.0)
-        >>> hg.models(fit).to_latex(title="Fits").splitlines()[3]
-        '  \\caption{Fits}'
-        """
-        return optionally_written(latex_text(self.printed(title)), path)
-
-    def to_markdown(self, path: str | Path | None = None, *, title: str | None = None) -> str:
-        """Return the table as Markdown, and write the text to `path` if a path is given.
-
-        Parameters
-        ----------
-        path : path, optional
-            The file for the text. The file may have any name.
-        title : str, optional
-            The caption of the table.
-
-        Returns
-        -------
-        str
-            The text of the table.
-
-        Raises
-        ------
-        ParameterError
-            HG118: the file cannot be written.
-
-        Examples
-        --------
-        >>> import hedgerow as hg, pyarrow
-        >>> data = pyarrow.table({"x": [0.0, 1.0, 2.0, 3.0] * 500, "y": [1.0, 2.0, 2.0, 4.0] * 500})
-        >>> survey = hg.open(data, relation="replace-one")
-        >>> fit = survey.ols("y", ["x"], bounds={"x": (0, 3), "y": (0, 5)}, epsilon=1.0)
-        >>> hg.models(fit).to_markdown(title="Fits").splitlines()[0]
-        '**Fits**'
-        """
-        return optionally_written(markdown_text(self.printed(title)), path)
+    def _publication(self, title: str | None = None, *, level: float = 0.95) -> FitPublication:
+        return FitPublication(self, self, level, title)
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
         """Return one line for each coefficient of each fit, with the name of the fit (HG110: the level is invalid)."""
@@ -184,12 +233,64 @@ class ModelTable:
         heads = ("model", "term", "estimate", *errors_named, "low", "high", "reliable")
         return {head: [line[place] for line in lines] for place, head in enumerate(heads)}
 
-    def to_frame(self, backend: str | None = None) -> Any:
-        """Return a data frame of all coefficients, in the library of the data (HG208: no library is installed)."""
-        return build_frame(self.to_columns(), backend or self.fits[0].backend)
+    @property
+    def backend(self) -> str | None:  # type: ignore[override]  # read from the first fit, not a field
+        """The caller's own frame library."""
+        backend: str | None = self.fits[0].backend
+        return backend
+
+    def error_bars(self, level: float = 0.95) -> list[ErrorBar]:
+        """Return the coefficients of all fits as error bars, those of one name beside each other."""
+        bars = [
+            replace(bar, label=f"{bar.label}, {name}")
+            for name, fit in zip(self.names, self.fits, strict=True)
+            for bar in fit.error_bars(level)
+        ]
+        terms = dict.fromkeys(bar.label.rpartition(", ")[0] for bar in bars)
+        places = {term: place for place, term in enumerate(terms)}
+        return sorted(bars, key=lambda bar: (not bar.about_zero, places[bar.label.rpartition(", ")[0]]))
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self.summary())}</pre>"
+
+
+def finite(value: float) -> float | None:
+    """Return the value; None where it is infinite or NaN."""
+    return value if math.isfinite(value) else None
+
+
+def paired(facts: Mapping[str, str]) -> list[str]:
+    """Return facts in two columns, as statsmodels prints them above the coefficients.
+
+    >>> paired({"Model": "OLS", "No. Observations": "40", "Relation": "add-remove"})
+    ['Model:              OLS   No. Observations:  40', 'Relation:    add-remove']
+    """
+    listed = [(f"{name}:", value) for name, value in facts.items()]
+    columns = [listed[side::2] for side in (0, 1)]
+    widths = [[max((len(fact[part]) for fact in column), default=0) for part in (0, 1)] for column in columns]
+    lines = zip_longest(*columns, fillvalue=("", ""))
+    shown = [
+        [f"{name:<{w}}  {value:>{v}}" for (name, value), (w, v) in zip(line, widths, strict=True)] for line in lines
+    ]
+    return ["   ".join(parts).rstrip() for parts in shown]
+
+
+def counted_in_words(what: str) -> str:
+    """Return what heads the number of records, rows or units: statsmodels calls records observations."""
+    return "No. Observations" if what.lower() == "records" else what.capitalize()
+
+
+def card_of_fits(fits: Sequence[AnyFit], picture: Callable[[], Axes]) -> str:
+    """Return what a notebook shows of the fits of one release."""
+    from hedgerow.plots.notebook import card_of_lines
+
+    first = fits[0]
+    notes = dict.fromkeys(note for fit in fits for note in fit.notes)
+    again = (REPLAYED,) if first.replayed else ()
+    lines = [line for fit in fits for line in fit.card_lines()]
+    head = ("cell", "coefficient") if first.cell else ("coefficient",)
+    title = first.title.partition(" | ")[0]
+    return card_of_lines(title, first.price(), head, lines, notes=(*notes, *again), picture=picture)
 
 
 def models(*fits: Any, names: Sequence[str] | None = None, p_values: bool = False, stars: bool = False) -> ModelTable:

@@ -25,8 +25,6 @@ from hedgerow.regression.clustered import ClusterRelease, TotalsOfUnits, cluster
 from hedgerow.regression.coefficients import (
     Coefficients,
     FitContext,
-    card_of_fits,
-    finite,
     reading_back,
     record_of_fits,
 )
@@ -34,13 +32,15 @@ from hedgerow.regression.contrasts import unfit
 from hedgerow.regression.features import LinearFeatures, model_of_record, model_record, written
 from hedgerow.regression.formula import INTERCEPT, FormulaTerms
 from hedgerow.regression.least_squares import REMARK, LeastSquaresFit, RegressionMoments, noise_parts
+from hedgerow.regression.model_table import FitOutputs, card_of_fits, counted_in_words, finite
 from hedgerow.regression.sandwich import BITS_IN_ALL, CLASSICAL, WEIGHTS, RobustFit, SandwichRelease, second_of
-from hedgerow.release.publication.shared import build_frame
 from hedgerow.release.spend import Receipt
 from hedgerow.resampling.counted_values import Monomial
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from hedgerow.plots.bars import ErrorBar
 
 Floats = NDArray[np.float64]
 _HIDDEN = (
@@ -85,6 +85,7 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
         such errors.
     """
 
+    family: ClassVar[str] = "OLS"
     how: ClassVar[str] = _HOW
 
     second: SandwichRelease | ClusterRelease | None = None
@@ -262,15 +263,17 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
             remedy="Release these terms separately, or add them to the formula of the next release.",
         )
 
-    def head(self) -> tuple[str, ...]:
-        """Return the lines of text above the table of coefficients."""
+    def header(self) -> dict[str, str]:
+        """Return the facts that statsmodels prints above the coefficients, by their names there."""
         weighed = self.about.facts.get("weights") is not None
-        size = f"Sum of weights: {self.weight:,.6g}" if weighed else f"{self._what.capitalize()}: {self.nobs:,.0f}"
-        size += "" if self.public else " (noisy)"
-        determined = "hidden by the noise" if math.isnan(self.rsquared) else f"{self.rsquared:.4g}"
-        where = "".join(f" | {column}={value}" for column, value in self.cell.items())
-        errors = "" if self.second is None else f"   Standard errors: {self.second.kind}"
-        return f"OLS {self.about.formula}{where}", f"{size}   R²: {determined}{errors}"
+        size = f"{self.weight:,.6g}" if weighed else f"{self.nobs:,.0f}"
+        return {
+            "Dep. Variable": self.about.model.response,
+            "Sum of weights" if weighed else counted_in_words(self._what): size + ("" if self.public else " (noisy)"),
+            "Model": self.family,
+            "R-squared": "hidden by the noise" if math.isnan(self.rsquared) else f"{self.rsquared:.4g}",
+            "Covariance Type": "nonrobust" if self.second is None else self.second.kind,
+        }
 
     def asked(self) -> dict[str, Any]:
         """Return the request as plain JSON data."""
@@ -287,7 +290,7 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RegressionByCell(Sequence[Regression]):
+class RegressionByCell(FitOutputs, Sequence[Regression]):
     """The fits of all cells of one release, in the order of the cells. All fits share one certificate."""
 
     fits: tuple[Regression, ...]
@@ -347,9 +350,8 @@ class RegressionByCell(Sequence[Regression]):
         from hedgerow.plots.bars import draw_error_bars
         from hedgerow.plots.figure import shown_in_notebook
 
-        fits = [fit.error_bars(level) for fit in self.fits]
         with shown_in_notebook():
-            return draw_error_bars([bar for bars in zip(*fits, strict=True) for bar in bars], level=level, ax=ax)
+            return draw_error_bars(self.error_bars(level), level=level, ax=ax)
 
     def _repr_html_(self) -> str:
         return card_of_fits(self.fits, self.plot)
@@ -390,7 +392,7 @@ class RegressionByCell(Sequence[Regression]):
 
     def table(self, level: float = 0.95) -> str:
         """Return the coefficients of every cell as text, under the name of the cell."""
-        return Lines("\n\n".join(f"{fit.head()[0]}\n{fit.table(level)}" for fit in self.fits))
+        return Lines("\n\n".join(f"{fit.title}\n{fit.table(level)}" for fit in self.fits))
 
     @property
     def certificate(self) -> Certificate | None:
@@ -414,14 +416,20 @@ class RegressionByCell(Sequence[Regression]):
                 return fit
         raise unfit("no cell has these categories")
 
-    def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
-        """Return one line for each coefficient of each cell, as columns of equal length."""
-        tables = [fit.to_columns(level) for fit in self.fits]
-        return {key: [value for table in tables for value in table[key]] for key in tables[0]}
+    @property
+    def backend(self) -> str | None:  # type: ignore[override]  # read from the first fit, not a field
+        """The caller's own frame library."""
+        return self.fits[0].backend
 
-    def to_frame(self, backend: str | None = None) -> Any:
-        """Return a data frame of all coefficients, in the library of the data (HG208: no library is installed)."""
-        return build_frame(self.to_columns(), backend or self.fits[0].backend)
+    def error_bars(self, level: float = 0.95) -> list[ErrorBar]:
+        """Return the coefficients of all cells as error bars, those of one name beside each other."""
+        fits = [fit.error_bars(level) for fit in self.fits]
+        return [bar for bars in zip(*fits, strict=True) for bar in bars]
+
+    def to_columns(self, level: float = 0.95, *, p_values: bool = False) -> dict[str, list[Any]]:
+        """Return one line for each coefficient of each cell, as columns of equal length."""
+        tables = [fit.to_columns(level, p_values=p_values) for fit in self.fits]
+        return {key: [value for table in tables for value in table[key]] for key in tables[0]}
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Return plain JSON data, as `Regression.to_dict` does."""

@@ -40,6 +40,7 @@ from hedgerow.regression.linear_model import (
     named_columns,
     planned_source,
     require_facts,
+    with_functions,
 )
 from hedgerow.regression.logit_model import LogitModel, LogitRecords
 from hedgerow.regression.logit_regression import (
@@ -305,6 +306,7 @@ def plan_logit(
         the facts list the statistics that are allowed.
     """
     terms = FormulaTerms.parsed(formula, regressors, intercept=options.get("intercept", True))
+    facts = with_functions(terms, facts, formula, regressors)
     resolver = Resolver(facts or Facts())
     resolver.facts.allow(["logit"])
     model = _model(terms, resolver, options)

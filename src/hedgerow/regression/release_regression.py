@@ -44,6 +44,7 @@ from hedgerow.regression.linear_model import (
     card_of_coefficients,
     planned_source,
     resolved_model,
+    with_functions,
 )
 from hedgerow.regression.regression import Regression, RegressionByCell, regressions_from_record
 from hedgerow.regression.sandwich import (
@@ -253,6 +254,7 @@ def plan_regression(
     """
     terms = FormulaTerms.parsed(formula, regressors, intercept=options.pop("intercept", True))
     guess = options.pop("guess", None)
+    facts = with_functions(terms, facts, formula, regressors)
     declared = facts or Facts()
     asked = resolved_model(terms, str(formula), Resolver(declared), options)
     if options.get("weights") is not None:

@@ -241,7 +241,7 @@ def test_from_the_command_line(file: pd.DataFrame, tmp_path: Path, capsys: pytes
     assert not ended.value.code and "cluster-robust (CR1)" in capsys.readouterr().out
     with pytest.raises(SystemExit) as ended:
         app(["logit", "s ~ x", *asked[2:], "--epsilon", "3", "--bounds", "x:-4:4"])
-    assert not ended.value.code and "Units of the file: 800" in capsys.readouterr().out
+    assert not ended.value.code and "Units:                 800" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("relation", list(Relation))

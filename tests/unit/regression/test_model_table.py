@@ -10,6 +10,7 @@ import pytest
 
 import hedgerow as hg
 from hedgerow.facts.printed import decimals, number
+from hedgerow.reports.verify.verification import read_record, verify_record
 
 RNG = np.random.default_rng(5)
 X, Z = RNG.random(4_000) * 3.0, RNG.integers(0, 2, 4_000)
@@ -80,3 +81,29 @@ def test_a_release_by_cell_has_a_column_for_each_cell() -> None:
 def test_what_is_no_fit_is_refused(fits: tuple[object, ...], names: list[str] | None) -> None:
     with pytest.raises(hg.ParameterError, match="HG194"):
         hg.models(*fits, names=names)
+
+
+def test_fits_and_tables_of_models_are_written_in_every_format(tmp_path: Path) -> None:
+    side_by_side = hg.models(FULL.submodel("y ~ x"), FULL, names=["x alone", "both"])
+    for name in ("a.csv", "a.tex", "a.md", "a.qmd", "a.png", "a.svg", "a.pdf"):
+        for written in (FULL, side_by_side):
+            written.write(tmp_path / name, title="Pay")
+            assert (tmp_path / name).stat().st_size > 0
+    FULL.write(tmp_path / "fit.json")
+    assert verify_record(read_record(tmp_path / "fit.json")).holds
+    with pytest.raises(hg.ParameterError, match="HG118"):
+        side_by_side.write(tmp_path / "models.json")
+    bars = side_by_side.error_bars()
+    assert [bar.label for bar in bars][:2] == ["x, x alone", "x, both"] and bars[-1].panel == "Intercept"
+
+
+def test_a_frame_has_p_values_where_they_are_asked_for() -> None:
+    frame = FULL.to_frame("pandas", p_values=True)
+    assert frame["pvalue"].tolist() == list(FULL.pvalues.values())
+    assert "pvalue" not in FULL.to_frame("pandas").columns
+
+
+def test_the_header_is_that_of_statsmodels() -> None:
+    summary = FULL.summary()
+    for name in ("Dep. Variable:", "No. Observations:", "Model:", "R-squared:", "Covariance Type:", "Relation:", "ε:"):
+        assert name in summary

@@ -77,6 +77,19 @@ def pivoted(columns: Mapping[str, list[Any]], across: Sequence[str], values: Seq
     return beside | {head: [cells.get(head) for cells in rows.values()] for head in heads}
 
 
+def framed(
+    columns: dict[str, list[Any]],
+    backend: str | None,
+    across: str | Sequence[str] | None,
+    values: str | Sequence[str],
+) -> Any:
+    """Return columns as a frame, with categories side by side where that is asked (HG208, HG160)."""
+    if across is not None:
+        listed = ([names] if isinstance(names, str) else list(names) for names in (across, values))
+        columns = pivoted(columns, *listed)
+    return build_frame(columns, backend)
+
+
 def _of_one_type(column: list[Any]) -> list[Any]:
     kinds = {type(value) for value in column if value is not None}
     if kinds <= {int, float} or len(kinds) <= 1:
@@ -137,8 +150,8 @@ class PriceRecord(Protocol):
         ...
 
 
-class Outputs(Sequence[Estimate]):
-    """Estimates with the ways to hand them on that a result has, and what is read from a result has too."""
+class Writable:
+    """Numbers with the ways to hand them on: as a frame, as LaTeX and Markdown, and in a file of any format."""
 
     __slots__ = ()
     backend: str | None
@@ -149,7 +162,7 @@ class Outputs(Sequence[Estimate]):
 
     @abstractmethod
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
-        """Return the estimates as columns of equal length: statistic, groups, numbers, interval, notes."""
+        """Return the numbers as columns of equal length: what they are, groups, numbers, interval, notes."""
 
     def to_frame(
         self,
@@ -189,11 +202,7 @@ class Outputs(Sequence[Estimate]):
         >>> table.to_frame("pyarrow", across="sex").column_names
         ['statistic', 'column', 'age', 'f', 'm']
         """
-        columns = self.to_columns()
-        if across is not None:
-            listed = ([names] if isinstance(names, str) else list(names) for names in (across, values))
-            columns = pivoted(columns, *listed)
-        return build_frame(columns, backend or self.backend)
+        return framed(self.to_columns(), backend or self.backend, across, values)
 
     def to_latex(self, path: str | Path | None = None, *, level: float = 0.95, title: str | None = None) -> str:
         r"""Return the result as a LaTeX table, and write the table to `path` if a path is given.
@@ -288,6 +297,12 @@ class Outputs(Sequence[Estimate]):
 
     def _text(self, write: Callable[[Any], str], path: str | Path | None, level: float, title: str | None) -> str:
         return optionally_written(write(self._publication(title, level=level).printed()), path)
+
+
+class Outputs(Writable, Sequence[Estimate]):
+    """Estimates with the ways to hand them on that a result has, and what is read from a result has too."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
