@@ -45,6 +45,8 @@ _LABEL, _LONGEST = 24, 48
 # Inches. A phone shows 5.4 inches of picture at a third of its size, where 10 points can still be read.
 _WIDTH, _ROW, _PANEL, _HEAD, _FOOT = 5.4, 0.34, 0.78, 0.12, 0.48
 _STYLE = drawn_with()
+_NARROW = 0.02
+"""The part of a panel below which an interval is said in words too: units of coefficients differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,11 @@ def _draw_panel(axes: Axes, rows: Sequence[tuple[str, ErrorBar]], level: float) 
                 start, end = bar.privacy_part(level)
                 start, end = max(low, start), min(high, end)
                 axes.barh(place, end - start, left=start, height=0.18, color=BLUE, lw=0)
+        if bar.about_zero and high - low < _NARROW * (edges[1] - edges[0]):
+            words = f"{bar.estimate:.3g} ({low:.3g} to {high:.3g})".replace("-", "−")
+            side = 1 if bar.estimate < (edges[0] + edges[1]) / 2.0 else -1
+            beside = bar.estimate + side * 0.02 * (edges[1] - edges[0])
+            axes.text(beside, place, words, ha="left" if side > 0 else "right", va="center", fontsize=8, color=QUIET)
         # A thin stroke hides nothing of a narrow privacy part.
         shape, size, width = ("|", 15.0, 2.0) if bar.reliable else ("o", 6.0, 1.2)
         axes.plot(bar.estimate, place, shape, color=INK, ms=size, mew=width, mec=INK, mfc="white", zorder=3)
@@ -162,7 +169,7 @@ def _draw_panel(axes: Axes, rows: Sequence[tuple[str, ErrorBar]], level: float) 
     axes.set_ylim(len(rows) - 0.45, -0.55)
     axes.set_xlim(edges)
     if any(bar.about_zero for _, bar in rows):
-        axes.axvline(0.0, color=GREY, lw=1.0, zorder=0.5)
+        axes.axvline(0.0, color=INK, lw=1.2, ls=(0, (4, 2)), zorder=2.5)
     _set_ticks(axes)
 
 

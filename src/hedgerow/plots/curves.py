@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.plots.figure import (
+    AXIS,
     BLUE,
     GREY,
     INK,
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 
 _WIDTH, _HEIGHT = 6.4, 3.6
+# Half of a band that a line of a Lorenz curve hides.
+_THIN = 0.015
 _STYLE = drawn_with()
 Floats = NDArray[np.float64]
 
@@ -151,7 +154,29 @@ def draw_lorenz(curve: DrawnNumbers, ax: Axes | None = None) -> Axes:
         axes.set_ylim(0.0, 1.0)
         _labelled(axes, "share of records, the lowest first", f"part of the total of {curve.label}")
         axes.legend(loc="upper left", frameon=False, fontsize=9, labelcolor=INK)
+        if widest < _THIN:
+            _magnify(axes, x, (low, y, high))
     return axes
+
+
+def _magnify(axes: Axes, x: Floats, ends: tuple[Floats, Floats, Floats]) -> None:
+    """Show the widest part of a thin band in a window, at a scale on which the band can be seen."""
+    low, y, high = ends
+    at = int(np.argmax(high - low))
+    half = max(2.0 * float(high[at] - low[at]), 1e-6)
+    window = axes.inset_axes((0.07, 0.34, 0.3, 0.36))
+    window.fill_between(x, low, high, color=PALE, lw=0)
+    for edge in (low, high):
+        window.plot(x, edge, color=BLUE, lw=0.8)
+    window.plot(x, y, color=INK, lw=1.1)
+    window.set_xlim(max(0.0, float(x[at]) - half), min(1.0, float(x[at]) + half))
+    window.set_ylim(float(y[at]) - half, float(y[at]) + half)
+    window.set_xticks([])
+    window.set_yticks([])
+    for spine in window.spines.values():
+        spine.set_color(AXIS)
+    window.set_title(f"at {x[at]:.2f}, enlarged {0.15 / half:.0f} ×", fontsize=8, color=QUIET, loc="left", pad=3)
+    axes.plot(x[at], y[at], "s", ms=7, mfc="none", mec=AXIS, mew=1.2, zorder=4)
 
 
 @contextmanager

@@ -26,6 +26,7 @@ T = TypeVar("T")
 Grid = Literal["x", "y", "both"]
 _SHOWN: ContextVar[bool] = ContextVar("shown", default=False)
 _FOR_A_PAGE: ContextVar[bool] = ContextVar("for_a_page", default=False)
+_ON_DARK: ContextVar[bool] = ContextVar("on_dark", default=False)
 
 
 def new_figure(width: float, height: float, *, layout: Any = None) -> Figure:
@@ -235,10 +236,45 @@ def as_svg(axes: Axes) -> str:
     return text[text.index("<svg") :].strip()
 
 
+@contextmanager
+def on_dark_paper() -> Iterator[None]:
+    """Save the PNG and PDF files that are written inside in the colours of a dark page."""
+    before = _ON_DARK.set(True)
+    try:
+        yield
+    finally:
+        _ON_DARK.reset(before)
+
+
+_COLOURS = ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor")
+
+
+def recoloured(axes: Axes) -> None:
+    """Give every part of a figure the colour of a dark page in place of its own, by `ON_DARK`.
+
+    >>> axes = new_figure(4.0, 3.0).add_subplot()
+    >>> recoloured(axes)
+    >>> figure_of(axes).get_facecolor()[0] < 0.1
+    True
+    """
+    from matplotlib.colors import to_hex, to_rgba_array
+
+    dark = {"#000000": ON_DARK[INK]} | ON_DARK
+    for part in figure_of(axes).findobj():
+        for name in _COLOURS:
+            read = getattr(part, f"get_{name}", None)
+            # A collection has an array of colours, and a part that is not drawn has none.
+            colours = [] if read is None or read() is None else list(to_rgba_array(read()))
+            seen = len(colours) == 1 and colours[0][3] > 0.0
+            if seen and (shown := dark.get(to_hex(colours[0]))) is not None:
+                getattr(part, f"set_{name}")(shown)
+
+
 def save_figure(axes: Axes, path: str | Path) -> None:
     """Write the figure in the format of the path's ending: ``.png``, ``.svg``, ``.pdf``.
 
-    An SVG file follows the page that it stands in, light or dark; a PNG and a PDF are on white paper.
+    An SVG file follows the page that it stands in, light or dark; a PNG and a PDF are on white paper, or inside
+    `on_dark_paper` on dark paper.
     """
     import matplotlib
 
@@ -247,6 +283,8 @@ def save_figure(axes: Axes, path: str | Path) -> None:
         # Without a date the same numbers make the same file.
         undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(ending)
         if ending != ".svg":
+            if _ON_DARK.get():
+                recoloured(axes)
             figure_of(axes).savefig(str(path), dpi=200, metadata=undated)
             return
         written = io.StringIO()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from hedgerow.errors import ParameterError
 from hedgerow.facts.printed import Lines, decimals, joined, number, starred
 from hedgerow.inference.estimate import said_once
+from hedgerow.regression.formula import INTERCEPT
 from hedgerow.release.publication.printed_table import IN_BRACKETS, Heading, PrintedTable, in_brackets
 from hedgerow.release.publication.shared import REPLAYED, Writable, framed
 from hedgerow.release.publication.text import aligned
@@ -241,14 +242,13 @@ class ModelTable(Writable):
 
     def error_bars(self, level: float = 0.95) -> list[ErrorBar]:
         """Return the coefficients of all fits as error bars, those of one name beside each other."""
-        bars = [
-            replace(bar, label=f"{bar.label}, {name}")
-            for name, fit in zip(self.names, self.fits, strict=True)
-            for bar in fit.error_bars(level)
-        ]
-        terms = dict.fromkeys(bar.label.rpartition(", ")[0] for bar in bars)
-        places = {term: place for place, term in enumerate(terms)}
-        return sorted(bars, key=lambda bar: (not bar.about_zero, places[bar.label.rpartition(", ")[0]]))
+        bars: dict[tuple[str, str], list[ErrorBar]] = {}
+        for name, fit in zip(self.names, self.fits, strict=True):
+            for bar in fit.error_bars(level):
+                label = f"{bar.label}, {name}" if bar.about_zero else name
+                bars.setdefault((bar.panel, bar.label), []).append(replace(bar, label=label))
+        # The panel of intercepts comes last.
+        return [bar for _, beside in sorted(bars.items(), key=lambda item: item[0][0] == INTERCEPT) for bar in beside]
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self.summary())}</pre>"

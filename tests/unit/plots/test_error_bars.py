@@ -7,8 +7,10 @@ import re
 import xml.etree.ElementTree
 from pathlib import Path
 
+import matplotlib.image
 import numpy as np
 import pyarrow
+import pyarrow as pa
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -16,6 +18,7 @@ from matplotlib.patches import Rectangle
 
 import hedgerow as hg
 from hedgerow.plots.bars import ErrorBar, draw_error_bars
+from hedgerow.plots.curves import DrawnNumbers, draw_lorenz
 from hedgerow.plots.figure import ON_DARK, save_figure
 
 AGE = ErrorBar("sex=0", 41.9, 41.5, 42.3, 0.1, True, "mean of age")
@@ -163,3 +166,28 @@ def test_an_svg_file_takes_other_colours_on_a_dark_page(tmp_path: Path) -> None:
     assert used <= set(ON_DARK), "a colour has no other for dark pages"
     save_figure(axes, tmp_path / "bars.pdf")
     assert (tmp_path / "bars.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_a_picture_is_written_in_the_colours_of_a_dark_page(tmp_path: Path) -> None:
+    survey = hg.open(pa.table({"age": [30.0, 50.0] * 500, "sex": [0, 1] * 500}), relation="replace-one")
+    release = survey.mean("age", bounds=(0, 100), by={"sex": [0, 1]}, epsilon=1.0)
+    release.write(tmp_path / "light.png")
+    release.write(tmp_path / "dark.png", dark=True)
+    corners = [matplotlib.image.imread(tmp_path / f"{name}.png")[2, 2, :3].max() for name in ("light", "dark")]
+    assert corners[0] == 1.0 and corners[1] < 0.15
+
+
+def test_a_thin_band_of_a_lorenz_curve_is_enlarged() -> None:
+    places = np.linspace(0.1, 0.9, 9)
+    for width, windows in ((0.002, 1), (0.05, 0)):
+        curve = DrawnNumbers(places, places**2, places**2 - width, places**2 + width, "income", 0.95)
+        assert len(draw_lorenz(curve).child_axes) == windows
+
+
+def test_a_coefficient_whose_interval_is_too_narrow_to_see_is_said_in_words() -> None:
+    bars = [
+        ErrorBar("age", -24.0, -67.0, 20.0, 19.0, True, "coefficients", True),
+        ErrorBar("sex", -5_000.0, -6_000.0, -4_000.0, 300.0, True, "coefficients", True),
+    ]
+    axes = draw_error_bars(bars, level=0.95)
+    assert [text.get_text() for text in axes.texts] == ["−24 (−67 to 20)"]

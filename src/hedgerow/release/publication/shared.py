@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, overload
@@ -269,7 +270,7 @@ class Writable:
 
         return self._text(markdown.markdown_text, path, level, title)
 
-    def write(self, path: str | Path, *, level: float = 0.95, title: str | None = None) -> None:
+    def write(self, path: str | Path, *, level: float = 0.95, title: str | None = None, dark: bool = False) -> None:
         """Write the result in the format that the ending of the path names.
 
         Parameters
@@ -280,6 +281,9 @@ class Writable:
             The confidence level of the intervals.
         title : str, optional
             The caption, for formats that have a caption.
+        dark : bool
+            Whether a PNG or PDF picture has the colours of a dark page. An SVG picture follows the page that it stands
+            in.
 
         Raises
         ------
@@ -293,7 +297,10 @@ class Writable:
         >>> release = survey.mean("age", bounds=(0, 100), step=1, epsilon=1.0)
         >>> release.write(tempfile.mkdtemp() + "/means.json")
         """
-        write(self._publication(title, level=level), path)
+        from hedgerow.plots.figure import on_dark_paper
+
+        with on_dark_paper() if dark else nullcontext():
+            write(self._publication(title, level=level), path)
 
     def _text(self, write: Callable[[Any], str], path: str | Path | None, level: float, title: str | None) -> str:
         return optionally_written(write(self._publication(title, level=level).printed()), path)
