@@ -1,8 +1,8 @@
 """Files, read through DuckDB: a connection is locked before the first value is read. The only door to DuckDB.
 
-A connection sees one file and no network, and cannot be reconfigured. It keeps everything in memory; what takes more
-than four fifths of it goes to a folder that only we may read. Names of columns and tables are looked up, then quoted;
-no text of a request becomes SQL.
+A connection sees one file, or one URL, and nothing else, and cannot be reconfigured. It keeps everything in memory;
+what takes more than four fifths of it goes to a folder that only we may read. Names of columns and tables are looked
+up, then quoted; no text of a request becomes SQL.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hedgerow.engines.dialects.ibis_tables import Asked
 from hedgerow.engines.exact_answers import FrameAnswers, S
 from hedgerow.engines.incoming.arrivals import plain_csv, unpacked
 from hedgerow.engines.query import ColumnQuery, Query, SumsQuery
-from hedgerow.engines.reading import SourceFile, arrived, unreadable, withheld
+from hedgerow.engines.reading import SourceFile, arrived, not_installed, unreadable, withheld
 from hedgerow.engines.schema import (
     BLANKS,
     ROW_NAMES_LEFT_OUT,
@@ -179,6 +179,8 @@ def _relation(
     with _spilling() as folder, closing(_connected(folder)) as connection:
         known = formats()[file.format]
         where: Any = _paths(file)
+        if file.extension:
+            _load(connection, file.extension)
         known.attach(connection, where)
         _lock(connection)
         if (names := known.names(connection, where)) is not None:
@@ -202,6 +204,18 @@ def _relation(
 def _paths(file: SourceFile) -> str | list[str]:
     """Return the path of a file, or those of a folder of Parquet files."""
     return [part.path for part in file.parts] or file.path
+
+
+def _load(connection: duckdb.DuckDBPyConnection, extension: str) -> None:
+    """Let a connection read URLs (HG215 where the extension is not installed); nothing is fetched to install it."""
+    import duckdb
+
+    try:
+        connection.execute(f"LOAD {extension}")
+    except duckdb.Error:
+        raise not_installed(extension) from None
+    # Keys of object stores are files, which a locked connection could not read any more.
+    connection.execute("SELECT count(*) FROM duckdb_secrets()")
 
 
 @contextmanager

@@ -26,8 +26,7 @@ from hedgerow.engines.incoming.arrivals import (
     standard_input,
 )
 from hedgerow.errors import DataError, HedgerowError
-from hedgerow.facts.validation import format_argument
-from hedgerow.formats import formats, listed, public_name
+from hedgerow.formats import formats, holds_password, listed
 
 T = TypeVar("T")
 # SQL's own names of what is wrong, as PostgreSQL tells them.
@@ -87,22 +86,26 @@ class SourceFile:
 
     `identity` is device, inode, size and time of change: a file that was replaced between two readings is refused.
     `packing` is the suffix of a packed CSV file, `parts` the files of a folder and `keys` the columns whose
-    values are names of folders in it, `held` a copy that lives as long.
+    values are names of folders in it, `held` a copy that lives as long. A file on the web or in an object store is read
+    by the `extension` of DuckDB and has no identity: a change between two questions is not seen.
     """
 
     name: str
     path: str
     format: str
-    identity: tuple[int, int, int, int]
+    identity: tuple[int, int, int, int] | None
     packing: str = ""
     parts: tuple[SourceFile, ...] = ()
     keys: tuple[str, ...] = ()
     held: Copy | None = field(default=None, repr=False, compare=False)
+    extension: str = ""
 
     def still_there(self) -> None:
         """Check that the file is the one that was opened (HG207)."""
         for part in self.parts:
             part.still_there()
+        if self.extension:
+            return
         try:
             now = _identity(Path(self.path).stat())
         except OSError:
@@ -130,6 +133,8 @@ def arrived(source: str | os.PathLike[Any], table: str | None) -> SourceFile:
     if name == STANDARD_INPUT:
         copy, kind, packing = standard_input()
         return _copied("standard input", copy, kind, packing)
+    if extension := _EXTENSIONS.get(name.partition("://")[0].lower() if "://" in name else ""):
+        return _remote(name, extension)
     suffix = Path(name).suffix.lower() if "://" not in name else ""
     if suffix in others():
         path, _ = _ordinary(name)
@@ -145,6 +150,30 @@ def arrived(source: str | os.PathLike[Any], table: str | None) -> SourceFile:
             name, folder, "parquet", _identity(Path(folder).stat()), parts=parts, keys=keys_of_folders(name, listed)
         )
     return source_file(source)
+
+
+def _remote(url: str, extension: str) -> SourceFile:
+    """Return a Parquet file on the web or in an object store; nothing is asked of its server (HG202)."""
+    if holds_password(url) or set("?#") & set(url):
+        raise _unsupported(
+            "The URL of a file holds a user, a password or a query string, which would be printed and recorded.",
+            "Give the keys to DuckDB as a secret (CREATE PERSISTENT SECRET), or download the file.",
+        )
+    if Path(url).suffix.lower() not in formats()["parquet"].SUFFIXES or _PATTERN & set(url):
+        raise _unsupported(
+            "Found the URL of a file that is not one Parquet file.", "Write one Parquet file there, or download it."
+        )
+    return SourceFile(url, url, "parquet", None, extension=extension)
+
+
+def not_installed(extension: str) -> DataError:
+    """Return the refusal of a URL that needs an extension of DuckDB (HG215)."""
+    return DataError(
+        "HG215",
+        rule="A file on the web or in an object store is read by an extension of DuckDB.",
+        finding=f"The extension {extension} is not installed for this version of DuckDB.",
+        remedy=f"Run once: python -c \"import duckdb; duckdb.sql('INSTALL {extension}')\". Or download the file.",
+    )
 
 
 def _copied(name: str, copy: Copy, kind: str, packing: str = "") -> SourceFile:
@@ -180,13 +209,6 @@ def _ordinary(name: object) -> tuple[str, os.stat_result]:
     if re.search(r"\bpassword\s*=", name) and not os.path.lexists(name):
         raise _unsupported(
             "This looks like a connection string, not a URL.", "Give a URL: postgresql://ann@host/database."
-        )
-    if "://" in name and (extension := _EXTENSIONS.get(name.partition("://")[0].lower())):
-        raise _unsupported(
-            "Found the URL of a file in another place.",
-            f"DuckDB reads such a file where its extension {extension} is installed: run INSTALL {extension} in DuckDB "
-            f"once, then hg.open(duckdb.read_parquet({format_argument(public_name(name))})). Or download the file.",
-            f"Download the file, or open it in Python by DuckDB's extension {extension}.",
         )
     if "://" in name:
         raise _unsupported(

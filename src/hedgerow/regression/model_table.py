@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from hedgerow.plots.bars import ErrorBar
-    from hedgerow.regression.coefficients import AnyFit
 
 STARS = "* p < 0.05, ** p < 0.01, *** p < 0.001; p-values count the noise too."
 _UNSURE = "† Not reliable: the noise swamps this fit."
@@ -146,7 +145,7 @@ class ModelTable(Writable):
         Whether the table prints p-values, and stars that mark small p-values.
     """
 
-    fits: tuple[AnyFit, ...]
+    fits: tuple[Any, ...]
     names: tuple[str, ...]
     p_values: bool = False
     stars: bool = False
@@ -198,7 +197,7 @@ class ModelTable(Writable):
         said = said_once([note for fit in self.fits for note in (*fit.missing_in_words(), *fit.notes)])
         return (IN_BRACKETS, *([STARS] if self.stars else p_values), *unsure, *prices, *together, *said)
 
-    def _column(self, fit: AnyFit) -> dict[str, tuple[str, ...]]:
+    def _column(self, fit: Any) -> dict[str, tuple[str, ...]]:
         errors, tests = fit.bse, fit.pvalues if self.p_values or self.stars else {}
         lines = {}
         for name, value in fit.params.items():
@@ -280,7 +279,7 @@ def counted_in_words(what: str) -> str:
     return "No. Observations" if what.lower() == "records" else what.capitalize()
 
 
-def card_of_fits(fits: Sequence[AnyFit], picture: Callable[[], Axes]) -> str:
+def card_of_fits(fits: Sequence[Any], picture: Callable[[], Axes]) -> str:
     """Return what a notebook shows of the fits of one release."""
     from hedgerow.plots.notebook import card_of_lines
 
@@ -339,11 +338,11 @@ def models(*fits: Any, names: Sequence[str] | None = None, p_values: bool = Fals
     return ModelTable(tuple(listed), tuple(heads), p_values, stars)
 
 
-def _fits_of(fit: Any) -> Sequence[AnyFit]:
+def _fits_of(fit: Any) -> Sequence[Any]:
     several = getattr(fit, "fits", None)
     if several is None:
         raise _no_table(f"Found a {type(fit).__name__}.")
-    listed: Sequence[AnyFit] = several
+    listed: Sequence[Any] = several
     return listed
 
 
@@ -359,7 +358,7 @@ def _no_table(finding: str) -> ParameterError:
 _MARK = "\0"
 
 
-def _receipt(fit: AnyFit) -> str:
+def _receipt(fit: Any) -> str:
     """Return what tells one release from another that has the same price; it is not printed."""
     return _MARK + str(id(fit.certificate))
 
