@@ -157,10 +157,8 @@ def _identity(source: object, table: str | None) -> str:
             "" if url == public_name(url) else blake2b(url.encode(), key=_PROCESS.encode(), digest_size=8).hexdigest()
         )
         return f"{public_name(url)}::{table or ''}{more and '?'}{more}"
-    if isinstance(source, str) and "://" in source:
-        return f"{source}::{table or ''}"
     if isinstance(source, (str, PathLike)):
-        return f"{Path(source).resolve()}::{table or ''}"
+        return f"{source if '://' in str(source) else Path(source).resolve()}::{table or ''}"
     return f"object {_PROCESS} {id(source)}"
 
 

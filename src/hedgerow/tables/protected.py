@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Scalar
-from hedgerow.facts.printed import group_headings
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.estimates_of_cells import Columns, finite
 from hedgerow.inference.interval import parse_level, quantiles_of
@@ -29,7 +28,7 @@ from hedgerow.release.publication.publication import Publication
 from hedgerow.release.publication.shared import REPLAYED, SIMULATED
 from hedgerow.release.publication.write_file import write_lines
 from hedgerow.release.record import READING
-from hedgerow.tables.two_way import TwoWayReadings
+from hedgerow.tables.two_way import TwoWayReadings, columns_of_groups
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -470,13 +469,9 @@ class ProtectedTable(TwoWayReadings):
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
         """Return the cells as columns of equal length: statistic, groups, numbers, interval, notes."""
-        read, size, labels = self.columns(level), len(self), list(self.shape.cells())
+        read, size = self.columns(level), len(self)
         columns: dict[str, list[Any]] = {"statistic": [self.statistic] * size, "column": [self.column] * size}
-        labelled = [axis.column for axis in self.shape.axes if axis.names]
-        headings, of_labels = group_headings(self.shape.columns, labelled)
-        columns |= {headings[group]: [cell[group] for cell in labels] for group in self.shape.columns}
-        names = [self.shape.names_of(cell) for cell in labels] if labelled else []
-        columns |= {of_labels[group]: [named.get(group) for named in names] for group in labelled}
+        columns |= columns_of_groups(self.shape)
         columns |= {name: finite(getattr(read, name)) for name in read._fields if name != "reliable"}
         columns |= {"level": [level] * size, "method": [self.method] * size, "reliable": read.reliable.tolist()}
         return columns | {"guarantee": [self.guarantee_name] * size}

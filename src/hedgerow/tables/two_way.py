@@ -20,6 +20,7 @@ from hedgerow.inference.interval import draws_of
 from hedgerow.inference.region import ScoreRegion
 from hedgerow.inference.score_test import Quadratic, QuadraticTest
 from hedgerow.release.cells.margins import ConsistentTable
+from hedgerow.release.cells.shape import TableShape
 from hedgerow.release.cells.table_cells import TableCells
 from hedgerow.release.publication.publication import Publication
 from hedgerow.release.publication.shared import Outputs, Result
@@ -539,10 +540,9 @@ class Percentages(Outputs):
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
         """Return the percentages as columns of equal length: groups, numbers, ends (HG110: the level is invalid)."""
-        read, labels = self.cells.columns(level), list(self.cells.shape.cells())
-        headings, _ = group_headings(self.cells.shape.columns)
+        read = self.cells.columns(level)
         columns: dict[str, list[Any]] = {"statistic": [self.cells.subject.statistic] * len(self)}
-        columns |= {headings[group]: [cell[group] for cell in labels] for group in self.cells.shape.columns}
+        columns |= columns_of_groups(self.cells.shape)
         columns |= {name: finite(getattr(read, name)) for name in read._fields if name != "reliable"}
         return columns | {"level": [level] * len(self), "reliable": read.reliable.tolist()}
 
@@ -550,6 +550,20 @@ class Percentages(Outputs):
         from hedgerow.release.publication.formats.html import html_table
 
         return html_table(self._publication())
+
+
+def columns_of_groups(shape: TableShape) -> dict[str, list[Any]]:
+    """Return the categories of each cell by column, and their labels where there are some.
+
+    >>> from hedgerow.release.cells.shape import TableDimension
+    >>> columns_of_groups(TableShape((TableDimension("sex", (0, 1), names=("men", "women")),)))
+    {'sex': [0, 1], 'sex_label': ['men', 'women']}
+    """
+    cells, labelled = list(shape.cells()), [axis.column for axis in shape.axes if axis.names]
+    headings, of_labels = group_headings(shape.columns, labelled)
+    columns = {headings[group]: [cell[group] for cell in cells] for group in shape.columns}
+    names = [shape.names_of(cell) for cell in cells] if labelled else []
+    return columns | {of_labels[group]: [named.get(group) for named in names] for group in labelled}
 
 
 def _counts(table: TwoWayReadings, named: Sequence[str]) -> TableCells:
