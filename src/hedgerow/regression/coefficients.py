@@ -449,10 +449,9 @@ class Coefficients(Receivable, FitOutputs, Generic[ModelT, MechanismT]):
             rows.append([name, coefficient, *map(_number, errors), *tested, *map(_number, intervals[name])])
         return Lines("\n".join(aligned(rows, 1)))
 
-    def to_columns(self, level: float = 0.95, *, p_values: bool = False) -> dict[str, list[Any]]:
+    def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
         """Return one line for each coefficient, as columns of equal length. Infinite numbers become None."""
         ends = list(self.conf_int(level).values())
-        tests = self.t_test(np.eye(len(self))) if p_values else None
         return {
             **{column: [value] * len(self) for column, value in self.cell.items()},
             "term": list(self.names),
@@ -463,7 +462,6 @@ class Coefficients(Receivable, FitOutputs, Generic[ModelT, MechanismT]):
             "low": [finite(low) for low, _ in ends],
             "high": [finite(high) for _, high in ends],
             "reliable": [self.reliable] * len(self),
-            **({} if tests is None else {"t": tests.tvalue.tolist(), "pvalue": tests.pvalue.tolist()}),
         }
 
     def error_bars(self, level: float = 0.95) -> list[ErrorBar]:

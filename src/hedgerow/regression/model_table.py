@@ -10,6 +10,8 @@ from html import escape
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from hedgerow.errors import ParameterError
 from hedgerow.facts.printed import Lines, decimals, joined, number, starred
 from hedgerow.inference.estimate import said_once
@@ -38,10 +40,6 @@ class FitOutputs(Writable):
 
     def error_bars(self, level: float = 0.95) -> list[ErrorBar]:
         """Return the coefficients as error bars."""
-        raise NotImplementedError
-
-    def to_columns(self, level: float = 0.95, *, p_values: bool = False) -> dict[str, list[Any]]:
-        """Return one line for each coefficient, as columns of equal length."""
         raise NotImplementedError
 
     def _publication(self, title: str | None = None, *, level: float = 0.95) -> FitPublication:
@@ -87,7 +85,11 @@ class FitOutputs(Writable):
         >>> fit.to_frame("pyarrow", p_values=True).column_names[-2:]
         ['t', 'pvalue']
         """
-        return framed(self.to_columns(p_values=p_values), backend or self.backend, across, values)
+        columns = self.to_columns()
+        if p_values:
+            tests = [test for fit in models(self).fits for test in fit.t_test(np.eye(len(fit)))]
+            columns |= {"t": [test.tvalue for test in tests], "pvalue": [test.pvalue for test in tests]}
+        return framed(columns, backend or self.backend, across, values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -426,9 +426,9 @@ class RegressionByCell(FitOutputs, Sequence[Regression]):
         fits = [fit.error_bars(level) for fit in self.fits]
         return [bar for bars in zip(*fits, strict=True) for bar in bars]
 
-    def to_columns(self, level: float = 0.95, *, p_values: bool = False) -> dict[str, list[Any]]:
+    def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
         """Return one line for each coefficient of each cell, as columns of equal length."""
-        tables = [fit.to_columns(level, p_values=p_values) for fit in self.fits]
+        tables = [fit.to_columns(level) for fit in self.fits]
         return {key: [value for table in tables for value in table[key]] for key in tables[0]}
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
