@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.tables.two_way import CellNoise, independence
+from hedgerow.tables.chi_squared import CellNoise, independence
 
 Floats = NDArray[np.float64]
 SHAPES, SIZES, EPSILONS, EFFECT = ((2, 2), (3, 4), (6, 5)), (200, 1_000, 10_000), (0.3, 1.0), 0.2

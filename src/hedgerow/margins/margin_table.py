@@ -28,8 +28,8 @@ from hedgerow.mechanisms.residual_margins import ColumnSet
 from hedgerow.release.cells.margins import ConsistentTable, check_hierarchies
 from hedgerow.release.cells.shape import DimensionLevels, Hierarchy, TableShape
 from hedgerow.release.cells.table_cells import FOLLOWS, TableCells
+from hedgerow.tables.chi_squared import CellNoise
 from hedgerow.tables.protected import ProtectedTable
-from hedgerow.tables.two_way import CellNoise
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)

@@ -10,7 +10,8 @@ from scipy.stats import binomtest, chi2
 import hedgerow as hg
 from hedgerow.release.cells.shape import TableDimension, TableShape
 from hedgerow.release.cells.table_cells import TableCells
-from hedgerow.tables.two_way import CellNoise, independence, percentage_cells
+from hedgerow.tables.chi_squared import CellNoise, independence
+from hedgerow.tables.two_way import percentage_cells
 
 SHAPE = TableShape((TableDimension("sex", ("f", "m")), TableDimension("job", ("a", "b", "c"))))
 P = np.array([[0.30, 0.15, 0.05], [0.10, 0.20, 0.20]])
