@@ -187,9 +187,16 @@ MUTANTS = (
     Mutant(
         "a unit in other cells than the one that it replaces is priced as if it were in the same",
         "mechanisms/joint_sensitivity.py",
-        "(2.0 if cells > 1 else 1.0) * alone",
-        "1.0 * alone",
+        "(2.0 if cells > 1 else 1.0) * convex",
+        "1.0 * convex",
         "tests/unit/mechanisms/test_joint_units.py",
+    ),
+    Mutant(
+        "a record that leaves one cell for another is priced as if it left the data",
+        "mechanisms/joint_sensitivity.py",
+        "(2.0 if cells > 1 else 1.0) * self.alone(power)",
+        "1.0 * self.alone(power)",
+        "tests/unit/mechanisms tests/contracts/test_outside_verifier.py",
     ),
     Mutant(
         "a commit of the ledger does not wait for the folder",
