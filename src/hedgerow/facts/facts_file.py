@@ -184,6 +184,12 @@ class RequestedInFacts(_Part):
     weights: list[Text | Number] | None = Field(
         None, min_length=2, max_length=2, description="A column of weights, and the largest that counts."
     )
+    totals: dict[_Line, dict[_Line, Number]] | None = Field(
+        None,
+        min_length=1,
+        max_length=1,
+        description="Columns of `by`, separated by commas, and the public size of each cell: also stratified answers.",
+    )
     unit_weight: Literal["rows", "unit"] | None = Field(
         None, description="What counts alike in distributions of units of several rows; rows where left out."
     )

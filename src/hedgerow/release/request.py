@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ from hedgerow.release.options import (
     PlanOptions,
     Resolver,
 )
+from hedgerow.statistics.entry import parse_value
 from hedgerow.statistics.registry import entries
 from hedgerow.statistics.statistic import AskedFor, NeedsBounds, Statistic, StatisticRequest
 
@@ -515,11 +517,25 @@ def requested(facts: Facts) -> tuple[Requested, ...]:
 
 def _requested(record: Mapping[str, Any], place: int) -> Requested:
     options = {key: value for key, value in record.items() if key not in ("name", "statistics")}
+    if "totals" in options:
+        options["totals"] = {
+            _names(columns): {_names(cell): size for cell, size in sizes.items()}
+            for columns, sizes in options["totals"].items()
+        }
     with noting_calls() as calls:
         asked = [
             _asked(entry, f"release[{place}].statistics[{at}]") for at, entry in enumerate(record["statistics"], 1)
         ]
     return Requested(str(record.get("name", f"release {place}")), tuple(asked), options, tuple(calls))
+
+
+def _names(text: str) -> tuple[Any, ...]:
+    """Return the columns, or the categories of a cell, of a key of `totals`: values as the shell writes them.
+
+    >>> _names("region, sex"), _names("North,1")
+    (('region', 'sex'), ('North', 1))
+    """
+    return tuple(parse_value(part) for part in next(csv.reader([text], skipinitialspace=True)))
 
 
 def _asked(given: Mapping[str, Any], where: str) -> AskedFor:

@@ -323,6 +323,19 @@ def test_weights_and_totals_on_the_command_line_and_in_a_facts_file(tmp_path: Pa
         assert json.loads(planned.stdout)["plans"][0]["weights"] == {"column": "w", "most": 10.0}
     totals = CliRunner().invoke(app, ["release", *given, "--by", "g=0,1", "--totals", "g=0:300,1:700"])
     assert len(json.loads(totals.stdout)["asked"]) == 2
+    sized = '[columns.g]\ncategories = [0, 1]\n[[release]]\nname = "b"\nby = ["g"]\nepsilon = 50.0\n'
+    sized += 'statistics = [{ statistic = "mean", column = "x" }]\n[release.totals.g]\n0 = 300\n1 = 700\n'
+    facts.write_text(facts.read_text() + sized)
+    stratified = CliRunner().invoke(app, ["release", "--facts", str(facts), "--request", "b", "--json"])
+    assert stratified.exit_code == 0, stratified.output
+    asked = [answer["expression"] for answer in json.loads(stratified.stdout)["asked"]]
+    assert asked[0] == "(300 * mean(x | g=0) + 700 * mean(x | g=1)) / 1000"
+    shown = CliRunner().invoke(app, ["plan", "--facts", str(facts), "--request", "b", "--as-python"])
+    assert "totals={('g',): {(0,): 300, (1,): 700}}" in shown.output
+    for verb in ("plan", "release"):
+        facts.write_text(facts.read_text().replace("1 = 700", "2 = 700"))
+        refused = CliRunner().invoke(app, [verb, "--facts", str(facts), "--request", "b"])
+        assert refused.exit_code == 2 and "HG138" in refused.output
     for wrong, code in ((["--weights", "w"], "HG134"), (["--weights", "w:0"], "HG134"), (["--totals", "g=0"], "HG138")):
         refused = CliRunner().invoke(app, ["release", *given[:-1], *wrong])
         assert refused.exit_code == 2 and code in refused.output

@@ -194,6 +194,7 @@ def plan(
     Plans the statistics that the options ask for; without any, every [[release]] of the facts.
     """
     from hedgerow.facts.declared import naming_facts_nearby, protection_of
+    from hedgerow.release.answers import stratified
     from hedgerow.release.plan import planned
 
     guesses, declared = parse_guess(guess or ()), call.declared
@@ -210,12 +211,15 @@ def plan(
         targets = _targets(target_se or [], target_rse or [], len(wanted), asked.options.get("epsilon"))
         for request in wanted:
             given = dict(request.options)
+            totals = given.pop("totals", None)
             if targets:
                 given["epsilon"] = _needed(planner, request, given, targets, guesses, n)
             release = planner(request.statistics, **given)
+            stratified(totals, release)
             expected = release.forecast(guesses, n=n, level=call.level)
             expected = replace(expected, advice=release.advice(guesses, n=n))
-            made.append((replace(request, options=given), release, expected))
+            asked_for = given if totals is None else {**given, "totals": totals}
+            made.append((replace(request, options=asked_for), release, expected))
     if as_python or as_shell:
         _show(call, made, asked, aimed=bool(targets), python=as_python, shell=as_shell)
         return

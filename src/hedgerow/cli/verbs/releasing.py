@@ -66,7 +66,9 @@ def release(
         if call.request is not None:
             (request,) = shared_options.requests_of(asked, call.declared, call.request)
             asked = shared_options.AskedOptions(list(request.statistics), dict(request.options))
-        further = {"ask": ask or (), "totals": parse_totals(totals), "request_id": call.request_id}
+        in_facts = asked.options.pop("totals", None)
+        sizes = in_facts if totals is None else parse_totals(totals)
+        further = {"ask": ask or (), "totals": sizes, "request_id": call.request_id}
         extremes = [*map(of_rows.minimum, minimum or ()), *map(of_rows.maximum, maximum or ())]
         statistics: Any = [*asked.statistics, *extremes] if extremes else asked.statistics
         weak = guarantee == "bootstrap-dp"
