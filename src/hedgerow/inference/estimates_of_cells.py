@@ -10,7 +10,7 @@ import math
 from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, NamedTuple, overload
 
@@ -18,11 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.inference.estimate import Estimate
-from hedgerow.inference.interval import parse_level
+from hedgerow.inference.interval import normal_quantile, parse_level
 from hedgerow.inference.region import Region
 
 Floats = NDArray[np.float64]
 _PART = 10_000
+_NEARLY_ALL = 0.95
+WIDE = "The 95 % interval is about as wide as everything that is possible: the number says next to nothing."
 HIDDEN = "The noise hides the sampling error: 0 stands for too small to see, and the interval allows for it."
 
 
@@ -49,6 +51,16 @@ class Subject:
     unsure: str = ""
     remark: str | None = None
     sampled: bool = False
+
+
+def _wide(errors: tuple[Floats, Floats], region: Region, possible: float) -> NDArray[np.bool_]:
+    """Return where a 95 % interval is nearly all that is possible, as it stands or by the standard error."""
+    width = 2.0 * normal_quantile(0.95) * np.hypot(*errors)
+    # Intervals are only computed where some may be so wide.
+    if not (width >= possible / 2.0).any():
+        return np.zeros(len(width), dtype=bool)
+    low, high = region.interval(0.95)
+    return np.asarray((width >= possible) | (high - low >= _NEARLY_ALL * possible))
 
 
 class Columns(NamedTuple):
@@ -97,9 +109,12 @@ class Cells(LazyEstimates):
     sampling_error, bootstrap_error, privacy_error : float array
         In the column's unit; NaN where the noise leaves no error to give, or where errors are withheld.
     reliable : bool array
-        False where a number is within 2 standard deviations of its noise.
+        False where a number is within 2 standard deviations of its noise, or its interval is nearly all
+        that is possible.
     region : Region
         What intervals at any level are computed from.
+    wide : bool array, or None
+        Whether that interval is the reason.
     """
 
     subject: Subject
@@ -110,6 +125,7 @@ class Cells(LazyEstimates):
     privacy_error: Floats
     reliable: NDArray[np.bool_]
     region: Region
+    wide: NDArray[np.bool_] | None = field(default=None, kw_only=True)
 
     @classmethod
     def plain(
@@ -121,11 +137,16 @@ class Cells(LazyEstimates):
         region: Region,
         *,
         reliable: NDArray[np.bool_] | None = None,
+        possible: float = math.inf,
     ) -> Cells:
-        """Return numbers without a bootstrap, with (sampling, privacy) errors: NaN where they are not given."""
+        """Return numbers without a bootstrap, with (sampling, privacy) errors: NaN where they are not given.
+
+        `possible` is the largest possible number less the smallest.
+        """
         clear = np.ones(len(estimate), dtype=bool) if reliable is None else reliable
         bootstrap = np.where(np.isnan(errors[0]), math.nan, 0.0)
-        return cls(subject, labels, estimate, errors[0], bootstrap, errors[1], clear, region)
+        wide = _wide(errors, region, possible)
+        return cls(subject, labels, estimate, errors[0], bootstrap, errors[1], clear & ~wide, region, wide=clear & wide)
 
     def __len__(self) -> int:
         return len(self.estimate)
@@ -161,7 +182,8 @@ class Cells(LazyEstimates):
 
     def note(self, index: int) -> str | None:
         """Return what a reader must know about one number."""
-        return self._noted(index, [] if self.reliable[index] else [self.subject.unsure])
+        wide = self.wide is not None and self.wide[index]
+        return self._noted(index, [] if self.reliable[index] else [WIDE if wide else self.subject.unsure])
 
     def _noted(self, index: int, own: list[str]) -> str | None:
         hidden = [HIDDEN] if self.subject.sampled and self.sampling_error[index] == 0.0 else []

@@ -226,7 +226,9 @@ class JointStatistic(Design[JointMoments, JointTable]):
         clear = read.reliable & np.isfinite(read.standard_error)
         errors = np.where(clear, read.sampling_error, math.nan), np.where(clear, read.privacy_error, math.nan)
         region = ScoreRegion.of_cells(read)
-        return Cells.plain(self._subject, table.cells, read.value, errors, region, reliable=read.reliable)
+        possible = self.function.high - self.function.low
+        about = read.value, errors, region
+        return Cells.plain(self._subject, table.cells, *about, reliable=read.reliable, possible=possible)
 
     def table_cells(self, table: JointTable) -> TableCells:
         """Return the numbers of a table of sums or counts, as they were drawn."""

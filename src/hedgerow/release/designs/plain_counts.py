@@ -188,7 +188,8 @@ class CountsDesign(Design[Counts, AdditiveTable]):
         )
         known = counted | read.reliable
         sampling, privacy = (np.where(known, part, math.nan) for part in (read.sampling_error, read.privacy_error))
-        return Cells.plain(subject, table.cells, read.value, (sampling, privacy), region, reliable=read.reliable)
+        about, possible = (read.value, (sampling, privacy), region), math.inf if counted else 1.0
+        return Cells.plain(subject, table.cells, *about, reliable=read.reliable, possible=possible)
 
 
 def counts_mechanism(law: NoiseLaw, draws: int, cells: int, rows: int | None, relation: Relation, mu: float) -> Counts:

@@ -85,7 +85,8 @@ def read_means(design: MomentsDesign, table: AdditiveTable) -> tuple[Cells, Quad
     value = grid.centre + grid.half_range * errors.mean
     parts = (errors.sampling_error, errors.privacy_error)
     sampling, privacy = (np.where(moments.reliable, grid.half_range * part, math.nan) for part in parts)
-    return _cells(design, table, value, (sampling, privacy), test, moments.reliable), test
+    possible = 2.0 * grid.half_range
+    return _cells(design, table, value, (sampling, privacy), test, moments.reliable, possible), test
 
 
 def read_sums(design: MomentsDesign, table: AdditiveTable) -> tuple[Cells, QuadraticTest]:
@@ -158,6 +159,7 @@ def _cells(
     errors: tuple[Floats, Floats],
     test: QuadraticTest,
     reliable: NDArray[np.bool_] | None = None,
+    possible: float = math.inf,
 ) -> Cells:
     subject = Subject(
         design.statistic.name,
@@ -167,7 +169,8 @@ def _cells(
         NOT_RELIABLE,
         MIDPOINT if design.missing is Missing.MIDPOINT else None,
     )
-    return Cells.plain(subject, table.cells, value, errors, ScoreRegion(test), reliable=reliable)
+    region = ScoreRegion(test)
+    return Cells.plain(subject, table.cells, value, errors, region, reliable=reliable, possible=possible)
 
 
 # (κ, ω) by situation; None is not released.
