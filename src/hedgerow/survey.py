@@ -407,10 +407,10 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
         guarantee : {"dp", "bootstrap-dp"}
             The guarantee; ``"bootstrap-dp"`` is NOT differential privacy.
         **options
-            ``epsilon``, ``delta``, ``noise``, ``n_draws``, ``missing``, ``other``, ``where`` and ``request_id`` are as
-            in `release`. ``sensitivity`` is ``"auto"``, ``"whole-table"``, ``"per-cell"`` (with ``cell_bounds``, which
-            are bounds by cell; see `tables.dp.choice_by_cell`) or ``"public-membership"``, which declares that the cell
-            of every record is public. ``margins`` adds totals, at no further price.
+            ``epsilon``, ``delta``, ``noise``, ``n_draws``, ``missing``, ``other``, ``where``, ``weights`` and
+            ``request_id`` are as in `release`. ``sensitivity`` is ``"auto"``, ``"whole-table"``, ``"per-cell"`` (with
+            ``cell_bounds``, which are bounds by cell; see `tables.dp.choice_by_cell`) or ``"public-membership"``, which
+            declares that the cell of every record is public. ``margins`` adds totals, at no further price.
 
         Returns
         -------

@@ -113,6 +113,7 @@ class LogitOptions(TypedDict, total=False):
 class TableOptions(SharedOptions, total=False):
     """Keywords of a table, apart from its groups and its guarantee; see `Survey.magnitude_table`."""
 
+    weights: tuple[str, float] | None
     sensitivity: str
     margins: bool
     cell_bounds: Any

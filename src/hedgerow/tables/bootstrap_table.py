@@ -543,7 +543,7 @@ def bootstrap_cells(
             remedy='Write guarantee="bootstrap-dp", which is not differential privacy and protects less.',
         )
     law = check_names(sensitivity, noise, options.get("by"))
-    check_reach(opened, law, delta, where=options.get("where"))
+    check_reach(opened, law, delta, where=options.get("where"), weights=options.get("weights"))
     _check_part(part)
     request = parse_request(asked, context=Context(opened.facts, most_cells=MOST_CELLS), delta=0.0, **options)
     (statistic,) = request.statistics

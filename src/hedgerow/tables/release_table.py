@@ -143,6 +143,7 @@ def read_table(
         n=facts.n,
         missing=str(plan.request.missing),
         where=plan.request.where,
+        weights=None if plan.request.weights is None else plan.request.weights.public_record(),
         derived=plan.request.derived,
         remarks=plan.notes() if design.table_remark is None else (design.table_remark, *plan.notes()),
         unit_value=design.unit_value,
@@ -164,6 +165,7 @@ def kept_record(table: ProtectedTable) -> dict[str, Any]:
     """Return what the ledger keeps: what was asked and the noisy numbers, from which the rest follows; the price."""
     about = {name: getattr(table, name) for name in ("source", "relation", "unit", "n", "target", "where", "date")}
     derived = {"derived": dict(table.derived)} if table.derived else {}
+    derived |= {"weights": dict(table.weights)} if table.weights else {}
     head = {"release": {**about, **derived, "methods": {table.method: table.reason}}}
     return {**head, "table": {"guarantee": "dp", "option": table.option}, **table.determining()}
 

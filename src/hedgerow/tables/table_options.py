@@ -122,26 +122,27 @@ def choose(
             remedy='Declare different bounds with cell_bounds={…}; or use sensitivity="whole-table", which then '
             "has the smallest noise.",
         )
-    units = not isinstance(protection.unit, str)
+    # Rows that are added up, of a unit or weighted ones, have the joint moments of a release.
+    totalled = not isinstance(protection.unit, str) or options.get("weights") is not None
     membership = sensitivity == "public-membership"
     option = "public-membership" if membership else "whole-table"
-    most = MOST_UNIT_CELLS if units else MOST_CELLS
+    most = MOST_UNIT_CELLS if totalled else MOST_CELLS
 
     def chosen(noise: str, reason: str, *, about_zero: bool = False) -> TableChoice:
         context = Context(most_cells=most, membership=membership, about_zero=about_zero)
-        estimator: Estimator = "moments" if noise == "gaussian" and asked.kind == "sum" and not units else "auto"
+        estimator: Estimator = "moments" if noise == "gaussian" and asked.kind == "sum" and not totalled else "auto"
         plan = planned(asked, protection, facts, n=n, context=context, noise=noise, estimator=estimator, **options)
         (item,) = plan.items
         return TableChoice(plan, option, reason or (item.design.reason if item.design else ""))
 
     def best(noise: str, reason: str) -> TableChoice:
         first = chosen(noise, reason)
-        if units or membership or asked.kind != "sum":
+        if totalled or membership or asked.kind != "sum":
             return first
         return min(first, chosen(noise, reason, about_zero=True), key=lambda choice: choice.empty_cell_error)
 
-    if units or law == AVERAGED_LAPLACE:
-        return best(law, "" if units else "averaged Laplace noise was asked for")
+    if totalled or law == AVERAGED_LAPLACE:
+        return best(law, "" if totalled else "averaged Laplace noise was asked for")
     if law != "auto":
         return best(law, f"{_LAWS[law]} noise was asked for")
     pure = best("laplace", "a pure guarantee (δ = 0) takes two-sided geometric (Laplace) noise")
@@ -291,7 +292,7 @@ def choose_by_cell(
         group, HG151 an unknown option or noise; all that `parse_request` raises.
     """
     named = gaussian_in_mu(check_names(sensitivity, noise, options.get("by")), options)
-    _check_served(protection, sensitivity, named)
+    _check_served(protection, sensitivity, named, weighted=options.get("weights") is not None)
     context = Context(facts=facts, most_cells=MOST_BOUNDED_CELLS)
     estimator: Estimator = "moments" if named == "gaussian" else "auto"
     request = parse_request(asked, context=context, estimator=estimator, noise=named, **options)
@@ -343,9 +344,11 @@ def _reason(errors: dict[tuple[Scaled, Law], float], best: tuple[Scaled, Law]) -
     return f"{said}: at this budget, in the root mean square over cells, {' and '.join(against)}"
 
 
-def _check_served(protection: Protection, sensitivity: object, noise: str) -> None:
+def _check_served(protection: Protection, sensitivity: object, noise: str, *, weighted: bool) -> None:
     if not isinstance(protection.unit, str):
         raise _unserved("a unit of several rows")
+    if weighted:
+        raise _unserved("weights")
     if sensitivity == "public-membership":
         raise _unserved('sensitivity="public-membership"')
     if noise not in ("auto", "laplace", "gaussian"):

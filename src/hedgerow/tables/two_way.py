@@ -275,7 +275,7 @@ def _check_two(named: Sequence[str], columns: Sequence[str], *, census: bool) ->
 
 def _check_law(*, counted: bool, unit: str) -> None:
     if not counted:
-        raise _no_law("It holds totals of a column.")
+        raise _no_law("It holds totals of a column, or of weights.")
     if unit != "row":
         raise _no_law(f"Its unit is {unit}, which may have rows in several cells.")
 

@@ -130,9 +130,9 @@ _LARGE = 20_000
 
 
 @spends(
-    "source relation … by labels other where epsilon rho mu delta guarantee custodian sensitivity noise n_draws "
-    "margins non_negative integer percent independence missing level target table unit facts ledger request_id … out "
-    "force quiet as_json",
+    "source relation … by labels other where weights epsilon rho mu delta guarantee custodian sensitivity noise "
+    "n_draws margins non_negative integer percent independence missing level target table unit facts ledger "
+    "request_id … out force quiet as_json",
     out=typer.Option(metavar="DIR", help="Write <formats table> and the certificate there."),
 )
 def table(
@@ -191,7 +191,8 @@ def table(
     with call.opened(files) as (survey, folder):
         unit, census = str(survey.unit), str(survey.target) == "file"
         columns = list(chosen.get("by") or ())
-        check_readings(percent, independence, columns, counted=total is None, unit=unit, census=census)
+        counted = total is None and chosen.get("weights") is None
+        check_readings(percent, independence, columns, counted=counted, unit=unit, census=census)
 
         def release() -> ProtectedTable:
             result = _released(survey, total, chosen)

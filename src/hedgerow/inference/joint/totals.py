@@ -272,7 +272,7 @@ class JointTotals:
         most, first = 1 if self.limit is None else min(self.limit, cells), 1 + self.features
         products, mixing = most * squares, width.copy()
         mixing[first:] *= most
-        if self.limit is not None and cells >= self.limit and self.features == 1:
+        if self.limit is not None and most == self.limit > 1 and self.features == 1:
             products[:, 0, 0], mixing[2] = self.limit * sums[:, 0], self.limit * width[1]
         if self.across is not None and most > 1:
             between, noise = self.across.within(np.apply_along_axis(add, 0, np.eye(len(self.sums))))

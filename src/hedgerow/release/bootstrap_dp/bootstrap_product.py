@@ -369,14 +369,15 @@ class BootstrapProduct(Generic[R]):
         )
 
 
-def check_reach(opened: OpenedSource, noise: str, delta: object, where: object) -> None:
-    """Refuse another relation, unit or law, a δ, a condition, and a budget of differential privacy (HG413)."""
+def check_reach(opened: OpenedSource, noise: str, delta: object, where: object, weights: object = None) -> None:
+    """Refuse another relation, unit or law, a δ, a condition, weights, and a budget of differential privacy (HG413)."""
     findings = {
         "another relation": opened.protection.relation is not Relation.REPLACE_ONE,
         "a unit of several rows": opened.protection.unit != "row",
         "Gaussian noise": noise == "gaussian",
         "averaged Laplace noise": noise == "averaged-laplace",
         "a condition on records": where is not None,
+        "weights": weights is not None,
         "a delta": delta not in (None, 0, 0.0),
         "a source whose facts set a budget of differential privacy, and no ledger for bootstrap-dp": (
             opened.ledger is None and opened.facts is not None and opened.facts.budget is not None

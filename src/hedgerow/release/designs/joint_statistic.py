@@ -232,7 +232,9 @@ class JointStatistic(Design[JointMoments, JointTable]):
 
     def table_cells(self, table: JointTable) -> TableCells:
         """Return the numbers of a table of sums or counts, as they were drawn."""
-        shape, counted = TableShape.of(self.release.design.by), self.statistic.is_count
+        shape, facts = TableShape.of(self.release.design.by), self.release.design.facts
+        # Counts of weights vary as totals do.
+        counted = self.statistic.is_count and facts.weights is None
         (moments,) = table.side.blocks
         return joint_cells(shape, self.function, moments, counted=counted, subject=self._subject)
 
