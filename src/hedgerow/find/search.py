@@ -268,9 +268,9 @@ class CategoriesSearch:
         if isinstance(unit, UnitLimit):
             raise UncertifiedError(
                 "HG402",
-                rule="A search for categories protects rows: for units of several rows its price is not proven.",
+                rule="No price is proven of a search for categories if a unit can make a value of its own appear.",
                 finding=f"Found the unit {unit}.",
-                remedy="Declare the categories, or prepare the data with one row for each unit first.",
+                remedy=f"Declare the categories; or search in a file with one row of each {unit.column}.",
             )
         budget = parse_budget({"epsilon": epsilon, "delta": delta}, None)
         if budget.delta == 0.0:

@@ -24,7 +24,7 @@ from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget, warn_about_budget
 from hedgerow.facts.columns import Category, Grid, Scalar
 from hedgerow.facts.declared import Facts, Protection, protection_of
-from hedgerow.facts.relation import Relation, parse_relation
+from hedgerow.facts.relation import Relation, UnitLimit, parse_relation
 from hedgerow.facts.validation import as_int, format_argument
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.certificate import Certificate, certify
@@ -450,12 +450,16 @@ def fit_rules(
     'people.ledger'
     """
     protection = protection_of(facts, relation=relation)
-    if protection.unit != "row":
+    if isinstance(protection.unit, UnitLimit):
+        column, most = protection.unit.column, protection.unit.max_rows
         raise UncertifiedError(
             "HG402",
-            rule="A fit protects single rows. Units of several rows have no certified price here.",
-            finding="The facts declare that a person may have several rows.",
-            remedy="Prepare the scores with one row for each person first, with their own facts.",
+            rule="A fit protects single rows: rows of a unit beyond its limit are not left out, so no price holds for "
+            "units of several rows.",
+            finding=f"The facts declare the unit {protection.unit}.",
+            remedy=f"Keep one row of each {column} in a file with facts of its own. Or keep at most {most} rows of "
+            f'each {column} there, with unit = "row" and relation = "add-remove", and fit at epsilon/{most} and delta '
+            f"0: {most} rows together then cost at most epsilon.",
         )
     if facts is None:
         return protection, Account(None, ledger, request_id)
