@@ -126,6 +126,11 @@ class VoteTree(TreeCounts):
         return self.rows
 
     @property
+    def apart(self) -> float:
+        """The least effect of units on the variance of a share if their rows have nothing in common; 0: of weights."""
+        return 0.0 if self.rows is None else self.reach / self.rows
+
+    @property
     def steps_of_one(self) -> int:
         """`one`."""
         return self.one

@@ -178,15 +178,17 @@ class _Placed:
     def effect(self) -> float:
         """How many times as much N − λμ varies as with records drawn one by one, at most.
 
-        It is −∫(k(x) − F(x)r)dw(x) of each unit, k(x) its votes left of x, w the weights of N − λμ: by the triangle
-        inequality its root mean square is at most ∫√(variance of k − F·r)|dw|.
+        It is −∫(k(x) − F(x)r)dw(x) of each unit, k(x) its votes left of x, w the weights of N − λμ. Rows of a unit
+        that are drawn independently by a law of its own vary as rows drawn one by one, times `apart`, and their law
+        varies beside: by the triangle inequality the root mean square of that part is at most ∫√(its variance)|dw|.
         """
         shown, each = self.distribution, np.array([1.0, -self.value]) @ self.weights
         if shown.spread is None:
             return 1.0
         share, left = np.diff(shown.curve), shown.curve[1:-1]
         alone = float(share @ (each - share @ each) ** 2)
-        most = float(np.abs(np.diff(each)) @ np.sqrt(shown.effect(left) * left * (1.0 - left))) ** 2
+        beside = np.maximum(shown.effect(left) - shown.spread.apart, 0.0) * left * (1.0 - left)
+        most = shown.spread.apart * alone + float(np.abs(np.diff(each)) @ np.sqrt(beside)) ** 2
         return min(shown.largest_effect, most / alone) if alone > 0.0 else shown.largest_effect
 
     def score(self) -> QuadraticTest:

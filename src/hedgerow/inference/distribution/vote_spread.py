@@ -42,6 +42,8 @@ class SpreadNumbers:
         The standard deviation of that noise.
     most : float
         V.
+    apart : float
+        What the effect is at least if the rows of a unit have nothing in common but their law; 0: unknown.
     """
 
     spans: NDArray[np.int64]
@@ -49,6 +51,7 @@ class SpreadNumbers:
     squares: Floats
     sds: Floats
     most: float
+    apart: float = 0.0
 
     def of(self, cell: int, votes: float) -> VoteSpread:
         """Return the effect in a cell of so many votes."""
@@ -63,8 +66,8 @@ class SpreadNumbers:
         if not left.any():
             # Of bins alone nothing is known of shares up to a line.
             every = np.array([self.most])
-            return VoteSpread(np.array([0.5]), every, every, self.most, between)
-        return VoteSpread(shares[left], likely[left], careful[left], self.most, between)
+            return VoteSpread(np.array([0.5]), every, every, self.most, between, self.apart)
+        return VoteSpread(shares[left], likely[left], careful[left], self.most, between, self.apart)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +84,8 @@ class VoteSpread:
         What no effect exceeds.
     between : mapping
         Both effects of the share between two edges, where they are known.
+    apart : float
+        As in `SpreadNumbers`.
     """
 
     shares: Floats
@@ -88,6 +93,7 @@ class VoteSpread:
     careful: Floats
     most: float
     between: Mapping[tuple[int, int], Sequence[float]] = field(default_factory=dict)
+    apart: float = 0.0
 
     def at(self, share: float | Floats, *, careful: bool) -> Floats:
         """Return the effect where a share lies left of an edge.

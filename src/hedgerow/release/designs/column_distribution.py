@@ -444,7 +444,8 @@ def spread_numbers(
     """Return what is released of how units vary; `shares` in parts of `SHARES`."""
     here, at = np.array(spans, dtype=np.int64), np.array(shares, dtype=np.int64)
     sds = np.full(len(at), mechanism.squares_sd(mechanism.squares_noise(here, at, relation)))
-    return SpreadNumbers(here, at / SHARES, np.array(squares, dtype=np.float64), sds, float(mechanism.reach))
+    exact = np.array(squares, dtype=np.float64)
+    return SpreadNumbers(here, at / SHARES, exact, sds, float(mechanism.reach), mechanism.apart)
 
 
 def reading_of(
