@@ -12,23 +12,27 @@ population, statistic, relation, n and ε a line shows:
 * ``s.e.``: the mean standard error over the standard deviation of the estimates that are reliable.
 * ``boot``: the mean width of the bootstrap's intervals at the same budget, over that of these.
 
-With ``--persons --n 500 5000 --epsilon 1 3 --runs 500``: variances, standard deviations, covariances, correlations, a
-function of means, and differences of two cells, of units of 1 to 8 rows whose values have the correlation 0, .3 or .9
-within a unit. A unit has rows in both cells.
+With ``--persons --n 500 5000 --epsilon 1 3 --runs 500``: means, sums, ratios, counts, variances, standard deviations,
+covariances, correlations, a function of means, and differences of two cells, of units of 1 to 8 rows whose values have
+the correlation 0, .3 or .9 within a unit. A unit has rows in both cells. With ``--weights`` the same of single rows
+with weights from 1 to 5, of at most 5.
 
 With ``--distributions --n 500 5000 --epsilon 1 3 --runs 200``: quantiles, a share up to a value, a bin and a Gini
 coefficient of the same units, each row counting alike (rows) or each unit (unit), and of rows with weights. The oracle
 reads the same noisy counts and knows how units vary.
+
+``--quick`` takes n = 500 and 5,000, ε = 1 and 3, and 100 runs, 30 of distributions; ``--part 2/3`` every third line.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import product
+from itertools import islice, product
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -60,9 +64,9 @@ Floats = NDArray[np.float64]
 SEED, SIZE, LIMIT, DELTA = 20261122, 50_000, 4, 1e-6
 BOUNDS = (0.0, 100.0)
 STATISTICS = ("mean", "sum", "ratio", "count", "mean by cell", "sum by cell", "count by cell")
-MOST, ALIKE, RELATIONS = 8, (0.0, 0.3, 0.9), ("replace-one", "add-remove")
-OF_PERSONS = ("variance", "deviation", "covariance", "correlation", "function", "mean difference", "sum difference")
-OF_PERSONS = (*OF_PERSONS, "variance difference")
+MOST, HEAVIEST, ALIKE, RELATIONS = 8, 5.0, (0.0, 0.3, 0.9), ("replace-one", "add-remove")
+OF_PERSONS = ("mean", "sum", "ratio", "count", "variance", "deviation", "covariance", "correlation", "function")
+OF_PERSONS = (*OF_PERSONS, "mean difference", "sum difference", "variance difference")
 POPULATIONS = ("levels", "rows", "sizes", "skew", "heap", "binary", "rare")
 
 
@@ -211,10 +215,17 @@ class Rows:
     x: Floats
     y: Floats
     cell: NDArray[np.int64]
+    weight: Floats
 
-    def column(self, value: ValueOnGrid | Indicator) -> Floats:
-        """Return the values of a column."""
-        return self.x if value.column == "x" else self.y
+    def indices(self, value: ValueOnGrid | Indicator) -> NDArray[np.int64]:
+        """Return the grid indices of a column."""
+        share = {"x": self.x / 100.0, "y": self.y / 100.0, "w": self.weight / HEAVIEST}[value.column]
+        return np.floor(share * (value.size - 1) + 0.5).astype(np.int64)
+
+    def single(self) -> Rows:
+        """Return `SIZE` of the rows, each a unit of its own."""
+        parts = (part[:SIZE] for part in (self.x, self.y, self.cell, self.weight))
+        return Rows(np.arange(SIZE), *parts)
 
 
 @dataclass(frozen=True)
@@ -226,8 +237,8 @@ class Persons:
     @classmethod
     def of(cls, rows: Rows, design: JointDesign, *, by_cell: bool) -> Persons:
         """Return what each unit has, from f ∈ [−1, 1] of each row; behind the features the number of rows."""
-        read = [np.floor(rows.column(value) / 100.0 * (value.size - 1) + 0.5).astype(np.int64) for value in design.read]
-        features = design.scaled(np.stack(read, axis=1))
+        read = [rows.indices(value) for value in design.read] or [np.zeros(len(rows.unit), np.int64)]
+        features = design.scaled(np.stack(read, axis=1)) if design.read else np.ones((len(rows.unit), 1))
         cells = 2 if by_cell else 1
         totals = np.zeros((SIZE, cells, features.shape[1]))
         np.add.at(totals, (rows.unit, rows.cell * by_cell), features)
@@ -235,7 +246,7 @@ class Persons:
 
     def numbers(self, mechanism: JointMoments) -> Floats:
         """Return what each unit adds to every number of every cell, (units, cells, numbers)."""
-        steps = [float(feature.steps) for feature in mechanism.layout.features]
+        steps = [float(feature.steps * (mechanism.layout.parts or 1)) for feature in mechanism.layout.features]
         every = []
         for number in mechanism.coordinates:
             first, *second = number.of
@@ -254,7 +265,8 @@ def rows_of_persons(alike: float) -> Rows:
     first, other = math.sqrt(alike) * level + math.sqrt(1.0 - alike) * own
     second = 0.5 * first + math.sqrt(0.75) * other
     x, y = (np.clip(np.rint(45.0 + 18.0 * part), *BOUNDS) for part in (first, second))
-    return Rows(unit, x, y, rng.integers(0, 2, len(unit)))
+    cell, weight = rng.integers(0, 2, len(unit)), rng.integers(1, 6, len(unit)).astype(float)
+    return Rows(unit, x, y, cell, weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,14 +284,16 @@ class _EachRun(AcrossCells):
         return np.asarray(np.einsum("ri,ij,rj->r", first, np.square(self.sds[0, 1]), second))
 
 
-def planned_of_persons(name: str, relation: str, n: int, epsilon: float) -> Plan:
-    """Return the plan of a statistic alone, for n units of 1 to `MOST` rows."""
-    empty = {"x": [50.0] * n, "y": [50.0] * n, "cell": [0] * n, "unit": list(range(n))}
-    survey = hg.open(pa.table(empty), relation=relation, unit={"column": "unit", "max_rows": MOST})
+def planned_of_persons(name: str, relation: str, n: int, epsilon: float, *, weighted: bool) -> Plan:
+    """Return the plan of a statistic alone, for n units of 1 to `MOST` rows, or for n rows with weights."""
+    empty = pa.table({"x": [50.0] * n, "y": [50.0] * n, "w": [1.0] * n, "cell": [0] * n, "unit": list(range(n))})
+    survey = hg.open(empty, relation=relation, unit="row" if weighted else {"column": "unit", "max_rows": MOST})
     both = {"x": BOUNDS, "y": BOUNDS}
     asked = {
         "mean": hg.mean("x", bounds=BOUNDS),
         "sum": hg.sum("x", bounds=BOUNDS),
+        "ratio": hg.ratio("x", "y", bounds=both),
+        "count": hg.count(),
         "variance": hg.variance("x", bounds=BOUNDS),
         "deviation": hg.standard_deviation("x", bounds=BOUNDS),
         "covariance": hg.covariance("x", "y", bounds=both),
@@ -287,7 +301,8 @@ def planned_of_persons(name: str, relation: str, n: int, epsilon: float) -> Plan
         "function": hg.function(lambda t: t["x"] * t["y"] / 100.0, columns=both, name="product"),
     }
     by = {"cell": [0, 1]} if name.endswith("difference") else None
-    return survey.plan([asked[name.split()[0]]], by=by, epsilon=epsilon, delta=DELTA)
+    weights = ("w", HEAVIEST) if weighted else None
+    return survey.plan([asked[name.split()[0]]], by=by, epsilon=epsilon, delta=DELTA, weights=weights)
 
 
 def beside(design: JointDesign, mechanism: JointMoments, values: Floats) -> SideBySide:
@@ -297,7 +312,7 @@ def beside(design: JointDesign, mechanism: JointMoments, values: Floats) -> Side
         design.totals(AdditiveTable(({},) * runs, mechanism.names, values[:, cell], sds, law), mechanism)
         for cell in range(values.shape[1])
     ]
-    if len(blocks) > 1:
+    if len(blocks) > 1 and any(one.kind == "across" for one in mechanism.coordinates):
         scale = np.array(
             [math.prod(float(mechanism.layout.features[i].steps) for i in one.of) for one in mechanism.coordinates]
         )
@@ -312,9 +327,10 @@ def beside(design: JointDesign, mechanism: JointMoments, values: Floats) -> Side
     return SideBySide(tuple(blocks))
 
 
-def of_persons(rows: Rows, name: str, relation: str, n: int, epsilon: float, runs: int) -> Line:
+def of_persons(rows: Rows, name: str, setting: tuple[str, int, float], runs: int, *, weighted: bool) -> Line:
     """Simulate one setting of persons: a statistic, or the difference of its values in two cells."""
-    (item,) = planned_of_persons(name, relation, n, epsilon).items
+    relation, n, epsilon = setting
+    (item,) = planned_of_persons(name, relation, n, epsilon, weighted=weighted).items
     design, mechanism = item.design, item.mechanism
     assert isinstance(design, JointStatistic) and isinstance(mechanism, JointMoments)
     joint, function = design.release.design, design.function
@@ -357,10 +373,10 @@ def persons(chosen: argparse.Namespace) -> None:
     """Print coverage and width of what is asked of persons, for rows that are unlike, and more and more alike."""
     lines: dict[str, list[Line]] = {}
     print(f"{'alike':>6} {'statistic':22}{'relation':12}{'n':>6}{'ε':>5}  cover  plain  width   s.e.")
-    for alike in ALIKE:
-        rows = rows_of_persons(alike)
-        for name, relation, n, epsilon in product(OF_PERSONS, RELATIONS, chosen.n, chosen.epsilon):
-            line = of_persons(rows, name, relation, n, epsilon, chosen.runs)
+    for alike in (0.0,) if chosen.weights else ALIKE:
+        rows = rows_of_persons(alike).single() if chosen.weights else rows_of_persons(alike)
+        for name, relation, n, epsilon in chosen.part(product(OF_PERSONS, RELATIONS, chosen.n, chosen.epsilon)):
+            line = of_persons(rows, name, (relation, n, epsilon), chosen.runs, weighted=chosen.weights)
             lines.setdefault(name, []).append(line)
             figures = f"{line.cover:7.3f}{line.plain:7.3f}{line.width:7.2f}{line.error:7.2f}"
             print(f"{alike:6} {name:22}{relation:12}{n:6}{epsilon:5}{figures}", flush=True)
@@ -496,7 +512,8 @@ def distributions(chosen: argparse.Namespace) -> None:
         if counted == "weights" and alike:
             continue
         rows = rows_of_persons(alike)
-        for name, *about in product(OF_COLUMN, RELATIONS, chosen.n, chosen.epsilon):
+        named = [name for name in OF_COLUMN if name in chosen.statistics] or OF_COLUMN
+        for name, *about in chosen.part(product(named, RELATIONS, chosen.n, chosen.epsilon)):
             line = of_column(rows, name, counted, (about[0], about[1], about[2]), chosen.runs)
             lines.setdefault(f"{counted}, {name}", []).append(line)
             figures = f"{line.cover:7.3f}{line.plain:7.3f}{line.width:7.2f}{line.error:7.2f}"
@@ -518,6 +535,12 @@ def summarised(lines: dict[str, list[Line]], runs: int, *, bootstrap: bool) -> N
         )
 
 
+def part_of(text: str) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """Return what takes every N-th of some settings from the K-th on, of ``K/N``."""
+    first, every = map(int, text.split("/"))
+    return lambda settings: islice(settings, first - 1, None, every)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--runs", type=int, default=2000)
@@ -528,7 +551,12 @@ def main() -> None:
     parser.add_argument("--populations", nargs="+", default=list(POPULATIONS))
     parser.add_argument("--persons", action="store_true", help="second moments, and differences of cells")
     parser.add_argument("--distributions", action="store_true", help="quantiles, shares and Gini coefficients")
+    parser.add_argument("--weights", action="store_true", help="with --persons: single rows with weights")
+    parser.add_argument("--quick", action="store_true", help="few runs at n = 500 and 5,000, ε = 1 and 3")
+    parser.add_argument("--part", type=part_of, default=part_of("1/1"), metavar="K/N", help="every N-th line from K on")
     chosen = parser.parse_args()
+    if chosen.quick:
+        chosen.n, chosen.epsilon, chosen.runs = [500, 5000], [1.0, 3.0], 30 if chosen.distributions else 100
     if chosen.distributions:
         distributions(chosen)
         return
