@@ -66,11 +66,12 @@ class AsksStatistics:
             The name of a numeric column.
         bounds : (low, high), optional
             The lowest and the highest value, which are public and declared. hedgerow never reads bounds from the data. If
-            the bounds are left out, the bounds of the facts are used. If the facts have none, the release is refused. The
-            estimate is an estimate of the mean of the CLAMPED variable.
+            the bounds are left out, the bounds of the facts are used. If the facts have no bounds either, the release is
+            refused. The estimate is an estimate of the mean of the CLAMPED values.
         step : float, optional
             The distance between neighbouring grid values. The step must divide high − low exactly. If `bounds` are given
-            without a step, the range is cut into 1,024 steps. If neither is given, both come from the facts.
+            without a step, the range is cut into 1,024 steps. If neither bounds nor a step are given, both come from the
+            facts.
         **options
             The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
@@ -427,7 +428,7 @@ class AsksStatistics:
             The declared bounds of the column. The default is the bounds of the facts.
         step : number, optional
             The distance between neighbouring values, if all values lie on a grid that starts at the lower bound. Released
-            quantiles are then values of this grid.
+            quantiles are values of this grid.
         **options
             The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 

@@ -1,9 +1,14 @@
 """Draws sentences of the documentation for a reader who judges whether they can be understood.
 
-``python -m tests.documentation.sample_sentences --seed 7`` prints 25 sentences, each with its place: a third from the
-pages, a third from messages of errors and their pages, and a third from docstrings that the reference shows. With
-``--internal`` docstrings are those of the whole package. A reader who does not know the project says of each sentence
-whether it is clear without its context. The aim is 23 of 25.
+``python -m tests.documentation.sample_sentences --seed 7`` prints 25 sentences: a third from the pages, a third from
+messages of errors and their pages, and a third from docstrings that the reference shows. With ``--internal`` docstrings
+are those of the whole package. Each sentence has its place: the page with its heading, the code with the part of its
+page, the rule that stands before a finding or a remedy, or the function with its parameter. A reader who does not know
+the project says of each sentence whether it is clear without its context. The aim is 23 of 25.
+
+A step of a derivation is not drawn, because its symbols are defined where the derivation begins: a sentence of a page
+of methods that holds a formula. With ``--formulas`` these sentences are drawn too. A sentence that is interrupted by a
+displayed formula has two halves, which are no sentences.
 """
 
 from __future__ import annotations
@@ -27,8 +32,13 @@ PAGES = ("README.md", "CONTRIBUTING.md", "llms.txt")
 MESSAGE_PARTS = ("rule", "finding", "remedy")
 _BLOCKS = re.compile(r"^(`{3,}).*?^\1|\A---\n.*?^---$", re.MULTILINE | re.DOTALL)
 _LINES = re.compile(r"^\s*(?:\||#|:::|<).*$|^(?: {4}).*$", re.MULTILINE)
-_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\"“])")
-_NAMED = re.compile(r"^(?:\S.*\n-+|(?:\S[^\n]*) : [^\n]*|[\w*, ]+)$", re.MULTILINE)
+_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\"“]|hedgerow )")
+_BEGIN = re.compile(r"[A-Z0-9`*\"“(Α-Ωα-ω\[{.]|hedgerow |[a-z_]+[=(<]|(?!a )[a-z] |dp|scikit|statsmodels|pandas|git ")
+_HEADING = re.compile(r"^#+ +(.*?) *$", re.MULTILINE)
+_RUN_IN = re.compile(r"^(?:\*\*([^*]+?)[.:]?\*\*[.:]? +)(?=[A-Z`])")
+_FORMULA = re.compile(r"[∑Σ∏∫≤≥≈√·×²³⁻∈∝′‖|^←→]|\$[^$]+\$|(?<=[\w)]) [=<>+−] (?=[\w(−√])|\w_\w")
+# A heading; or a line that stands above an indented text; or a parameter without a text.
+_NAMED = re.compile(r"^(?:\S.*\n-+|\S.*(?=\n {4}\S)|[\w*, ]+ : .*)$", re.MULTILINE)
 _LEAST_WORDS, _MOST_WORDS = 5, 60
 
 
@@ -42,21 +52,38 @@ class Sentence(NamedTuple):
 
 def sentences_of(text: str) -> Iterator[str]:
     """Yield the sentences of a text; a heading, a list of names and a formula have no full stop and are left out."""
+    yield from (sentence for _, sentence in _under_run_in_headings(text))
+
+
+def _under_run_in_headings(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each sentence with the heading in bold type that begins its paragraph, or with an empty text."""
     for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )", text):
         plain = re.sub(r"^\s*(?:[-*]|\d+\.)\s+", "", " ".join(paragraph.split()))
         plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", plain)
-        for sentence in _END.split(plain):
-            if sentence.endswith((".", "!", "?")) and _LEAST_WORDS <= len(sentence.split()) <= _MOST_WORDS:
-                yield sentence
+        heading = match[1] if (match := _RUN_IN.match(plain)) else ""
+        for sentence in _END.split(_RUN_IN.sub("", plain)):
+            whole = sentence.endswith((".", "!", "?")) and _BEGIN.match(sentence)
+            if whole and _LEAST_WORDS <= len(sentence.split()) <= _MOST_WORDS:
+                yield heading, sentence
 
 
-def of_pages() -> Iterator[Sentence]:
-    """Yield the sentences of the prose of all pages, without code, tables and headings."""
+def has_formula(text: str) -> bool:
+    """Return whether a sentence holds a formula, apart from code."""
+    return _FORMULA.search(re.sub(r"``.*?``|`[^`]*`", "", text)) is not None
+
+
+def of_pages(formulas: bool) -> Iterator[Sentence]:
+    """Yield the sentences of the prose of all pages, without code and tables, each under its heading."""
     for path in [*(ROOT / name for name in PAGES), *sorted((ROOT / "docs").rglob("*.md"))]:
-        if "_build" not in path.parts:
-            prose = _LINES.sub("", _BLOCKS.sub("", path.read_text(encoding="utf-8")))
-            for text in sentences_of(prose):
-                yield Sentence("page", str(path.relative_to(ROOT)), text)
+        if "_build" in path.parts:
+            continue
+        derives = path.parent.name == "methods" and not formulas
+        before, *sections = _HEADING.split(_BLOCKS.sub("", path.read_text(encoding="utf-8")))
+        for heading, section in zip(["", *sections[::2]], [before, *sections[1::2]], strict=True):
+            for run_in, text in _under_run_in_headings(_LINES.sub("", section)):
+                place = [str(path.relative_to(ROOT)), *filter(None, (heading, run_in))]
+                if not (derives and has_formula(text)):
+                    yield Sentence("page", ", ".join(place), text)
 
 
 def of_messages() -> Iterator[Sentence]:
@@ -65,13 +92,23 @@ def of_messages() -> Iterator[Sentence]:
     for code, page in codes.items():
         for part in ("meaning", "why", "mend"):
             for text in sentences_of(page[part]):
-                yield Sentence("message", code, text)
+                yield Sentence("message", f"{code}, {part}", text)
     for path in sorted(SOURCE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            match node:
-                case ast.keyword(arg=name, value=ast.Constant(value=str(fixed))) if name in MESSAGE_PARTS:
-                    for text in sentences_of(fixed):
-                        yield Sentence("message", str(path.relative_to(ROOT)), text)
+            if isinstance(node, ast.Call):
+                parts = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg in MESSAGE_PARTS}
+                for name, part in parts.items():
+                    after = f" after: {_as_shown(parts['rule'])}" if name != "rule" and "rule" in parts else ""
+                    if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                        for text in sentences_of(part.value):
+                            yield Sentence("message", f"{path.relative_to(ROOT)}, {name}{after}", text)
+
+
+def _as_shown(part: ast.expr) -> str:
+    """Return a part of a message, with … for what is filled in when it is raised."""
+    if isinstance(part, ast.JoinedStr):
+        return "".join(piece.value if isinstance(piece, ast.Constant) else "…" for piece in part.values)
+    return str(part.value) if isinstance(part, ast.Constant) else "…"
 
 
 def docstrings(internal: bool) -> Iterator[tuple[str, str]]:
@@ -100,19 +137,19 @@ def of_docstrings(internal: bool) -> Iterator[Sentence]:
 
 
 @cache
-def all_sentences(internal: bool = False) -> dict[str, list[Sentence]]:
+def all_sentences(internal: bool = False, formulas: bool = False) -> dict[str, list[Sentence]]:
     """Return all sentences by their kind, each text once."""
-    found = [*of_pages(), *of_messages(), *of_docstrings(internal)]
+    found = [*of_pages(formulas), *of_messages(), *of_docstrings(internal)]
     kinds: dict[str, list[Sentence]] = {}
     for sentence in {sentence.text: sentence for sentence in found}.values():
         kinds.setdefault(sentence.kind, []).append(sentence)
     return kinds
 
 
-def sample(count: int, seed: int, *, internal: bool = False) -> list[Sentence]:
+def sample(count: int, seed: int, *, internal: bool = False, formulas: bool = False) -> list[Sentence]:
     """Return `count` sentences without replacement, kinds in turn; the same seed and files give the same sentences."""
     rng = random.Random(seed)
-    drawn = [rng.sample(sentences, len(sentences)) for sentences in all_sentences(internal).values()]
+    drawn = [rng.sample(sentences, len(sentences)) for sentences in all_sentences(internal, formulas).values()]
     return [drawn[place % len(drawn)][place // len(drawn)] for place in range(count)]
 
 
@@ -122,8 +159,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--count", type=int, default=25)
     parser.add_argument("--internal", action="store_true", help="Docstrings of the whole package.")
+    parser.add_argument("--formulas", action="store_true", help="Draw steps of derivations too.")
     asked = parser.parse_args()
-    for number, sentence in enumerate(sample(asked.count, asked.seed, internal=asked.internal), start=1):
+    drawn = sample(asked.count, asked.seed, internal=asked.internal, formulas=asked.formulas)
+    for number, sentence in enumerate(drawn, start=1):
         print(f"{number:2d}. {sentence.text}\n    ({sentence.kind}: {sentence.place})")
 
 

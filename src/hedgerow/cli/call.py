@@ -333,7 +333,7 @@ def _deliver(
 def _undelivered(finding: str) -> SpentError:
     return SpentError(
         "HG604",
-        rule="A release is spent once the data are read, even if its result cannot be written.",
+        rule="The price of a release is spent once the data are read, even if its result cannot be written.",
         finding=finding,
         remedy="Count the price of this call as spent. Keep the printed output, and make room before the next call.",
     )

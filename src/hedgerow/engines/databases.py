@@ -92,7 +92,7 @@ def open_sqlite(file: SourceFile, table: str | None) -> DatabaseSource:
             "HG202",
             rule=kinds_of_source(),
             finding=f"{file.name!r} is no SQLite file.",
-            remedy="Give only the path of the file.",
+            remedy="For a file of a database, give only the path of the file.",
         )
     return DatabaseSource.opened(file.name, _Sqlite(file), table)
 

@@ -121,7 +121,10 @@ def columns_of(frame: nw.LazyFrame[Any]) -> dict[str, str]:
     check_names(named)
     if "*" in schema and frame.implementation.is_duckdb():
         raise DataError(
-            "HG205", rule="A DuckDB column needs a name.", finding="'*' means all columns.", remedy="Rename the column."
+            "HG205",
+            rule="Each column of a DuckDB relation needs a name.",
+            finding="'*' means all columns.",
+            remedy="Rename the column.",
         )
     kinds = {column: kind(schema[column]) for column in named}
     if frame.implementation.is_pyarrow():

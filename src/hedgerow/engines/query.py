@@ -479,7 +479,7 @@ class SumsQuery(ByCells):
             raise UncertifiedError(
                 "HG402",
                 rule="For units of several rows, a row counts only if all its values are present.",
-                finding="Here one value may be missing while others are present.",
+                finding="In this request, one value of a row may be missing while others are present.",
                 remedy='Use unit="row", or ask for each column in its own call.',
             )
         for place in range(len(self.values)):

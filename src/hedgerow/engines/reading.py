@@ -233,9 +233,9 @@ def _ordinary(name: object) -> tuple[str, os.stat_result]:
     if status.st_size == 0:
         raise DataError(
             "HG206",
-            rule="A file has a header.",
+            rule="A data file has a header with the names of its columns.",
             finding=f"{name!r} is empty.",
-            remedy="Was the file written completely?",
+            remedy="Check whether the file was written completely.",
         )
     return path, status
 

@@ -54,7 +54,9 @@ def check_names(names: Sequence[object]) -> None:
         raise DataError("HG206", rule="A source needs a header and at least one column.", finding="Neither was given.")
     rule = "Each column of a source has a name of its own, a non-empty text."
     if any(not isinstance(name, str) for name in names):
-        raise DataError("HG205", rule=rule, finding="Found a name that is not a text.", remedy="Rename the columns.")
+        raise DataError(
+            "HG205", rule=rule, finding="Found a column name that is not a text.", remedy="Rename the columns."
+        )
     texts = [str(name) for name in names]
     for name in texts:
         check_text(name, "The name of a column")
@@ -68,7 +70,7 @@ def check_names(names: Sequence[object]) -> None:
         first = texts.index(twice[0])
         second = texts.index(twice[0], first + 1)
         finding = f"Columns {first + 1} and {second + 1} have the same one."
-        raise DataError("HG205", rule=rule, finding=finding, remedy="Rename one of the two.")
+        raise DataError("HG205", rule=rule, finding=finding, remedy="Rename one of the two columns.")
 
 
 def listed_names(source: object) -> list[object] | None:
@@ -168,7 +170,7 @@ def check_values(query: ColumnQuery, columns: Mapping[str, str]) -> None:
             "HG111",
             rule="Categories are numbers, booleans or texts.",
             finding=f"Column {query.column!r} is none of these by the source's schema.",
-            remedy="Convert the column in the source.",
+            remedy="Convert the column to numbers in the source.",
         )
 
 
@@ -206,7 +208,7 @@ def check_unit(column: str, columns: Mapping[str, str]) -> None:
             "HG115",
             rule="The column of a unit must hold numbers or texts.",
             finding=f"Column {column!r} is neither by the source's schema.",
-            remedy="Convert it in the source, or choose another column.",
+            remedy="Convert the column in the source, or choose another column.",
         )
 
 
@@ -312,7 +314,7 @@ def comparables(category: Category, kind: str) -> list[Comparable]:
             "HG111",
             rule="Each category of a column is declared once.",
             finding=f"Compared as its type, two declared for column {category.column!r} are the same.",
-            remedy="Remove one of the two.",
+            remedy="Remove one of the two categories.",
         )
     return values
 
@@ -370,7 +372,7 @@ def _check_numeric(column: str, kind: str) -> None:
         rule="Sums, means, bands and expressions need a numeric column.",
         finding=f"Column {column!r} is {NOUNS.get(kind, 'no number')} by its declared type.",
         remedy=truth
-        or "Convert it in the source, or choose another column."
+        or "Convert the column in the source, or choose another column."
         + " A CSV file that Spark reads has numbers with inferSchema=True alone." * (kind == TEXT),
         shell=f"A share is --proportion {shlex.quote(column)}=true." if kind == BOOLEAN else None,
     )
@@ -383,7 +385,7 @@ def _check_date(column: str, kind: str) -> None:
         "HG204",
         rule="Functions of dates need a column of dates, or texts of a CSV file such as 2026-06-01.",
         finding=f"Column {column!r} is none by its declared type.",
-        remedy="Convert it in the source, without a time zone.",
+        remedy="Convert the column to a type without a time zone in the source.",
     )
 
 

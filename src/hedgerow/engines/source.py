@@ -184,7 +184,10 @@ def open_source(source: object, *, table: str | None = None, types: Mapping[str,
 
     if table is not None:
         raise DataError(
-            "HG209", rule="`table` names a table of a database.", finding="Found a frame.", remedy="Omit `table`."
+            "HG209",
+            rule="The option `table` names a table of a database.",
+            finding="Found a frame.",
+            remedy="Omit `table`.",
         )
     recognised_source = recognised(source)
     if recognised_source is None:

@@ -116,9 +116,9 @@ class Budget:
         if 0.0 < delta < 2e-12:
             raise ParameterError(
                 "HG102",
-                rule="`delta` must be 0 or at least 2e-12. A smaller delta is lost in rounding.",
+                rule="`delta` must be 0 or at least 2e-12. A delta below 2e-12 is lost in rounding.",
                 finding=f"Found {format_argument(delta)}.",
-                remedy="Use delta=0 for a pure mechanism.",
+                remedy="Use delta=0 if you want a pure mechanism.",
             )
         object.__setattr__(self, "epsilon", epsilon)
         # Adding zero turns −0.0 into 0.0.

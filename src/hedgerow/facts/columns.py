@@ -238,12 +238,13 @@ class Bands:
 
 
 def bands(*cuts: float, labels: Sequence[str] | None = None) -> Bands:
-    """Return bands of a numeric column to group by. A band includes its lower cut point; the last band includes both.
+    """Return bands of a numeric column to group by. A band has its lower cut point; the last band has both.
 
     Parameters
     ----------
     *cuts : float
-        Two or more cut points, in rising order. Missing values and values outside are left out, or count as ``other``.
+        Two or more cut points, in rising order. Missing values and values outside the bands are left out, or count as
+        ``other``.
     labels : list of str, optional
         One label for each band. Every output shows the labels.
 
@@ -276,7 +277,9 @@ def bands(*cuts: float, labels: Sequence[str] | None = None) -> Bands:
         )
     made = Bands(tuple(numbers))
     if len(set(made.values)) < len(made.values):
-        raise ParameterError("HG133", rule="Cut points differ in their first 15 digits.", finding="Two are equal.")
+        raise ParameterError(
+            "HG133", rule="Two cut points of bands must differ in their first 15 digits.", finding="Two are equal."
+        )
     return made if labels is None else replace(made, labels=_labels("bands", made.values, labels))
 
 
@@ -340,7 +343,7 @@ class Category:
                 "HG111",
                 rule="Each category of a column is declared once.",
                 finding=f"Column {name!r} names one twice: categories {places} are the same.",
-                remedy="Remove the repetition. The values 1, 1.0 and True are equal.",
+                remedy="Remove the repetition. As categories, the values 1, 1.0 and True are equal.",
             )
         return cls(name, listed, bool(other))
 

@@ -77,8 +77,8 @@ class ColumnFacts:
     Raises
     ------
     ParameterError
-        HG104 to HG107: bounds or step are invalid. HG111: categories or labels are invalid. HG114: the missing policy
-        is unknown. HG132: the expression is invalid. HG133: the cut points are invalid.
+        HG104 to HG107: bounds or step are invalid. HG111: categories or labels of the column are invalid. HG114: the
+        missing policy is unknown. HG132: the expression is invalid. HG133: the cut points are invalid.
 
     Examples
     --------
@@ -185,7 +185,7 @@ class Facts:
     Attributes
     ----------
     relation : Relation or None
-        The neighbouring relation. A call must state the relation if the facts do not.
+        The neighbouring relation. A call must state the neighbouring relation if the facts do not.
     target : Target
     unit : "row" or UnitLimit
         The unit of privacy: one row, or all rows of one person up to a limit.
@@ -202,7 +202,8 @@ class Facts:
     releases : tuple of mapping
         The requests that the facts file lists. A plan can be made for each of these requests.
     about : mapping
-        Who publishes the data and for which use. Records and reports show this text; no number depends on it.
+        Who publishes the data and for which use. Records and reports show the publisher and the use; no number depends
+        on them.
     folder : Path or None
         The folder of the facts file. Relative paths in the facts start there.
 
@@ -246,7 +247,7 @@ class Facts:
                 "HG112",
                 rule="The facts allow statistics by their names: " + ", ".join(known) + ".",
                 finding=f"Found {format_argument(unknown[0])}.",
-                remedy="Leave `statistics` out to allow all.",
+                remedy="Leave the list `statistics` out of the facts to allow all statistics.",
             )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -325,7 +326,7 @@ class Facts:
         return cls(**fields, data=None if data is None else DataFacts(**data), columns=columns, folder=folder)
 
     def column(self, name: str) -> ColumnFacts:
-        """Return the declared facts about a column. The facts are empty if none are declared."""
+        """Return the declared facts about a column. The returned facts are empty if none are declared."""
         return self.columns.get(name, ColumnFacts())
 
     def types(self) -> dict[str, str]:

@@ -75,7 +75,8 @@ class UnitLimit:
                 "HG402",
                 rule=f"Units of several rows are priced up to a limit of {MOST_ROWS} rows.",
                 finding=f"Found {format_argument(self.max_rows)}.",
-                remedy="The noise grows with the limit. Use a lower limit, or prepare the data with fewer rows "
+                remedy="The noise grows with the limit of rows for each unit. Use a lower limit, or prepare the data "
+                "with fewer rows "
                 "for each unit.",
             )
 
@@ -156,7 +157,8 @@ def unfit_unit_weight(finding: str) -> ParameterError:
         "HG140",
         rule='`unit_weight` is "rows" or "unit", for distributions of units of several rows.',
         finding=finding,
-        remedy='Leave it out; or open the source with a unit, and ask for quantiles or shares with unit_weight="unit".',
+        remedy="Leave unit_weight out; or open the source with a unit, and ask for quantiles or shares with "
+        'unit_weight="unit".',
         shell="Leave --unit-weight out; or give --unit COL:MAX, and ask for quantiles or shares.",
     )
 

@@ -358,7 +358,7 @@ class LogGrid:
                 "HG145",
                 rule="`around` is a number near which values may lie, at most 1e14 in size.",
                 finding=f"Found {format_argument(around)}.",
-                remedy="The default of `around` is 0. For years of birth, 1900 finds narrower bounds.",
+                remedy="The default of `around` is 0. For years of birth, around=1900 finds narrower bounds.",
             )
         return cls(centre)
 
@@ -517,6 +517,6 @@ def checked_share(share: object) -> float:
             "HG145",
             rule=f"Bounds are looked for that hold a share between 0.5 and {MOST_SHARE} of the values.",
             finding=f"Found {format_argument(share)}.",
-            remedy="The default share is 0.99.",
+            remedy="The default share of values inside the bounds is 0.99.",
         )
     return part

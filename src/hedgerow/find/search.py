@@ -277,7 +277,7 @@ class CategoriesSearch:
             raise UncertifiedError(
                 "HG401",
                 rule="A search for categories needs a positive δ.",
-                finding="At δ = 0 no value may be shown that only one record may have.",
+                finding="At δ = 0 a value must not be shown if only one record may have it.",
                 remedy="Choose a δ such as 1e-6, or declare the categories.",
             )
 
@@ -492,7 +492,8 @@ def release_found(
     Raises
     ------
     HedgerowError
-        Before the data are read, nothing is spent. After that, a `SpentError` says that the price counts as spent.
+        If an error is raised before the data are read, nothing is spent. If a release fails after the data are read, a
+        `SpentError` says that the price counts as spent.
     """
     protection = opened.protection
     search = make(protection.relation, protection.unit)

@@ -46,7 +46,7 @@ def names(connection: Any, path: str | list[str]) -> list[str]:
         raise DataError(
             "HG205",
             rule="All Parquet files of a folder must have the same columns, of the same types, in the same order.",
-            finding="The schemas of the files differ.",
+            finding="The schemas of the Parquet files in the folder differ.",
             remedy="Write all files again with one program.",
         )
     roots, pending = [], 0

@@ -83,7 +83,8 @@ class Estimate(Operators):
     n_resamples : int or None
         The number of bootstrap replicates.
     reliable : bool
-        False if the privacy noise hides the number. The confidence interval then contains every possible value.
+        False if the privacy noise hides the number. If the privacy noise hides the number, the confidence interval
+        contains every possible value.
     note : str or None
         A note for readers of this number.
     replicates : tuple of float or None
@@ -130,7 +131,7 @@ class Estimate(Operators):
     ) -> Interval:
         """Return a confidence interval for the target at `level`.
 
-        This is post-processing of released numbers and costs no budget.
+        A confidence interval is computed from released numbers and costs no budget.
 
         Parameters
         ----------
@@ -170,7 +171,8 @@ class Estimate(Operators):
                 rule="An interval and a test need the width of the noise.",
                 finding=f"That of {self._term()} is confidential: it would reveal how far the rows of the data differ.",
                 remedy="The custodian reads intervals in memory: release.for_the_custodian().interval(0.95). For "
-                "others, release under differential privacy, without guarantee='bootstrap-dp'.",
+                "readers other than the custodian, release under differential privacy, without "
+                "guarantee='bootstrap-dp'.",
                 shell="The custodian sees the accuracy with --for-the-custodian. For others, release under "
                 "differential privacy, without --guarantee bootstrap-dp.",
             )
@@ -190,7 +192,8 @@ class Estimate(Operators):
         The test includes sampling error and privacy noise. The test costs no budget.
 
         The test rejects at level α exactly if ``confidence_interval(1 - α, method)`` excludes `value`. So the error
-        probability of the test is that of the interval. To test whether two cells differ, use ``(a - b).test()``.
+        probability of the test is one minus the coverage of the interval. To test whether two cells differ, use ``(a -
+        b).test()``.
 
         Parameters
         ----------
@@ -207,7 +210,7 @@ class Estimate(Operators):
         Raises
         ------
         ParameterError
-            HG139: `value` is not a finite number. HG108, HG159: as for `confidence_interval`.
+            HG139: `value` is not a finite number. HG108, HG159: the errors of `confidence_interval`.
 
         Examples
         --------
@@ -273,8 +276,8 @@ class Estimate(Operators):
     def of_others(self) -> Estimate:
         """Return this estimate, marked as independent of estimates from other releases (disjoint sets of people).
 
-        The caller must know that the people are different. If the same people are in both releases, the errors are
-        wrong.
+        The caller must know that the people of the two releases are different. If the same people are in both releases,
+        the errors are wrong.
         """
         joint = self._joint
         return self if joint is None else replace(self, _region=replace(self._region, joint=joint.of_others()))

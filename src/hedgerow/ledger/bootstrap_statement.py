@@ -205,6 +205,6 @@ def _unreadable() -> VerificationError:
     return VerificationError(
         "HG502",
         rule="A statement of bootstrap differential privacy is a JSON record with exactly the fields of the format.",
-        finding="This record has other fields, or says that it is differential privacy.",
+        finding="This record has other fields than a statement, or says that it is differential privacy.",
         remedy="Use the file that the release wrote.",
     )

@@ -110,7 +110,7 @@ def check_schema(connection: sqlite3.Connection) -> None:
         raise LedgerError(
             "HG303",
             rule="A ledger must have exactly the tables and triggers that hedgerow made.",
-            finding="This file has other tables or triggers.",
+            finding="The file at this path has other tables or triggers.",
             remedy="Give the path from `hedgerow ledger create`, or restore the file from a backup.",
         )
 

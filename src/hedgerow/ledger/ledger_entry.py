@@ -84,8 +84,8 @@ def other_protection(relation: Relation, unit: str, asked: tuple[str, str]) -> L
         rule="All prices in a ledger are upper bounds under one relation, for one unit.",
         finding=f"This ledger holds {str(relation)!r} for {unit!r}; the request has "
         f"{str(other_relation)!r} for {other_unit!r}.",
-        remedy="Send the request under the ledger's relation and unit. Prices under different relations or units "
-        "cannot be added.",
+        remedy="Send the request under the ledger's relation and unit. Prices under different neighbouring "
+        "relations, or for different units, cannot be added.",
     )
 
 
@@ -124,7 +124,7 @@ def for_test_set() -> LedgerError:
         "HG318",
         rule="The ledger of a test set pays for the looks at this test set only.",
         finding="The request is not a look at this test set.",
-        remedy="Use another ledger, which `hedgerow ledger create` makes. Nothing was spent.",
+        remedy="Use another ledger for this request, which `hedgerow ledger create` makes. Nothing was spent.",
     )
 
 
@@ -134,7 +134,8 @@ def never_recorded() -> LedgerError:
         "HG312",
         rule="A reserved request stays spent, even if its result was not recorded.",
         finding="This request was reserved but not recorded: it is still running elsewhere, or it failed.",
-        remedy="If the request is running, wait. Otherwise send it again under a new id, at its full price. "
+        remedy="If the request is still running, wait for its end. If the request failed, send it again under a new "
+        "id, at its full price. "
         "Nothing more was spent.",
     )
 

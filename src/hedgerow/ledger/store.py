@@ -143,7 +143,7 @@ class Ledger:
         Parameters
         ----------
         path : str or Path
-            The path of the new file. No file may exist there.
+            The path of the new file. No file may exist at this path.
         dataset : str
             The custodian's name for the data set. The budget belongs to this name, not to the name or the content of a
             file.
@@ -151,11 +151,11 @@ class Ledger:
             The privacy budget ε at δ for everything that is ever released. At δ = 0 only pure mechanisms fit.
         relation : str
         unit : "row", or a column and a limit of rows as `hedgerow.open` takes them
-            The neighbouring relation or the privacy unit. Requests under another relation or for another unit are
-            refused. The unit may also be given as the text that a certificate states.
+            The neighbouring relation, and the privacy unit. Requests under another neighbouring relation or for another
+            unit are refused. The unit may also be given as the text that a certificate states.
         family : {"any", "gaussian"}
-            ``"gaussian"`` accepts Gaussian noise only. The total of such a ledger also holds if earlier answers decide
-            the noise of later requests (see `hedgerow.ledger.total`).
+            ``"gaussian"`` accepts Gaussian noise only. The total of a ledger of Gaussian noise also holds if earlier
+            answers decide the noise of later requests (see `hedgerow.ledger.total`).
         guarantee : {"dp", "bootstrap-dp"}
             The guarantee whose prices are added. Requests under the other guarantee are refused (HG316).
         approvers : sequence of Approver
@@ -203,7 +203,7 @@ class Ledger:
 
     @classmethod
     def open(cls, path: str | Path, *, timeout: float = _TIMEOUT) -> Ledger:
-        """Open an existing ledger and check its hash chain. No file is ever created.
+        """Open an existing ledger and check its hash chain. If there is no file, `open` does not create one.
 
         Parameters
         ----------
@@ -303,9 +303,9 @@ class Ledger:
             return max(0, self._header.allowed_micro - (self._read(connection).total_micro or 0)) / 1e6
 
     def would_spend(self, certificate: Price) -> float:
-        """Return the value of `spent` after one more request.
+        """Return the ε that `spent` would return after one more request.
 
-        The value is ``math.inf`` if no ε holds. Nothing is written to the file.
+        The value is ``math.inf`` if no ε holds after the request. Nothing is written to the file.
 
         Raises
         ------

@@ -68,9 +68,9 @@ def joint_values(
     if not census and any(place is not None and place[0] not in known for place in together):
         raise ParameterError(
             "HG130",
-            rule="Cells of margins are combined where the table by the columns of both is in the workload: it tells "
-            "how they vary together.",
-            finding="That of two of these has more columns than the largest table.",
+            rule="Two cells of margins can be combined only if one of the released tables is by the columns of both "
+            "cells: such a table shows how the two cells vary together.",
+            finding="A table by the columns of both cells has more columns than the largest released table.",
             remedy='Release margins of a higher order, or open the source with target="file".',
         )
     # About the file itself there is no sampling, and no product is read.

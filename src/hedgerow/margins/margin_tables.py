@@ -218,7 +218,7 @@ class Margins(Result):
         -------
         ProtectedTable
             The table, which can be written as CSV, HTML and XLSX. The errors and the price of the table come from the
-            whole workload.
+            whole workload of margins.
 
         Raises
         ------
@@ -385,9 +385,9 @@ class Margins(Result):
         if not self.statistic.is_count and min(self.statistic.grids[0][1].as_bounds()) < 0.0:
             raise ParameterError(
                 "HG164",
-                rule="Numbers are made non-negative where no record adds less than 0.",
+                rule="Only counts, and totals of values that are not negative, can be made non-negative.",
                 finding=f"The bounds of {self.statistic.column} begin below 0.",
-                remedy="Show the numbers as they were drawn.",
+                remedy="Show the noisy numbers of the margins unchanged.",
             )
         return self._showing(agreeing(self.residuals), {"step": "nonnegative"})
 

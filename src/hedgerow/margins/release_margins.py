@@ -126,9 +126,9 @@ class MarginsDesign(Design[ResidualMargins, AdditiveTable]):
         if self.missing is Missing.DECLARED_COMPLETE and self.exhaustive and data.outside:
             raise SpentError(
                 "HG602",
-                rule="Columns declared complete must have a declared category in every record.",
+                rule="A column that was declared complete must have a declared category in every record.",
                 finding="These have not. The data were read, so the price of this call counts as spent.",
-                remedy='Release it with missing="drop", or with a category for the rest.',
+                remedy='Release the column with missing="drop", or with a category for all other values.',
             )
         query, (start, stride, _) = self.query, self.integers
         return mechanism.noisy([*mechanism.exact(query.levels(data), query.added(data, start, stride))], source)
@@ -366,7 +366,7 @@ def plan_margins(
     if not by:
         raise ParameterError(
             "HG240",
-            rule="Margins have a `by` column or more.",
+            rule="Margins need at least one column in `by`.",
             finding="None was given.",
             remedy='For example by={"sex": [0, 1], "region": ["N", "S"]}.',
             shell="For example --by sex=0,1 --by region=N,S.",
@@ -385,7 +385,7 @@ def plan_margins(
             rule="Margins of totals release no second moments. Their sampling errors have a bound where no record adds "
             "less than 0.",
             finding="The bounds begin below 0, and the target is the population.",
-            remedy='Open the source with target="file": intervals are then about this file.',
+            remedy='Open the source with target="file": the intervals are then about the records of the file.',
         )
     workload, groups = parse_workload(request.groups, order), parse_hierarchies(hierarchies, request.groups, facts)
     design = MarginsDesign(statistic, request.by, public, policy, workload)
@@ -397,8 +397,8 @@ def plan_margins(
     if not workload.released:
         raise ParameterError(
             "HG241",
-            rule="Margins release what is not known.",
-            finding="Every table of this workload is known.",
+            rule="Margins release only tables that are not known yet.",
+            finding="Every table of these margins is already known.",
             remedy="Raise the order, or leave one of the known tables out.",
         )
     design = replace(design, workload=workload)
@@ -422,14 +422,14 @@ def _check_served(delta: float, policy: Missing) -> None:
             "HG117",
             rule="The noise of margins is Gaussian, which needs δ > 0.",
             finding="Found delta=0.",
-            remedy="Leave delta out, or release single tables with Laplace noise.",
+            remedy="Leave delta out to use its default, or release single tables with Laplace noise.",
         )
     if policy is Missing.MIDPOINT:
         raise ParameterError(
             "HG114",
             rule='`missing="midpoint"` is for numbers between bounds; a category has no midpoint.',
-            finding="It was given with margins.",
-            remedy='Release them with missing="drop" or other=True.',
+            finding="This policy was given for margins, which are counted by categories.",
+            remedy='Release the margins with missing="drop" or other=True.',
         )
 
 
@@ -480,7 +480,7 @@ def margins_from_record(record: Any, *, shown: bool = True) -> Margins:
     record : mapping
         The record of the margins, as JSON data.
     shown : bool
-        Whether to compute the shown numbers again, which may take seconds. Otherwise the margins show the drawn
+        Whether to compute the shown numbers again, which may take seconds. If False, the margins show the drawn
         numbers.
 
     Returns
@@ -506,9 +506,10 @@ def margins_from_record(record: Any, *, shown: bool = True) -> Margins:
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, HedgerowError):
         raise VerificationError(
             "HG502",
-            rule="Margins are read back from the record that they left.",
-            finding="This is another kind of record.",
-            remedy="Use margins.json as it was written; for a request in the ledger, give it another id, at its price.",
+            rule="Margins are read from the record that they wrote.",
+            finding="The given text is another kind of record.",
+            remedy="Use margins.json as it was written; for a request in the ledger, give the request another id, at "
+            "its price.",
         ) from None
 
 

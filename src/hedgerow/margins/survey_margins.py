@@ -68,7 +68,7 @@ class AsksMargins:
             The columns and their categories, as in `release`: categories with labels, `hg.bands`, or the categories of
             the facts.
         total : str, optional
-            A numeric column. The tables then hold the totals of this column, with values clamped to `bounds` as in
+            A numeric column. With `total` the tables hold the totals of this column, with values clamped to `bounds` as in
             `hg.sum`. If the target is the population and the lower bound is 0 or more, the sampling errors are upper
             bounds; see the notes of the result. By default the tables hold counts of records.
         bounds, step : optional
@@ -91,11 +91,11 @@ class AsksMargins:
             has the totals of the groups too, which are sums of its cells and cost nothing. A column may have several
             levels of groups. The default is the hierarchies of the facts.
         other : bool
-            Whether to add to each column a category for all other values. Otherwise a record outside the categories of
-            one column is left out of every table, so that all tables count the same records.
+            Whether to add to each column a category for all other values. Without this category, a record outside the
+            categories of one column is left out of every table, so that all tables count the same records.
         missing : str, optional
-            ``"error-if-declared-complete"`` declares that every record has a declared category in each column. Under
-            replace-one the total is then public and costs nothing.
+            ``"error-if-declared-complete"`` declares that every record has a declared category in each column. If every
+            record has a category, the total is public under replace-one and costs nothing.
         epsilon, delta, rho, mu, where, request_id
             The arguments of `release`. δ must be positive.
 
@@ -149,7 +149,8 @@ class AsksMargins:
         Returns
         -------
         PlannedMargins
-            The plan. Its price is ``.epsilon`` at ``.delta``, and ``.expected()`` returns the noise of each table.
+            The plan. The price of the plan is ``.epsilon`` at ``.delta``, and ``.expected()`` returns the noise of each
+            table.
 
         Raises
         ------

@@ -102,8 +102,8 @@ class Certificate:
     versions : mapping
         The versions of the software that computed the price.
     stated : FurtherBounds or None
-        μ and the lower bound on ε as a record states them. None: they are computed when they are asked for, since that
-        takes as long as the rest of a small release.
+        μ and the lower bound on ε as a record states them. If None, μ and the lower bound are computed when they are
+        asked for, since the computation takes as long as the rest of a small release.
     narrowed : str or None
         The reason why no lower bound is known, as in `certify`.
     curve : Profile or None
@@ -460,7 +460,7 @@ def unreadable_record(finding: str) -> VerificationError:
         "HG502",
         rule="A certificate is a JSON record with exactly the fields of the format.",
         finding=finding,
-        remedy="Use the file that the release wrote.",
+        remedy="Use the file as the release wrote it.",
     )
 
 
@@ -470,7 +470,8 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         raise VerificationError(
             "HG505",
             rule="A record names each of its fields once.",
-            finding="One field occurs twice: some readers would use the first, others the last.",
+            finding="One field of the record occurs twice: some readers would use the first one, and others the last "
+            "one.",
             remedy="Do not rely on this record; use the file that the release wrote.",
         )
     return fields

@@ -180,7 +180,7 @@ class JointMoments(Additive):
             raise ParameterError(
                 "HG406",
                 rule="Under add-remove the presence of a person in the data is private.",
-                finding="The description says that presence is public.",
+                finding="The description of the mechanism says that presence is public.",
             )
         cost = cost_of(self.layout, self.weights(), relation, power)
         # Rounding moves a sum by at most one of its steps more, in each of the cells that a record touches.

@@ -183,7 +183,8 @@ def _rows_are_apart(base_rows: Any, rows: Sequence[Any]) -> None:
 def _contradiction(finding: str, remedy: str) -> ParameterError:
     return ParameterError(
         "HG189",
-        rule="A private fit must state the relation, the price, and the origin of the base model.",
+        rule="A private fit must state the neighbouring relation, the privacy price (ε, δ), and whether the base "
+        "model was fitted on other rows.",
         finding=finding,
         remedy=remedy,
     )

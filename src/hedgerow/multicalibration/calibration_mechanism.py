@@ -75,7 +75,7 @@ class Setting:
     family : Family
         The groups; ``family.most_groups`` is M.
     relation : Relation
-        The neighbouring relation or the privacy unit.
+        The neighbouring relation, and the privacy unit.
     n : int or None
         The number of records: public under replace-one, None under add-remove.
     n_buckets : int
@@ -163,7 +163,7 @@ class CalibrationMechanism(ABC, Generic[D]):
 
     @abstractmethod
     def describe(self, setting: Setting, budget: Budget) -> D:
-        """Return the mechanism of ONE model. ``setting.models`` such mechanisms together meet the budget.
+        """Return the mechanism of ONE model. As many such mechanisms as ``setting.models`` together meet the budget.
 
         Parameters
         ----------
@@ -245,7 +245,7 @@ class CalibrationMechanism(ABC, Generic[D]):
         Returns
         -------
         FittedCalibration
-            The same model that `run` returned.
+            The same calibration that `run` returned for these numbers.
 
         Raises
         ------
@@ -279,7 +279,7 @@ class CalibrationMechanism(ABC, Generic[D]):
         Returns
         -------
         bool
-            False if the certificate cannot be the certificate of this model.
+            False if the certificate of the model must belong to another model.
 
         Raises
         ------

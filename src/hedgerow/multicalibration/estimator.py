@@ -104,9 +104,9 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
 
     Guarantee for a private mechanism: ``model_``, ``report_`` and every prediction are (ε, δ)-differentially private
     with respect to the labels, scores and groups that the calibration reads. ``certificate_`` states the price, which
-    is computed before these data are read. The guarantee does not cover the base model unless the base model has a
-    ``certificate_`` of its own. So a base model that is not fitted is refused (HG428), unless `fit` gets separate rows
-    for the base model. The classes come from the base model (or from `classes`) and are public.
+    is computed before the labels, scores and groups are read. The guarantee does not cover the base model unless the
+    base model has a ``certificate_`` of its own. So a base model that is not fitted is refused (HG428), unless `fit`
+    gets separate rows for the base model. The classes come from the base model (or from `classes`) and are public.
 
     Parameters
     ----------
@@ -129,8 +129,8 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         The mechanism: ``"table"`` (default), ``"rounds"``, ``"numeric_sparse"``, ``"input_perturbation"``, or an object
         with other parameters, e.g. ``Table(bins=20)``. Without privacy: `hedgerow.testing.published.NoPrivacy`.
     relation : {"add-remove", "replace-one"}
-        The neighbouring relation. Under replace-one the number of records is public. The relation has no default:
-        without a relation a private fit is refused (HG189).
+        The neighbouring relation. Under replace-one the number of records is public. The neighbouring relation has no
+        default: without a relation a private fit is refused (HG189).
     epsilon, delta : float
         The privacy price of one fit, for all classes together. ε has no default (HG189). The default of δ is 0 if the
         mechanism allows δ = 0, else 1e-6.
@@ -139,8 +139,8 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         several fits add up. From the second fit of an estimator and its clones on, a `HedgerowWarning` says that
         the prices add up; `total_spent_` is the sum.
     n_fits : int
-        With a ledger: the number of fits that the ledger allows, including the clones that cross-validation fits. The
-        next fit is refused (HG423).
+        With a ledger: the number of fits that the ledger allows, including the clones that cross-validation fits. A fit
+        beyond this number is refused (HG423).
     request_id : str, optional
         With a ledger: the name of this request. The same request under the same name returns the recorded model and
         costs no budget.
@@ -151,12 +151,13 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     classes : sequence, optional
         With ``estimator=None``: the labels, (0, 1) by default. The labels are never read from y.
     prefit : {"auto", True, False}
-        Whether the base model is used as it is. "auto" means: if the base model is fitted. A clone of an estimator is
-        not fitted. If the multicalibrator will be cloned, wrap the fitted base model in
+        Whether the base model is used as it is. With "auto" the base model is used as it is if it is fitted. A clone of
+        an estimator is not fitted. If the multicalibrator will be cloned, wrap the fitted base model in
         `sklearn.frozen.FrozenEstimator`.
     base_fit : {None, "on_private_rows_without_protection"}
-        Consent to fit the base model on the private rows themselves. No ε then holds for the base model: such a model
-        may reveal every label. The certificate and the report say so. A fit without privacy does not need this consent.
+        Consent to fit the base model on the private rows themselves. With this consent no ε holds for the base model:
+        such a model may reveal every label. The certificate and the report say that no ε holds. A fit without privacy
+        does not need this consent.
 
     Attributes
     ----------
@@ -440,8 +441,8 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         if len(named) != models and not len(named) == len(self.classes_) == 2:
             raise ParameterError(
                 "HG166",
-                rule="Two classes need one column of scores, that of the second class. More classes need one column "
-                "each.",
+                rule="Two classes need one column of scores, that of the second class. For more than two classes, "
+                "give one column of scores for each class.",
                 finding=f"{len(self.classes_)} classes were given {len(named)}.",
                 remedy='For example classes=["a", "b", "c"], score_column=["p_a", "p_b", "p_c"].',
             )

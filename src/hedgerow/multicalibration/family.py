@@ -82,7 +82,8 @@ class RecordColumns:
                 "HG166",
                 rule="Use a column's name for a data frame, and its integer position for an array.",
                 finding=f"Column {name!r} was not found.",
-                remedy="Compare the spelling of the columns. The columns of an array have the numbers 0, 1, … "
+                remedy="Compare the spelling of the columns with the names in the data. The columns of an array have "
+                "the numbers 0, 1, … "
                 "instead of names.",
             )
         return cells

@@ -214,7 +214,7 @@ class Rounds(CalibrationMechanism[HistogramRounds]):
             "The share of the budget that pays for residual sums lies strictly between 0 and 1.",
             self.residual_share,
             code="HG182",
-            remedy="Leave it at its default.",
+            remedy="Leave this parameter at its default.",
         )
         object.__setattr__(self, "rounds", rounds)
         object.__setattr__(self, "residual_share", share)
@@ -382,7 +382,7 @@ class NumericSparse(CalibrationMechanism[SparseVector]):
             self.positives,
             self.threshold,
             code="HG184",
-            remedy="Leave them at their defaults.",
+            remedy="Leave these parameters at their defaults.",
         )
         object.__setattr__(self, "positives", positives)
         object.__setattr__(self, "threshold", threshold)

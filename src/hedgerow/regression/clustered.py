@@ -76,8 +76,8 @@ class TotalsOfUnits:
         if model.ball is not None:
             raise UncertifiedError(
                 "HG402",
-                rule="A regression of units of several rows has no ball.",
-                finding="A ball was asked for.",
+                rule="A regression for units of several rows has no option clip_norm.",
+                finding="The option `clip_norm` was given.",
                 remedy="Leave `clip_norm` out, or bring the data to one row per unit first.",
                 shell="Leave --clip-norm out, or bring the data to one row per unit first.",
             )

@@ -157,7 +157,7 @@ class Coefficients(Receivable, FitOutputs, Generic[ModelT, MechanismT]):
         return replace(self, about=replace(self.about, remarks=(*self.about.remarks, *notes)))
 
     def with_backend(self, backend: str | None) -> Self:
-        """Return the result with the caller's own frame library, for `to_frame`."""
+        """Return the same result, which remembers the caller's frame library for `to_frame`."""
         return replace(self, backend=backend)
 
     @property
@@ -221,7 +221,7 @@ class Coefficients(Receivable, FitOutputs, Generic[ModelT, MechanismT]):
     def conf_int(self, level: float = 0.95) -> dict[str, Interval]:
         """Return the confidence interval of each coefficient.
 
-        An end is infinite if the noise hides the coefficient (HG110).
+        An end is infinite if the noise hides the coefficient (HG110: the level is invalid).
 
         ``low, high = fit.conf_int()["age"]`` unpacks the two ends of an interval.
         """

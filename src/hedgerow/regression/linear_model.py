@@ -267,7 +267,7 @@ def _ball(given: object, terms: FormulaTerms) -> float | None:
             rule="clip_norm is a length from 0.01 to the root of the number of columns, in half-ranges of their "
             "bounds, for a regression of numeric columns only.",
             finding=f"Found {format_argument(given)}." if alone else "A term is a category, a power or a product.",
-            remedy="The usual value is 1. As an alternative leave clip_norm out.",
+            remedy="The usual value of clip_norm is 1. As an alternative leave the option clip_norm out.",
         )
     return number
 

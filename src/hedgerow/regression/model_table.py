@@ -351,7 +351,7 @@ def _fits_of(fit: Any) -> Sequence[Any]:
 def _no_table(finding: str) -> ParameterError:
     return ParameterError(
         "HG194",
-        rule="A table of models has fits of regressions, and as many names.",
+        rule="A table of models needs one or more fitted regressions, and one name for each fit.",
         finding=finding,
         remedy='For example hg.models(fit, fit.submodel("income ~ age"), names=["full", "small"]).',
     )

@@ -82,7 +82,7 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
         The cell as {column: category}; empty without `by`.
     second : SandwichRelease, ClusterRelease or None
         The numbers that the second step released for robust errors, or for errors of clusters. None for a fit without
-        such errors.
+        robust or clustered errors.
     """
 
     family: ClassVar[str] = "OLS"
@@ -224,8 +224,8 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
         Raises
         ------
         ParameterError
-            HG193: the released numbers do not determine the submodel. Submodels are also not available if a unit can
-            have several rows.
+            HG193: the released numbers do not determine the submodel. A release for units of several rows has no
+            submodels.
 
         Examples
         --------
@@ -309,7 +309,7 @@ class RegressionByCell(FitOutputs, Sequence[Regression]):
         return RegressionByCell(tuple(fit._received(receipt) for fit in self.fits))
 
     def with_backend(self, backend: str | None) -> RegressionByCell:
-        """Return the fits with the caller's own frame library, for `to_frame`."""
+        """Return the same fits, which remember the caller's frame library for `to_frame`."""
         return RegressionByCell(tuple(fit.with_backend(backend) for fit in self.fits))
 
     def __repr__(self) -> str:

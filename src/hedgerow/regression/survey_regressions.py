@@ -76,7 +76,7 @@ class AsksRegressions:
             HG190 to HG192: the formula is invalid. HG197: robust errors are not possible. HG104: bounds are missing.
             HG111: categories are missing. HG188 and HG402: you asked for Laplace noise, weights or a clip norm, which
             are not available if a unit can have several rows. If the noise hides the fit, the fit is returned and
-            marked as unreliable. The intervals of this fit then contain every value that is possible.
+            marked as unreliable. The intervals of a fit that the noise hides contain every value that is possible.
 
         Examples
         --------
@@ -111,7 +111,8 @@ class AsksRegressions:
         Returns
         -------
         PlannedRegression
-            The plan. Its price is ``.epsilon`` at ``.delta``, and ``.expected(guess)`` returns the expected errors.
+            The plan. The price of the plan is ``.epsilon`` at ``.delta``, and ``.expected(guess)`` returns the expected
+            errors.
 
         Raises
         ------
@@ -141,8 +142,8 @@ class AsksRegressions:
         """Release a logistic regression. The standard errors of the coefficients include sampling error and noise.
 
         Guarantee: (ε, δ)-differential privacy of everything in the result. Contrasts and predictions are computed from
-        the released numbers and cost no further budget. A few Newton steps are released. Each step releases the
-        gradient and the curvature at public coefficients, with noise.
+        the released numbers and cost no further budget. The release of a logistic regression consists of a few Newton
+        steps. Each Newton step releases the gradient and the curvature at public coefficients, with noise.
 
         Parameters
         ----------
@@ -169,8 +170,8 @@ class AsksRegressions:
         ------
         HedgerowError
             HG190 to HG192: the formula is invalid. HG196: the number of steps is invalid. HG104: bounds are missing.
-            HG111: categories are missing. If the fit does not converge or the noise hides the fit, the fit is
-            returned and marked as unreliable. Its intervals then have infinite ends.
+            HG111: categories are missing. If the fit does not converge or the noise hides the fit, the fit is returned
+            and marked as unreliable. The intervals of a fit that does not converge have infinite ends.
 
         Examples
         --------
@@ -205,7 +206,8 @@ class AsksRegressions:
         Returns
         -------
         PlannedLogit
-            The plan. ``.price`` is its certificate, and ``.expected(guess)`` returns the expected errors.
+            The plan. ``.price`` is the certificate of the planned fit, and ``.expected(guess)`` returns the expected
+            errors.
 
         Raises
         ------

@@ -168,7 +168,8 @@ def forecast(
             "HG707",
             rule="`n` is the number of records, a whole number of at least 1.",
             finding=f"Found {format_argument(n)}.",
-            remedy="Under replace-one the plan knows the number of records. Under add-remove give a guess.",
+            remedy="Under replace-one the plan counts the records of its source. Under add-remove give a guess of "
+            "the number of records.",
         )
     # A public n is a fact, and a guess does not override it.
     size: float | None = facts.n if facts.n is not None else guessed
@@ -255,8 +256,9 @@ class ErrorTarget:
                 "HG707",
                 rule="A plan for a requested error needs a number of records.",
                 finding=f"Of {self.column!r}: {expected.guess}.",
-                remedy="Guess the number of records, n=10_000. With `where`, also guess the share of records that is "
-                "selected, {'where': {'share': 0.3}}. If no error can be forecast, give epsilon.",
+                remedy="Give your guess of the number of records, for example n=10_000. With `where`, also guess the "
+                "share of records that the condition selects: {'where': {'share': 0.3}}. If no error can be "
+                "forecast, give epsilon in place of a target.",
                 shell="Add --n 10000, a guess of how many there are; with --where also --guess where:share=0.3. Where "
                 "errors are not forecast, give --epsilon.",
             )
@@ -359,8 +361,9 @@ def _bracket(worst: Callable[[float], float]) -> tuple[float, float]:
         "HG708",
         rule="The requested error must be reachable with some ε up to 100.",
         finding="No ε reaches the requested error: the sampling error alone is larger.",
-        remedy="Give a guess of mean and sd. Without a guess the plan uses the worst case. As an alternative, ask "
-        "for a larger error.",
+        remedy="Give a guess of the mean and the standard deviation. Without a guess of the standard deviation, the "
+        "plan uses the largest standard deviation that the bounds allow. As an alternative, ask for a larger "
+        "standard error.",
         shell="Add --guess COL:mean=M,sd=S: without it the worst sd is planned for. Or ask for a larger error.",
     )
 

@@ -141,11 +141,12 @@ class Plan:
         guess : {column: {"mean": …, "sd": …, "share": …, "missing": …, "correlation": {other: …}}}, optional
             A guess of the moments of each column. Moments that are not guessed take their worst values, and columns are
             taken as independent. For quantiles and shares of a skewed column, also guess ``"quantiles": {0.1: …, 0.5:
-            …, 0.9: …}``, or give ``"law": "lognormal"``, "gamma" or "beta" with mean and sd. Without either, the
-            forecast is the widest interval of the three laws. With `where`, ``{"where": {"share": …}}`` guesses the
-            share of records that are selected. Without this guess only the error of the noise is forecast. For a unit
-            of several rows, a guess of mean and sd of the unit's column is a guess of the rows of one unit. The
-            forecast then includes the share of units beyond the limit, whose further rows are dropped.
+            …, 0.9: …}``, or give ``"law": "lognormal"``, "gamma" or "beta" with mean and sd. Without quantiles and
+            without a law, the forecast is the widest interval of three laws: lognormal, gamma and beta. With `where`,
+            ``{"where": {"share": …}}`` guesses the share of records that are selected. Without a guess of the selected
+            share, only the error of the noise is forecast. For a unit of several rows, a guess of mean and sd of the
+            unit's column is a guess of the rows of one unit. The forecast for units includes the share of units beyond
+            the limit, whose further rows are dropped.
         n : int, optional
             A guess of the number of records, needed under add-remove, where the number is private.
         level : float
@@ -176,11 +177,11 @@ class Plan:
     def advice(self, guess: Mapping[str, Mapping[str, Any]] | None = None, *, n: int | None = None) -> tuple[str, ...]:
         """Return which statistics would have less noise if their columns were declared complete, and how much less.
 
-        If missing values are dropped, the number of remaining records is private and needs noise of its own. This noise
-        enlarges the error of a mean that lies far from the midpoint of its bounds. The gain is the difference of two
-        forecasts at the guess, with and without the declaration. A column that is not guessed is taken to have a mean
-        near its lower bound. A gain of less than 5 % of a standard error is not mentioned. No data are read: the caller
-        must know whether a column has missing values.
+        If missing values are dropped, the number of remaining records is private and needs noise of its own. The noise
+        on the number of records enlarges the error of a mean that lies far from the midpoint of its bounds. The gain is
+        the difference of two forecasts at the guess: with columns declared complete, and without. A column that is not
+        guessed is taken to have a mean near its lower bound. A gain of less than 5 % of a standard error is not
+        mentioned. No data are read: the caller must know whether a column has missing values.
 
         Parameters
         ----------
@@ -190,7 +191,7 @@ class Plan:
         Returns
         -------
         tuple of str
-            One sentence for each statistic that would gain. The list is empty if no statistic would gain.
+            One sentence for each statistic that would gain. The list is empty if no statistic would have less noise.
 
         Raises
         ------
@@ -268,7 +269,7 @@ class Plan:
         return tuple(text for query in self.sent() for text in source.statements(query, by_record=query in streamed))
 
     def sent(self) -> list[Query | SumsQuery]:
-        """Return the questions to the source, in order. Sums are asked together. n is compared after each question."""
+        """Return the questions to the source, in order. Sums are asked together, and n is compared after each one."""
         sent: list[Query | SumsQuery] = []
         for query, sums in self.questions().items():
             sent += as_sent(sums) if sums else [query]
@@ -488,9 +489,9 @@ def _priced(request: Request, facts: PublicFacts, law: NoiseLaw, joint: Mapping[
     if request.budget.mu is not None and not all(part.has_mu for part in build_parts(1.0).values()):
         raise ParameterError(
             "HG141",
-            rule="A budget in ρ or μ needs noise whose price is a μ.",
-            finding="A statistic of this release is bootstrapped. A record may be drawn many times, so no μ bounds its "
-            "effect.",
+            rule="A budget in ρ or μ needs Gaussian noise, whose price is a number μ.",
+            finding="A statistic of this release is bootstrapped. In a bootstrap a record may be drawn many times, "
+            "so no μ bounds its effect.",
             remedy="Give epsilon instead of rho or mu, or use the bounded bootstrap.",
         )
     calibrated = (

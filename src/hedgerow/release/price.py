@@ -182,7 +182,7 @@ def _given_sd(options: PriceOptions, n_resamples: int) -> float:
             "HG109",
             rule=f"Noise is priced from {low:g} to {high:g} times the range.",
             finding=f"Found a standard deviation of {given:.6g}.",
-            remedy="Is the noise given in units in which U − L is 1?",
+            remedy="Check that the noise is given in units in which U − L is 1.",
         )
     return given
 
@@ -217,7 +217,8 @@ def _checked(mechanism: str, options: PriceOptions) -> type[AtomicMechanism]:
             "HG109",
             rule="The amount of noise is given by exactly one of rho, mu, noise_sd and epsilon.",
             finding="Found none." if not given else "Found " + " and ".join(given) + ".",
-            remedy="With epsilon, the smallest noise is computed. With the others, the price is computed.",
+            remedy="With epsilon, hedgerow computes the smallest noise. With rho, mu or noise_sd, hedgerow computes "
+            "the price.",
         )
     if given[0] in ("rho", "mu") and not kind.sized_by_mu:
         raise ParameterError(

@@ -344,7 +344,7 @@ def parse_n_resamples(n_resamples: object, resampled: bool = True) -> int | None
             "HG120",
             rule=f"`n_resamples` must be a whole number from 2 to {MOST_RESAMPLES:,}: one replicate has no spread.",
             finding=f"Found {format_argument(n_resamples)}.",
-            remedy="Leave the option out. hedgerow then chooses the number from public facts.",
+            remedy="Leave the option out. Without the option, hedgerow chooses the number of draws from public facts.",
         )
     if not resampled:
         raise _bootstrap_only("n_resamples")
@@ -361,7 +361,8 @@ def _interval(interval: object, resampled: bool) -> str | None:
             "HG108",
             rule="`interval` must be one of " + ", ".join(f'"{name}"' for name in INTERVALS) + ".",
             finding=f"Found {format_argument(interval)}.",
-            remedy='The default, "calibrated", holds its level. The other intervals are for comparison.',
+            remedy='The default interval of a bootstrap, "calibrated", has its stated coverage. The other intervals '
+            "of a bootstrap are for comparison.",
         )
     return interval
 
@@ -371,7 +372,7 @@ def _bootstrap_only(name: str) -> ParameterError:
         "HG108",
         rule=f"`{name}` belongs to the bootstrap.",
         finding="No statistic of this release is bootstrapped.",
-        remedy='Add estimator="bootstrap", or leave this option out.',
+        remedy='Add estimator="bootstrap", or leave the option for bootstraps out.',
     )
 
 
@@ -552,7 +553,7 @@ def _asked(given: Mapping[str, Any], where: str) -> AskedFor:
 def _unfit(where: str, finding: str) -> FactsError:
     return FactsError(
         "HG702",
-        rule="Every field of the facts file has a known name and a valid value.",
+        rule="Every field of the facts file must have a known name and a valid value.",
         finding=f"{where}: {finding}.",
         remedy="The command `hedgerow schema` prints the allowed values of each field.",
     )

@@ -56,9 +56,10 @@ def not_on_record() -> SpentError:
     return SpentError(
         "HG606",
         rule="The ledger stores each released result beside its price.",
-        finding="The ledger holds the price, but the result could not be written there. So this copy of the "
-        "result is the only one.",
-        remedy="Keep this result, repair the disk or the permissions, and run `hedgerow ledger verify`.",
+        finding="The ledger holds the price, but the result could not be written there. So the copy that was "
+        "returned or printed is the only copy of the result.",
+        remedy="Keep the result that was returned or printed, repair the disk or the permissions, and run `hedgerow "
+        "ledger verify`.",
     )
 
 
@@ -478,8 +479,8 @@ def _spent_after_all() -> SpentError:
     return SpentError(
         "HG607",
         rule="A reservation that has reached the disk is spent.",
-        finding="The disk failed during the reservation. The entry is in the ledger, or the ledger can no longer "
-        "be read. No data were read.",
+        finding="The disk failed during the reservation. The entry of this request is in the ledger, or the ledger "
+        "can no longer be read. No data were read.",
         remedy="Count the price of this call as spent, and repair the disk before the next release.",
     )
 

@@ -112,7 +112,7 @@ class PublishedRecord:
                 "HG709",
                 rule="A registry or a citation must say who publishes the data and for which use.",
                 finding=f"The facts do not say it: {', '.join(missing)}.",
-                remedy="Write these fields under [about] in the facts, and name the facts file.",
+                remedy="Write the publisher and the use under [about] in the facts, and name the facts file.",
                 shell="Write them under [about] in the facts, and name that file by --facts.",
             )
         return [self.about[name] for name in names]

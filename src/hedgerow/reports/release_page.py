@@ -72,7 +72,7 @@ def write_report(
 ) -> None:
     """Write a release as one HTML file that fetches and runs nothing.
 
-    This is post-processing of released numbers and costs no budget.
+    A confidence interval is computed from released numbers and costs no budget.
 
     Parameters
     ----------

@@ -49,11 +49,12 @@ def mean(column: str, *, bounds: tuple[float, float] | None = None, step: float 
         The name of a numeric column.
     bounds : (low, high), optional
         The lowest and the highest value, which are public and declared. hedgerow never reads bounds from the data. If
-        the bounds are left out, the bounds of the facts are used. If the facts have none, the release is refused. The
-        estimate is an estimate of the mean of the CLAMPED variable.
+        the bounds are left out, the bounds of the facts are used. If the facts have no bounds either, the release is
+        refused. The estimate is an estimate of the mean of the CLAMPED values.
     step : float, optional
         The distance between neighbouring grid values. The step must divide high − low exactly. If `bounds` are given
-        without a step, the range is cut into 1,024 steps. If neither is given, both come from the facts.
+        without a step, the range is cut into 1,024 steps. If neither bounds nor a step are given, both come from the
+        facts.
 
     Returns
     -------
@@ -133,7 +134,7 @@ class CountOfUnits(Count):
 def count(*, of: Literal["rows", "units"] = "rows") -> Count:
     """Ask for the number of records, in each cell or in total.
 
-    Without groups, under replace-one, the number is n, which is exact and public.
+    Without groups, under replace-one, the number of records is n, which is exact and public.
 
     Parameters
     ----------

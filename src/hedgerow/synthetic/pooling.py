@@ -69,9 +69,9 @@ class PooledEstimate:
     n_files : int
         m.
     replaced : bool
-        Whether T was 0 or less, and Ū takes its place.
+        Whether the estimated variance T was 0 or less, so that Ū takes its place.
     bias : float or None
-        q̄ − q̄₀: by how much a refit leans. None without files from the fit itself.
+        q̄ − q̄₀: by how much a refit leans. None if no files were drawn from the fit itself.
     bias_error : float or None
         The standard error of `bias`.
     """
@@ -215,7 +215,7 @@ class Pooled(Sequence[PooledEstimate]):
         Returns
         -------
         str
-            A line for each question.
+            The text has a line for each question.
 
         Raises
         ------
@@ -266,8 +266,8 @@ def pool(
     variances : sequence, optional
         The variance of each number, in the same form.
     centre : sequence, optional
-        The estimates of files that were drawn from the fit itself (``centre_files``). They replace the mean of
-        `estimates`, and measure the bias.
+        The estimates of files that were drawn from the fit itself, without re-release (``centre_files``). These
+        estimates replace the mean of `estimates`, and measure the bias.
 
     Returns
     -------

@@ -108,7 +108,8 @@ class ProtectedTable(TwoWayReadings):
     mechanism : AtomicMechanism or None
         The mechanism that drew the noise. None for a simulated table, and None if the noise is confidential.
     request, noisy : dict, tuple of dict
-        The request and the noisy numbers as plain JSON data. All else in the record follows from these data.
+        The request and the noisy numbers as plain JSON data. All else in the record follows from the request and the
+        noisy numbers.
     steps : tuple of dict
         The steps that computed the shown numbers from the drawn numbers, in order, as plain JSON data.
 
@@ -260,7 +261,8 @@ class ProtectedTable(TwoWayReadings):
         normal distribution if a standard deviation has 1,000 lattice steps or more; for counts, h is widened by half a
         step. If a number is the sum of several drawn numbers, h is the larger of two values: one for the normal
         distribution, and one for a single drawn number with the same standard deviation. The distribution of the sum
-        lies between the two. Cells adjusted to a known total get twice this h, as each lost the mean of all noise.
+        lies between these two distributions. If cells are adjusted to a known total, h is doubled, because each cell
+        also lost the mean of all noise.
 
         Raises
         ------
@@ -280,7 +282,7 @@ class ProtectedTable(TwoWayReadings):
                 "HG153",
                 rule="The accuracy of a table follows from its certificate if each cell has one number with plain "
                 "noise.",
-                finding="For this table no such half-width is known, or its noise is confidential.",
+                finding="For this table no half-width of all cells is known, or its noise is confidential.",
                 remedy='Ask for the intervals of the cells, or release the table with guarantee="dp" and unit "row".',
             )
         if self.drawn is None or self.known_total is None:
@@ -309,9 +311,9 @@ class ProtectedTable(TwoWayReadings):
         return self._showing(made if shown is None else add_up(made, made.interior.with_shown(shown)), step)
 
     def nonnegative(self) -> Self:
-        """Return the table without negative cells and with the same grand total. The errors stay the same.
+        """Return the table without negative cells and with the same grand total. The errors of the cells stay the same.
 
-        The other cells share the difference in fractions, so use `rounded` after `nonnegative`.
+        The other cells share the difference to the grand total in fractions, so use `rounded` after `nonnegative`.
         """
         from hedgerow.release.cells.printed_numbers import non_negative
 
@@ -383,7 +385,8 @@ class ProtectedTable(TwoWayReadings):
     def to_json(self, path: str | Path | None = None, *, level: float = 0.95) -> str:
         """Return the JSON text of the table, and write the text to `path` if a path is given.
 
-        Give a path for a large table. The table is then written cell by cell, and the returned text is empty.
+        Give a path for a large table. A large table is written to the path cell by cell, and the returned text is
+        empty.
 
         Parameters
         ----------

@@ -73,7 +73,8 @@ def protected_table(
     Raises
     ------
     HedgerowError
-        Before the data are read, nothing is spent. After that, a `SpentError` says that the price counts as spent.
+        If an error is raised before the data are read, nothing is spent. If a release fails after the data are read, a
+        `SpentError` says that the price counts as spent.
     """
     choosing = choose if options.get("cell_bounds") is None else choose_by_cell
     given = {name: value for name, value in options.items() if name != "cell_bounds" or value is not None}
@@ -214,13 +215,15 @@ def release_table(
                 "HG127",
                 rule="`part` of a larger table is only for bootstrap-dp, where the parts share one price.",
                 finding="The option was given under dp.",
-                remedy="Leave `part` out. Under dp the ledger adds up the prices of parts.",
+                remedy="Leave `part` out. Under dp each part of a table is a release, and the ledger adds up the "
+                "prices.",
             )
         return protected_table(asked, opened, **options)
     if options.get("cell_bounds") is not None and guarantee == "bootstrap-dp":
         raise ParameterError(
             "HG155",
-            rule="Bounds by cell are for totals under dp. Under bootstrap-dp the data themselves determine the noise.",
+            rule="The option `cell_bounds` is for totals under dp. Under bootstrap-dp the data themselves determine "
+            "the noise.",
             finding=f"Found guarantee={format_argument(guarantee)}.",
             remedy="Leave `cell_bounds` out.",
         )

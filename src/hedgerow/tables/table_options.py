@@ -119,8 +119,8 @@ def choose(
             "HG411",
             rule="Per-cell sensitivities under dp need different bounds for different cells.",
             finding="Only bounds of the whole table are declared, so every cell has the same bounds.",
-            remedy='Declare different bounds with cell_bounds={…}; or use sensitivity="whole-table", which then '
-            "has the smallest noise.",
+            remedy="Declare different bounds with cell_bounds={…}; or use sensitivity='whole-table', which has the "
+            "smallest noise if all cells have the same bounds.",
         )
     # Rows that are added up, of a unit or weighted ones, have the joint moments of a release.
     totalled = not isinstance(protection.unit, str) or options.get("weights") is not None
@@ -361,5 +361,5 @@ def _unserved(finding: str) -> ParameterError:
         rule="Bounds by cell are for totals of rows under dp, with Laplace or Gaussian noise, and with missing values "
         "dropped or declared absent.",
         finding=f"The request has {finding}.",
-        remedy="Leave `cell_bounds` out. Every cell then has the bounds of the table.",
+        remedy="Leave `cell_bounds` out. Without bounds by cell, every cell has the bounds of the table.",
     )

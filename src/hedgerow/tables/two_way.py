@@ -131,14 +131,16 @@ class TwoWayReadings(Result):
 
         The percentage is p = 100·N/T. N is the count of the cell, and T is the total of all cells that share the cell's
         categories of the columns `of`. T is noisy too. The interval holds each p for which 100·N − p·T differs from 0
-        by no more than sampling (variance T·p·(100 − p)) and noise (variance (100 − p)²·v + p²·w) allow. Here v is the
-        noise variance of the cell, and w is the noise variance of the sum of the other cells of the total.
+        by no more than sampling (variance T·p·(100 − p)) and noise (variance (100 − p)²·v + p²·w) allow. In these
+        formulas v is the noise variance of the cell, and w is the noise variance of the sum of the other cells of the
+        total.
 
         Parameters
         ----------
         of : str or list of str
             The columns within whose categories the percentages add up to 100 %. If the rows of the table are the
-            categories of sex, ``of="sex"`` gives row percentages. Without a column, all cells together have 100 %.
+            categories of sex, ``of="sex"`` gives row percentages. Without a column, the percentages of all cells add up
+            to 100 %.
 
         Returns
         -------
@@ -181,15 +183,15 @@ class TwoWayReadings(Result):
 
         The statistic is Q = Σ (Y − E)²/(E + v). Y is the noisy count of a cell, E is the count that the noisy totals of
         rows and columns predict under independence, and v is the noise variance of a cell. Under independence Q has no
-        χ² distribution. The distribution of Q is therefore simulated: tables are drawn with the expected counts E, and
-        noise is added as in the release. The p-value is (1 + the number of drawn tables whose Q is at least as large) /
-        (1 + the number of drawn tables).
+        χ² distribution. The distribution of the statistic Q is therefore simulated: tables are drawn with the expected
+        counts E, and noise is added as in the release. The p-value is (1 + the number of drawn tables whose Q is at
+        least as large) / (1 + the number of drawn tables).
 
         Parameters
         ----------
         *columns : str
-            Two columns of the table. The counts are summed over the other columns. The columns may be left out if the
-            table has only two columns.
+            The names of two columns of the table. The counts are summed over the other columns. The columns may be left
+            out if the table has only two columns.
         n_resamples : int
             The number of tables that are drawn.
         rng : int or Generator
@@ -482,7 +484,7 @@ def _unknown(rule: str, columns: Sequence[str]) -> ParameterError:
 def _no_law(finding: str) -> ParameterError:
     return ParameterError(
         "HG130",
-        rule="Percentages and tests of independence are read from counts of rows, each row in one cell.",
+        rule="Percentages and tests of independence are computed from counts of rows, with each row in one cell.",
         finding=finding,
-        remedy="Release a contingency table of rows; of other tables use the cells.",
+        remedy="Release a contingency table of rows; percentages of another table can be computed from its cells.",
     )

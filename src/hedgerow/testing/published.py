@@ -269,12 +269,12 @@ def multinomial_replicates(
 class NoPrivacy(CalibrationMechanism[None]):
     """Algorithms 1 and 2 of Fishman, Mugunthan and Tanzer, without noise and with projection to [0, 1].
 
-    This class gives no privacy guarantee. The model is a function of the exact records and has no certificate. Use the
-    class as ``Multicalibrator(mechanism=NoPrivacy())``.
+    The class `NoPrivacy` gives no privacy guarantee. The calibrated model is a function of the exact records and has no
+    certificate. Use the class as ``Multicalibrator(mechanism=NoPrivacy())``.
 
-    The algorithm visits every group and score bucket in turn. S_i is the set of records of the bucket, ȳ is their mean
-    label and p̄ their mean score. The scores are shifted by ȳ − p̄ if ``|ȳ − p̄| ≥ α/2`` (from 2ωN with ``ω =
-    α|S_i|/4n``, figure 1) and ``|S_i| ≥ α|S|/k``, where S is the group, as in Hébert-Johnson et al. (The paper prints
+    The published algorithm visits every group and score bucket in turn. S_i is the set of records of the bucket, ȳ is
+    their mean label and p̄ their mean score. The scores are shifted by ȳ − p̄ if ``|ȳ − p̄| ≥ α/2`` (from 2ωN with ``ω
+    = α|S_i|/4n``, figure 1) and ``|S_i| ≥ α|S|/k``, where S is the group, as in Hébert-Johnson et al. (The paper prints
     ``α|S_i|/k``, a condition that always holds, because S_i stands on both sides.) The visits are repeated until no
     score is shifted.
 
@@ -284,7 +284,7 @@ class NoPrivacy(CalibrationMechanism[None]):
         The range of the scores. The published algorithm uses (0, 1). With the default range, a wrong score of exactly 0
         or 1 has no infinite log loss.
     most_sweeps : int
-        The largest number of sweeps. The limit is needed if groups shift each other's scores back and forth.
+        The largest number of sweeps. The limit of sweeps is needed if groups shift each other's scores back and forth.
     """
 
     low: float = LOW
@@ -339,7 +339,7 @@ class NoPrivacy(CalibrationMechanism[None]):
         Returns
         -------
         FittedCalibration
-            The model, with exact residuals. Nothing of it is private.
+            The model, with exact residuals. Nothing of the result is private.
 
         Raises
         ------

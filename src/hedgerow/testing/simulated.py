@@ -229,7 +229,7 @@ def sample(
 
 
 class SimulatedTestSet(TestSet):
-    """A `TestSet` whose noise comes from a seed. Everything else is the same."""
+    """A `TestSet` whose noise comes from a seed. All else is as in a `TestSet`."""
 
     __test__ = False
 

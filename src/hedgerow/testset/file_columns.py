@@ -223,11 +223,11 @@ def require_key(relation: Relation, key: str | None) -> None:
     if relation is Relation.ADD_REMOVE and key is None:
         raise ParameterError(
             "HG436",
-            rule="Under add-remove, predictions must be joined to labels by a key. If they were joined by position, "
-            "one record more or less would shift all other predictions.",
+            rule="Under add-remove, predictions must be joined to labels by a key. If predictions were joined by "
+            "position, one record more or less would shift all other predictions.",
             finding="No key column is named.",
-            remedy='Name the column that identifies a record in both files: key="id". As an alternative, use '
-            'relation="replace-one".',
+            remedy='Name the column that identifies a record in both files: key="id". As an alternative to a key, '
+            'use relation="replace-one".',
         )
 
 
@@ -236,12 +236,14 @@ def refuse_further_columns(columns: Iterable[str], named: Collection[str | None]
     if not set(columns) <= set(named):
         raise ParameterError(
             "HG437",
-            rule="Without a key, predictions are joined to records by position. A file of predictions then may have no "
-            "further column, because a further column may show that the rows are in another order.",
+            rule="Without a key, predictions are joined to records by position. Without a key, a file of predictions "
+            "may have no further column, because a further column may show that the rows are in another order.",
             finding="The file of predictions has a further column.",
-            remedy='Make the test set again, with the column that identifies a record as its key: key="id". As an '
-            "alternative, sort the rows in the order of the test set and drop the column. No look was taken.",
-            shell="Make the test set with `--key id`, the column that tells records apart. Or bring the rows into the "
+            remedy="Make the test set again, with the column that identifies a record as its key: key='id'. As an "
+            "alternative to a key, sort the rows in the order of the test set and drop the further column. No look was "
+            "taken.",
+            shell="Make the test set with `--key id`, the column that tells records apart. Or bring the rows into "
+            "the "
             "order of the test set and drop the column. No look was taken.",
         )
 

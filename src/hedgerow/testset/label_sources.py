@@ -415,7 +415,7 @@ def changed_labels(further: str = "") -> DataError:
     return DataError(
         "HG434",
         rule="A ledger counts the looks at the labels with which it was made.",
-        finding="The custodian's file of labels has changed since then.",
+        finding="The custodian's file of labels has changed since the ledger was made.",
         remedy=" ".join(part for part in (other, further, "No look was taken.") if part),
     )
 

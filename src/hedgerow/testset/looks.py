@@ -354,11 +354,11 @@ def refuse_copy(finding: str) -> ParameterError:
     """Return the refusal of a second counter for one test set (HG179)."""
     return ParameterError(
         "HG179",
-        rule="Without a ledger, one object in one process counts the looks at a test set. Each copy would count "
-        "separately.",
+        rule="Without a ledger, one object in one process counts the looks at a test set. Each copy of the test set "
+        "would count its looks separately.",
         finding=finding,
-        remedy="Give the test set a ledger, ledger='ts.ledger'. Then the test set may be copied, pickled and "
-        "forked. No look was taken.",
+        remedy="Give the test set a ledger, ledger='ts.ledger'. With a ledger the test set may be copied, pickled "
+        "and forked. No look was taken.",
     )
 
 

@@ -213,7 +213,7 @@ def log_loss(*, positive: Any = 1, clip: float = 0.01) -> Metric:
     """Return the log loss: the mean of −ln(probability of the true label), on a grid of 1,024 steps.
 
     Probabilities are first moved into [clip, 1 − clip], so one record adds at most −ln(clip): 4.6 at 0.01, and 6.9 at
-    0.001. The noise is proportional to this bound.
+    0.001. The noise is proportional to the largest loss of one record, −ln(clip).
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ def from_function(
 ) -> Metric:
     """Return a metric: the mean of ``function(labels, predictions)``, clamped to `bounds`, over all records.
 
-    The price is valid only if the number of each record depends on that record alone. The price does not cover a
+    The price is valid only if the result for each record depends on that record alone. The price does not cover a
     function that compares records (a rank, a median). The certificate says so.
 
     Parameters
@@ -280,7 +280,7 @@ def from_function(
         The declared bounds of the number of one record, and optionally a step that divides them. The default is 1,024
         steps.
     greater_is_better, needs, positive
-        The attribute of the same name of `Metric`.
+        The attributes of the same names of `Metric`.
 
     Returns
     -------
@@ -303,7 +303,7 @@ def from_function(
             "HG171",
             rule="Your metric needs a name, a function of (labels, predictions), and predictions that are labels or "
             "probabilities.",
-            finding="One of these arguments is missing.",
+            finding="The name, the function or the kind of predictions is missing or wrong.",
             remedy='For example from_function("absolute error", f, bounds=(0, 10)).',
         )
     grid = Grid.from_bounds(name, bounds, step)

@@ -65,9 +65,9 @@ class _Estimated:
         """Return a confidence interval for the expected score on new records from the same distribution.
 
         From the second look on, the interval also holds for a model that was fitted to all earlier scores. A proven
-        bound makes this possible. This interval is wider than `fixed_model`, the interval for a model that was made
-        before any score was known. For a look by parts, each interval holds at its level by itself, not all intervals
-        together.
+        bound for fitted models makes this wider interval possible. The interval is wider than `fixed_model`, the
+        interval for a model that was made before any score was known. For a look by parts, each interval holds at its
+        level by itself, not all intervals together.
 
         Raises
         ------
@@ -158,9 +158,11 @@ class Score(_Estimated, Receivable):
         From the second look on: a narrower 95 % interval, which holds for a model that was made before any score was
         known.
     parts : tuple of Part
-        For a look by parts: every metric, for all records and then for each group. The first number is this score.
+        For a look by parts: every metric, for all records and then for each group. The first number of the parts is the
+        score itself.
     paid : bool
-        Whether the test set answered. False if `thresholdout` returned the training score.
+        Whether the look was answered from the test set, which costs a part of the price. False if `thresholdout`
+        returned the training score.
     request_id : str
     certificate : Certificate or None
         The price of this look alone. None for a simulated look.
@@ -310,7 +312,7 @@ def score_from_record(text: str) -> Score:
         raise VerificationError(
             "HG502",
             rule="A score is read from the JSON that it wrote.",
-            finding="The given text is another kind of record.",
+            finding="The given text is the record of something else.",
             remedy="Use the result in the ledger.",
         ) from None
 

@@ -77,11 +77,11 @@ _DEFAULTS: TestSetOptions = {
 
 
 class TestSet:
-    """A test set with a limited number of private scores.
+    """A test set that answers a limited number of queries (looks) with private scores.
 
-    Guarantee: all scores together, over all `n_looks` looks, are (ε, δ)-differentially private for the relation. The
-    privacy unit is one row. Each look is reserved in the ledger before labels are read. So no sequence of looks reveals
-    much about one record, and the scores of later models stay honest.
+    Guarantee: all scores together, over all `n_looks` looks, are (ε, δ)-differentially private for the neighbouring
+    relation. The privacy unit is one row. Each look is reserved in the ledger before labels are read. So no sequence of
+    looks reveals much about one record, and the scores of later models stay honest.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class TestSet:
         The metric: ``"accuracy"``, ``"zero-one"``, ``"brier"``, ``"log-loss"``, or a `Metric` that a
         function of the module `hedgerow.testset.metric` makes.
     relation : {"replace-one", "add-remove"}
-        The neighbouring relation or the privacy unit. Under replace-one the number of records is public.
+        The neighbouring relation, and the privacy unit. Under replace-one the number of records is public.
     epsilon, delta : float
         The TOTAL privacy budget of all looks. δ = 0 asks for pure mechanisms.
     n_looks : int
@@ -102,8 +102,8 @@ class TestSet:
         The ledger in which looks are counted. If the file does not exist, a ledger is made. If the file exists, the
         ledger is opened, and its public settings must be the same. Labels and features are NOT compared with those of
         the ledger, because the result would reveal information about them. Give `name`, and keep one ledger for each
-        test set. Without a ledger only this object counts the looks. The object cannot be copied, and the count is lost
-        when the process ends.
+        test set. Without a ledger only this object counts the looks. Without a ledger the object cannot be copied, and
+        the count is lost when the process ends.
     mechanism : str
         The mechanism. ``"auto"`` chooses the mechanism with the smallest expected error, see `comparison`.
         ``"narrowest"`` chooses the mechanism and the noise that give the narrowest proven interval at the last look,
@@ -290,16 +290,17 @@ class TestSet:
     ) -> Score:
         """Take one look: score a model, or predictions in the order of the test set.
 
-        With `metric` or `groups` this is a look by parts, at the same price: see `hedgerow.testset.parts`. A look by
-        parts takes predictions only. It returns all named metrics of one kind, for all records and for each group.
+        With `metric` or `groups` a look is a look by parts, at the same price: see `hedgerow.testset.parts`. A look by
+        parts takes predictions only. A look by parts returns all named metrics of one kind, for all records and for
+        each group.
 
         Parameters
         ----------
         model_or_predictions : estimator or array
             A model with ``predict`` (or with ``predict_proba``, for metrics of probabilities), or an array of n
             predictions: labels, or probabilities of the positive label. For a test set of files: the path of a file
-            with the column of predictions and, if a key was named, the key column. Further columns are ignored if there
-            is a key, and refused otherwise.
+            with the column of predictions and, if a key was named, the key column. Further columns of the file are
+            ignored if there is a key, and refused otherwise.
         metric : str or list of str, optional
             For predicted labels: ``"precision"``, ``"recall"``, ``"specificity"``, ``"f1"``, ``"balanced_accuracy"``;
             also ``"accuracy"`` and ``"zero_one_loss"`` for groups. For probabilities or other scores: ``"roc_auc"``.
@@ -312,7 +313,8 @@ class TestSet:
         bounds : (float, float), optional
             Declared bounds of labels that are numbers, for ``"r2"`` and ``"mean_squared_error"`` of predicted numbers.
         training_score : float, optional
-            The same metric on the training set. Only `thresholdout` needs this number.
+            The score of the same metric on the training set. Only the mechanism `thresholdout` needs the training
+            score.
         request_id : str, optional
             The name of the request. The same predictions in the same order under the same name are answered from the
             record and take no look. For a model, only its class is compared, because its predictions depend on records.
@@ -569,8 +571,8 @@ class TestSet:
     def as_objective(self, *, maximise: bool = True) -> Callable[[object], float]:
         """Return a function that scores a model or predictions, for a tuning loop that maximises or minimises.
 
-        Every call of the function takes a look. Do not use the function for cross-validation, which would pass training
-        folds.
+        Every call of the returned function takes a look. Do not use the returned function for cross-validation, which
+        would pass training folds.
         """
         sign = 1.0 if self.settings.metric.greater_is_better is maximise else -1.0
         return lambda model_or_predictions: sign * self(model_or_predictions)

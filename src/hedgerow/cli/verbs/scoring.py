@@ -398,7 +398,7 @@ def _opened(ledger: str | None, server: str | None, labels: str | None) -> TestS
         raise ParameterError(
             "HG116",
             rule="A score comes either from a ledger, or from a server that keeps the labels.",
-            finding="Found both --ledger and --server, or neither.",
+            finding="Found both options --ledger and --server, or neither.",
             remedy="Give --ledger FILE or --server ADDRESS.",
         )
     return TestSet.open(ledger) if ledger is not None else TestSetClient(str(server))

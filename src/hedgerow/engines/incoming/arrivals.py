@@ -166,7 +166,7 @@ def keys_of_folders(name: str, parts: Sequence[str]) -> tuple[str, ...]:
         raise DataError(
             "HG205",
             rule="The inner folders of a folder all name the same columns, such as `year=2020`.",
-            finding="Some inner folders name other columns.",
+            finding="Some inner folders name other columns than the first folder.",
             remedy="Move the files of other columns elsewhere, or open one of the inner folders alone.",
         )
     return keys.pop() if keys else ()

@@ -220,8 +220,8 @@ def own_function(
     step : float, optional
         The distance between neighbouring values of the column.
     sensitivity : callable, optional
-        A function that takes all n values and returns the sensitivity of `function` over Dⁿ. The privacy guarantee then
-        depends on this function being right.
+        A function that takes all n values and returns the sensitivity of `function` over Dⁿ. The privacy guarantee
+        depends on this sensitivity function being right.
     name : str
         The name of the statistic.
 

@@ -153,8 +153,8 @@ class CustodianFigures:
             "HG159",
             rule="Confidential numbers of a bootstrap-dp release stay in the memory of the process that drew them.",
             finding="The release was pickled or copied.",
-            remedy="Use these numbers in the same process. Publish neither these numbers nor anything computed from "
-            "them.",
+            remedy="Use the confidential numbers in the process that made the release. Publish neither the "
+            "confidential numbers nor anything computed from them.",
         )
 
 
@@ -390,7 +390,8 @@ def check_reach(opened: OpenedSource, noise: str, delta: object, where: object, 
             rule="bootstrap-dp is defined for replaced rows, unit row, pure epsilon and geometric noise, and cannot be "
             "paid from a budget of differential privacy.",
             finding=f"The request has {present[0]}.",
-            remedy='Leave this part out, or release with guarantee="dp". Nothing was read or spent.',
+            remedy='Leave the part that bootstrap-dp does not support out, or release with guarantee="dp". Nothing '
+            "was read or spent.",
         )
 
 

@@ -380,7 +380,8 @@ def _number(asked: Any, epsilon: float, opened: OpenedSource, resolver: Resolver
             "HG412",
             rule="The noise needs a sensitivity that is proven, declared, or found by trying every pair of neighbours.",
             finding=f"{n:,} rows may have more than {SEARCHED:,} pairs.",
-            remedy="Declare the `sensitivity`, a function of the values of D. Nothing was read or spent.",
+            remedy="Declare the `sensitivity`, a function of the values of D. The request was refused before "
+            "anything was read or spent.",
         )
     return number
 
@@ -413,10 +414,11 @@ def _step(asked: Any, column: str, grid: Grid | None) -> Fraction:
     if stride is None or stride <= 0 or as_float(stride) is None:
         raise ParameterError(
             "HG106",
-            rule="Without bounds, `step` declares the public grid of the values. Noise without a grid would be visible "
-            "in its last digits.",
+            rule="Without bounds, `step` declares the public grid of the values. Noise without a grid would be "
+            "visible in the last digits of the result.",
             finding=f"Found {format_argument(asked.step)} for column {format_argument(column)}.",
-            remedy="For example step=1, or step=0.01 for cents. A finer step costs nothing.",
+            remedy="For example step=1, or step=0.01 for cents. A finer step of the grid costs nothing under "
+            "bootstrap-dp.",
             shell="For example --step 1.",
         )
     return stride
@@ -438,7 +440,7 @@ def _without(finding: str, remedy: str) -> UncertifiedError:
         rule="bootstrap-dp can release totals, means, shares, variances, quantiles, extremes and your own functions, "
         "each of all n rows.",
         finding=finding,
-        remedy=f"{remedy} Nothing was read or spent.",
+        remedy=f"{remedy} The request was refused before anything was read or spent.",
     )
 
 

@@ -282,8 +282,8 @@ class SensitivityBound:
         raise UncertifiedError(
             "HG412",
             rule="The noise needs a sensitivity that is proven, or found by trying every pair of neighbours.",
-            finding="There were too many neighbours to try, so an optimiser searched for a bad pair. The result "
-            "is only a lower bound.",
+            finding="There were too many neighbours to try, so an optimiser searched for a bad pair. The largest "
+            "difference that was found is only a lower bound on the sensitivity.",
             remedy="Give a formula for the sensitivity, raise `limit`, declare the function symmetric, or use fewer "
             "rows.",
         )

@@ -65,7 +65,8 @@ class CountsDesign(Design[Counts, AdditiveTable]):
         if self.missing is Missing.MIDPOINT and not self.statistic.takes_midpoint:
             raise ParameterError(
                 "HG114",
-                rule='The policy missing="midpoint" needs numbers between bounds. A category has no midpoint.',
+                rule='The policy missing="midpoint" needs numbers between bounds. A category has no midpoint between '
+                "two bounds.",
                 finding=f"It was given with a proportion of {self.statistic.column!r}.",
                 remedy='Release proportions with missing="drop".',
             )

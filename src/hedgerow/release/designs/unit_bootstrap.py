@@ -325,7 +325,7 @@ def unit_design(
             "HG108",
             rule="The estimator and the noise must serve every statistic of the release.",
             finding=f"{option} does not serve replicates of units of several rows.",
-            remedy='Use estimator="moments", or leave the options of the bootstrap out.',
+            remedy='For units of several rows, use estimator="moments", or leave the options of the bootstrap out.',
         )
     if request.budget.delta == 0.0:
         raise ParameterError(

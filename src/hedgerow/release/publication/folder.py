@@ -161,7 +161,7 @@ def prepared_folder(
                 "HG118",
                 rule="Before any data are read, it must be possible to make and write the folder for the results.",
                 finding=f"{str(path)!r} is not.",
-                remedy="Check its path, its owner and the space on the disk.",
+                remedy="Check the path of the folder, its owner and the space on the disk.",
             ) from None
         yield ReleaseFolder(target, staging)
 
@@ -187,7 +187,7 @@ def _check_names(target: Path, names: Sequence[str]) -> None:
                 "HG119",
                 rule="No output replaces data, facts, a ledger or its secret.",
                 finding=f"The folder {str(target)!r} holds {reason}, under the name {name}.",
-                remedy="Name another folder. The option `force` does not help here.",
+                remedy="Name another folder. The option `force` does not allow an output to replace an input.",
             )
 
 

@@ -62,7 +62,7 @@ def pivoted(columns: Mapping[str, list[Any]], across: Sequence[str], values: Seq
             raise ParameterError(
                 "HG160",
                 rule="The columns that go across must be columns of categories, each named once. The values must be "
-                "columns too.",
+                "columns of the result too.",
                 finding=f"Found {', '.join(map(str, given)) or 'none'}.",
                 remedy=f"The columns are: {', '.join(known)}.",
             )
@@ -379,7 +379,7 @@ class Result(Receivable, Outputs):
     @overload
     def to_csv(self, path: str | Path, *, level: float = 0.95) -> None: ...
     def to_csv(self, path: str | Path | None = None, *, level: float = 0.95) -> str | None:
-        """Return CSV text with one line for each number. With a path, write the text there and return nothing.
+        """Return CSV text with one line for each number. With a path, write the text to the file and return nothing.
 
         Group columns keep their names, but a name that hedgerow itself uses, such as ``level``, gets the prefix
         ``by_``. The labels of categories stand in the column ``NAME_label``. A text that a spreadsheet would run as a
@@ -388,7 +388,7 @@ class Result(Receivable, Outputs):
         Parameters
         ----------
         path : path, optional
-            The file to write. Without a path the text is returned, as by the frames of pandas.
+            The file to write. Without a path the CSV text is returned, as by the frames of pandas.
         level : float
             The confidence level of the intervals.
 

@@ -28,7 +28,7 @@ def kept_apart(path: str | Path) -> None:
             "HG317",
             rule="No output may replace data that were opened, facts, a ledger or its secret.",
             finding=f"{str(path)!r} is {reason}.",
-            remedy="Name another output file. Nothing was written, and nothing is lost.",
+            remedy="Name another output file. The command wrote nothing, and nothing is lost.",
         )
 
 

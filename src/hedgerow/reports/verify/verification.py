@@ -231,7 +231,7 @@ def refuse_statement(record: object) -> None:
         rule="To verify a price, hedgerow computes the price again from the record alone.",
         finding=f"This record states epsilon = {statement.epsilon:.6g} of bootstrap-dp, {statement.relation}: that is "
         "NOT differential privacy, and the scale of its noise follows from the data, which the record must not tell.",
-        remedy="Only the custodian can check this price, because the check needs the data.",
+        remedy="Only the custodian can check the price of this release, because the check needs the data.",
     )
 
 
@@ -312,7 +312,8 @@ class Verification:
             finding=f"{wrong} of {1 + len(self.profile)} do not."
             if wrong
             else "They do, but the record contradicts itself. " + " ".join(self.contradictions),
-            remedy="Do not rely on this record. The record was altered, or a faulty version of hedgerow made it.",
+            remedy="Do not rely on the price of this record. Either the record was altered, or a faulty version of "
+            "hedgerow made it.",
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def check_nowhere_negative(what: str, column: str, grid: Grid) -> None:
             "HG112",
             rule=f"A {what} is of a column that is nowhere negative.",
             finding=f"The lower bound of {column!r} is {float(grid.lower):g}.",
-            remedy="Give bounds that start at 0. Values below 0 then count as 0.",
+            remedy="Give bounds that start at 0. With bounds that start at 0, values below 0 count as 0.",
         )
 
 

@@ -59,7 +59,7 @@ def histogram(
     bounds: tuple[float, float] | None = None,
     step: float | None = None,
 ) -> list[Statistic | NeedsBounds]:
-    """Ask for the shares of records in bins [a, b); the last bin includes both ends.
+    """Ask for the shares of records in bins [a, b); the last bin [a, b] includes both ends.
 
     Parameters
     ----------

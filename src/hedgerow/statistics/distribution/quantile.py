@@ -99,7 +99,7 @@ def quantile(
         The declared bounds of the column. The default is the bounds of the facts.
     step : number, optional
         The distance between neighbouring values, if all values lie on a grid that starts at the lower bound. Released
-        quantiles are then values of this grid.
+        quantiles are values of this grid.
 
     Returns
     -------

@@ -58,7 +58,7 @@ def share_below(
     bounds: tuple[float, float] | None = None,
     step: float | None = None,
 ) -> Statistic | NeedsBounds:
-    """Ask for the share of records below a line. The line is a value, or a part of the median of the column.
+    """Ask for the share of records below a line. The line is a value of the column, or a part of its median.
 
     Parameters
     ----------

@@ -41,8 +41,8 @@ class Compared:
     name : str
     standard_error : float or None
         The standard deviation of the noise of one look, for a score in the middle of its range, where the resampling
-        error is largest. Under add-remove the unit is records, because n is private. None if the mechanism cannot be
-        used.
+        error is largest. Under add-remove the error is in units of records, because n is private. None if the mechanism
+        cannot be used.
     times_best : float or None
         The ratio of this error to the smallest error of all mechanisms that `auto` may choose.
     note : str

@@ -102,7 +102,7 @@ class Conditions:
         if (self.n is None) is (self.relation is Relation.REPLACE_ONE) or (self.n is not None and self.n < 2):
             raise ParameterError(
                 "HG173",
-                rule="A test set needs at least 2 records. Their number is public under replace-one only.",
+                rule="A test set needs at least 2 records. The number of records is public under replace-one only.",
                 finding="Found another value.",
                 remedy="Give the test set as arrays or as a file.",
             )
@@ -162,9 +162,9 @@ def checked_options(thinning: float, threshold: float, n_answers: int) -> Option
         return Options(number, threshold if bar is None else bar, n_answers if answers is None else answers)
     raise ParameterError(
         "HG172",
-        rule="`thinning` must be a positive number. A resample has n/thinning records.",
+        rule="`thinning` must be a positive number. With `thinning`, a resample has n/thinning records.",
         finding=f"Found {format_argument(thinning)}.",
-        remedy="Mount & Zumel use 10.",
+        remedy="Mount & Zumel use a thinning of 10.",
     )
 
 
@@ -199,7 +199,8 @@ class DrawnLook:
     numbers : tuple of float
         What the mechanism drew: sums of u ∈ [−1, 1], a record's loss, or of losses in grid steps, or a number of draws.
     paid : bool
-        Whether the test set answered. If not, the number is the training score.
+        Whether the look was answered from the test set, which costs a part of the price. If not, the number is the
+        training score.
     """
 
     numbers: tuple[float, ...]

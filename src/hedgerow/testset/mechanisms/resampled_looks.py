@@ -142,7 +142,7 @@ class SmoothedResampleLook(LookMechanism):
             raise UncertifiedError(
                 "HG431",
                 rule="`smoothed_resample` serves losses of 0 and 1 only, because it adds made-up losses.",
-                finding="This metric has other losses.",
+                finding="The metric of this test set has other losses.",
                 remedy="Use mechanism='gaussian' or 'laplace'.",
             )
 

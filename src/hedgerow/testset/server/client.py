@@ -332,7 +332,7 @@ class TestSetClient:
             raise ParameterError(
                 "HG314",
                 rule="`request_id` must be a text of 1 to 200 visible ASCII characters.",
-                finding="The given value is not.",
+                finding="The given value is another one.",
                 remedy="Nothing was sent.",
             )
         if keys is not None:
@@ -355,8 +355,8 @@ class TestSetClient:
     def score_file(self, source: str | Path, **asked: Unpack[SubmissionOptions]) -> Score:
         r"""Take one look: send the predictions of a file, as `score` does.
 
-        The columns of the file are the columns of the test set and the column of `groups`. Further columns are not
-        sent. If the test set has no key, further columns are refused.
+        The columns of the file are the columns of the test set and the column of `groups`. Further columns of the file
+        are not sent to the server. If the test set has no key, further columns are refused.
 
         Parameters
         ----------

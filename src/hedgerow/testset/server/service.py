@@ -331,9 +331,9 @@ class Service:
             raise SpentError(
                 "HG606",
                 rule="The ledger stores each released result beside its price.",
-                finding="This score could not be written to the ledger, and was not sent.",
-                remedy="The custodian must make room on the disk. After that, the same request under the same key "
-                "takes no second look.",
+                finding="The score could not be written to the ledger, and was not sent.",
+                remedy="The custodian must make room on the disk. After the disk has room, the same request under "
+                "the same key takes no second look.",
             )
         again = {"replayed": score.replayed, "ledger": {"head": score.ledger_head}}
         self._tell(f"look {score.look} of {score.n_looks}" + (", from its record" if score.replayed else ""))
@@ -354,7 +354,7 @@ class Service:
         except BaseException:
             # Compiled libraries raise outside Exception too, and no words of theirs may be told: they may quote a cell.
             refused = HedgerowError(
-                "HG901", rule="Every failure has a code and a page.", finding="This failure has no code."
+                "HG901", rule="Every failure has a code and a page.", finding="The failure has no error code."
             )
         status = status_of(refused)
         if status >= 500:
