@@ -224,8 +224,8 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
         Returns
         -------
         Plan
-            The plan. The price of the plan is ``.epsilon`` at ``.delta``, an upper bound. ``.forecast(guess)`` returns
-            the expected errors, and ``.query()`` the SQL that would be sent.
+            The plan. Its price is at most ``.epsilon`` at ``.delta``. ``.forecast(guess)`` returns the expected errors,
+            and ``.query()`` the SQL that would be sent.
 
         Raises
         ------
@@ -296,25 +296,22 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
             The statistics: `hg.mean`, `hg.sum`, `hg.proportion`, `hg.count`, `hg.bootstrap` and others.
         by : {column: [category, …]} or [column, …], optional
             The groups. One estimate is released for each combination of declared categories. Categories are declared
-            here or in the facts. Combinations of categories without records are released too. ``{0: "men", 1:
-            "women"}`` gives labels to categories; `hg.bands` makes bands of numbers.
+            here or in the facts. Combinations without records are released too. ``{0: "men", 1: "women"}`` gives labels
+            to categories; `hg.bands` makes bands of numbers.
         epsilon, delta : float
             The TOTAL privacy price of the call. The default of δ is that of the facts' budget, else 1e-6. δ = 0 asks
             for a pure mechanism.
         rho, mu : float, optional
             The total price in place of `epsilon`: Gaussian noise whose composition has exactly this μ, where μ = √(2ρ).
-            With `rho` or `mu`, the certificate states the ε of the Gaussian noise at δ. With `rho` or `mu`, a ledger
-            reserves the ε of the Gaussian noise at δ.
+            The certificate states the ε of the Gaussian noise at δ, and a ledger reserves this ε.
         estimator : {"auto", "moments", "bootstrap", "bounded-bootstrap"}
             ``"auto"`` uses second moments for the errors of sums, means and smooth functions of means, and bootstrap
             replicates for `hg.bootstrap`. Counts and proportions need neither second moments nor replicates.
-            ``"bounded-bootstrap"`` draws no record more than 5 times in a replicate. The bounded bootstrap has five
-            times the noise, and its price can be stated as ρ.
+            ``"bounded-bootstrap"`` draws a record at most 5 times in a replicate, with five times the noise and a ρ.
         noise : {"auto", "laplace", "gaussian", "averaged-laplace"}
             The distribution of the noise, always on integers. ``"auto"`` chooses the noise distribution from public
             facts. ``"averaged-laplace"`` is the average of `n_draws` (10) Laplace draws. Averaged Laplace noise is
-            close to normal and gives a pure guarantee. Averaged Laplace noise serves counts, proportions, sums and
-            means.
+            close to normal, gives a pure guarantee, and serves counts, proportions, sums and means.
         missing : {"drop", "midpoint", "error-if-declared-complete"}
             The policy for missing, NaN, infinite or unparsable values. The default is the policy of the facts, else
             ``"drop"``.
@@ -328,11 +325,10 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
             value is never true. The number of selected records is private, under either relation.
         weights : (column, largest), optional
             The column of weights and the largest weight. Weights are clamped to 0 up to the largest weight, and a
-            missing weight is 0. A mean or a share is then Σwx/Σw, a sum Σwx, a count Σw, a ratio Σwx/Σwy. With weights,
-            a function of means takes weighted means.
+            missing weight is 0. A mean or a share is then Σwx/Σw, a sum Σwx, a count Σw, a ratio Σwx/Σwy. Functions of
+            means take weighted means.
         unit_weight : {"rows", "unit"}
-            In distributions of units of several rows, ``"rows"`` weighs each row equally, and ``"unit"`` weighs each
-            unit equally.
+            For units of several rows, distributions weigh each row equally (``"rows"``) or each unit (``"unit"``).
         n_resamples : int, optional
             The number of bootstrap replicates. The default number of replicates is chosen from public facts.
         interval : str, optional
@@ -361,9 +357,8 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
         Raises
         ------
         HedgerowError
-            An error with a code. ``hedgerow explain CODE`` prints the page of the code. If an error is raised before
-            the data are read, nothing is spent. If a release fails after the data are read, a `SpentError` says that
-            the price counts as spent.
+            An error with a code, which ``hedgerow explain CODE`` explains. Before the data are read, an error costs
+            nothing. If a release fails after the data are read, a `SpentError` says that the price counts as spent.
 
         Examples
         --------
@@ -483,15 +478,14 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
     ) -> Bounds | RowLimit:
         """Find bounds that contain most values of a column, by a separate release.
 
-        Guarantee: ε-differential privacy (δ = 0) of everything in the result. The price of the search adds to the price
-        of the releases that use the bounds. Bounds from a codebook cost nothing and are better if they exist.
+        Guarantee: ε-differential privacy (δ = 0) of everything in the result. The price of the search adds to that of
+        the releases that use the bounds. Bounds from a codebook cost nothing and are better if they exist.
 
         Parameters
         ----------
         column : str
-            A numeric column, or the result of `hg.column`. Missing values of the column are left out. If the unit has
-            several rows, a unit counts once in each cell of the public grid in which it has one of at most ``max_rows``
-            rows.
+            A numeric column, or the result of `hg.column`. Missing values are left out. If the unit has several rows, a
+            unit counts once in each cell of the public grid in which it has one of at most ``max_rows`` rows.
         epsilon : float
             The privacy price, which has no default.
         share : float
@@ -499,8 +493,8 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
         around : float
             A public number near which values may lie. Each bound differs from `around` by a round number of steps.
         of : str
-            With ``"rows"`` the search finds a limit of rows such that this share of the units keep all their rows. With
-            ``"rows"`` `column` is the column of the survey's unit.
+            ``"rows"`` finds a limit of rows such that the share `share` of the units keep all their rows. `column` is
+            then the column of the survey's unit.
         where, request_id : str, optional
             The arguments of `release`.
 
@@ -549,8 +543,7 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
         Parameters
         ----------
         column : str
-            A column of numbers, booleans or texts, which are compared as in `by`. Missing values of the column are left
-            out.
+            A column of numbers, booleans or texts, which are compared as in `by`. Missing values are left out.
         epsilon, delta : float
             The privacy price. The default of δ is that of the facts' budget, else 1e-6; δ must be positive.
         where, request_id : str, optional

@@ -243,8 +243,7 @@ def bands(*cuts: float, labels: Sequence[str] | None = None) -> Bands:
     Parameters
     ----------
     *cuts : float
-        Two or more cut points, in rising order. Missing values and values outside the bands are left out, or count as
-        ``other``.
+        Two or more cut points, in rising order. Missing values and values outside are left out, or count as ``other``.
     labels : list of str, optional
         One label for each band. Every output shows the labels.
 
@@ -277,9 +276,7 @@ def bands(*cuts: float, labels: Sequence[str] | None = None) -> Bands:
         )
     made = Bands(tuple(numbers))
     if len(set(made.values)) < len(made.values):
-        raise ParameterError(
-            "HG133", rule="Two cut points of bands must differ in their first 15 digits.", finding="Two are equal."
-        )
+        raise ParameterError("HG133", rule="Cut points must differ in their first 15 digits.", finding="Two do not.")
     return made if labels is None else replace(made, labels=_labels("bands", made.values, labels))
 
 

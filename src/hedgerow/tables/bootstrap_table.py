@@ -127,8 +127,7 @@ class CellExtremes:
                 "HG156",
                 rule="Each row of a table over D has one finite value or NaN, and the number of its cell, or −1.",
                 finding="The given table does not follow this rule, or D has no rows.",
-                remedy="Give two arrays of the same length. The request was refused before anything was read, spent "
-                "or written.",
+                remedy="Give two arrays of the same length. Nothing was read, spent or written.",
             )
         void = np.zeros(size, dtype=bool)
         void[cells[(cells >= 0) & np.isnan(values)]] = True

@@ -291,8 +291,7 @@ class TestSet:
         """Take one look: score a model, or predictions in the order of the test set.
 
         With `metric` or `groups` a look is a look by parts, at the same price: see `hedgerow.testset.parts`. A look by
-        parts takes predictions only. A look by parts returns all named metrics of one kind, for all records and for
-        each group.
+        parts takes predictions only, and returns all named metrics of one kind, for all records and for each group.
 
         Parameters
         ----------
@@ -313,8 +312,7 @@ class TestSet:
         bounds : (float, float), optional
             Declared bounds of labels that are numbers, for ``"r2"`` and ``"mean_squared_error"`` of predicted numbers.
         training_score : float, optional
-            The score of the same metric on the training set. Only the mechanism `thresholdout` needs the training
-            score.
+            The score of the same metric on the training set. Only the mechanism `thresholdout` needs it.
         request_id : str, optional
             The name of the request. The same predictions in the same order under the same name are answered from the
             record and take no look. For a model, only its class is compared, because its predictions depend on records.
