@@ -68,8 +68,8 @@ class AsksMargins:
             The columns and their categories, as in `release`: categories with labels, `hg.bands`, or the categories of
             the facts.
         total : str, optional
-            A numeric column. With `total` the tables hold the totals of this column, with values clamped to `bounds` as in
-            `hg.sum`. If the target is the population and the lower bound is 0 or more, the sampling errors are upper
+            A numeric column. With `total` the tables hold the totals of this column, with values clamped to `bounds` as
+            in `hg.sum`. If the target is the population and the lower bound is 0 or more, the sampling errors are upper
             bounds; see the notes of the result. By default the tables hold counts of records.
         bounds, step : optional
             The bounds and the step of the column `total`. The default is the bounds and the step of the facts.
