@@ -492,8 +492,7 @@ def release_found(
     Raises
     ------
     HedgerowError
-        If an error is raised before the data are read, nothing is spent. If a release fails after the data are read, a
-        `SpentError` says that the price counts as spent.
+        An error before the data are read costs nothing. A `SpentError` says that the price counts as spent.
     """
     protection = opened.protection
     search = make(protection.relation, protection.unit)
