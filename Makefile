@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: bench demo docs generate pictures test test-data test-databases test-spark test-long reproduce lint package versions clean
+.PHONY: bench demo docs generate pictures test test-data test-databases test-spark test-long reproduce lint package versions screenshots clean
 
 demo: $(VENV)/.core
 	@$(BIN)/hedgerow demo
@@ -67,6 +67,10 @@ lint: $(VENV)/.dev
 # The site is written to docs/_build/html. Warnings are errors, and so is a page that asks another machine for a part of it.
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q -j auto -b html docs docs/_build/html
+
+# Every page of the built site as a browser shows it, wide and narrow, light and dark; needs a Chromium.
+screenshots: $(VENV)/.docs
+	$(BIN)/python docs/screenshots.py
 
 # The picture of the README and of the home page, for light and for dark pages.
 pictures: $(VENV)/.core

@@ -57,6 +57,8 @@ html_title = f"hedgerow {version}"
 html_static_path = ["_static"]
 html_css_files = ["hedgerow.css"]
 html_copy_source = False
+# Pages without further pages below have no bar of a section.
+html_sidebars = {page: [] for page in ("index", "gallery", "genindex", "search")}
 html_show_sphinx = False
 html_theme_options = {
     "show_prev_next": False,

@@ -427,8 +427,8 @@ class AsksStatistics:
         bounds : (low, high), optional
             The declared bounds of the column. The default is the bounds of the facts.
         step : number, optional
-            The distance between neighbouring values, if all values lie on a grid that starts at the lower bound. Released
-            quantiles are values of this grid.
+            The distance between neighbouring values, if all values lie on a grid that starts at the lower bound. With a
+            step, released quantiles are values of the grid.
         **options
             The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 

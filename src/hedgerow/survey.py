@@ -493,8 +493,8 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
         around : float
             A public number near which values may lie. Each bound differs from `around` by a round number of steps.
         of : str
-            ``"rows"`` finds a limit of rows such that the share `share` of the units keep all their rows. `column` is
-            then the column of the survey's unit.
+            ``"rows"`` finds a limit of rows such that the share `share` of the units keep all their rows. With
+            ``of="rows"``, `column` is the column of the survey's unit.
         where, request_id : str, optional
             The arguments of `release`.
 

@@ -7,8 +7,8 @@ page, the rule that stands before a finding or a remedy, or the function with it
 the project says of each sentence whether it is clear without its context. The aim is 23 of 25.
 
 A step of a derivation is not drawn, because its symbols are defined where the derivation begins: a sentence of a page
-of methods that holds a formula. With ``--formulas`` these sentences are drawn too. A sentence that is interrupted by a
-displayed formula has two halves, which are no sentences.
+of methods that holds a formula, or a symbol other than ε, δ, ρ, μ, n and D. With ``--formulas`` these sentences are
+drawn too. A sentence that is interrupted by a displayed formula has two halves, which are no sentences.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ _END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\"“]|hedgerow )")
 _BEGIN = re.compile(r"[A-Z0-9`*\"“(Α-Ωα-ω\[{.]|hedgerow |[a-z_]+[=(<]|(?!a )[a-z] |dp|scikit|statsmodels|pandas|git ")
 _HEADING = re.compile(r"^#+ +(.*?) *$", re.MULTILINE)
 _RUN_IN = re.compile(r"^(?:\*\*([^*]+?)[.:]?\*\*[.:]? +)(?=[A-Z`])")
-_FORMULA = re.compile(r"[∑Σ∏∫≤≥≈√·×²³⁻∈∝′‖|^←→]|\$[^$]+\$|(?<=[\w)]) [=<>+−] (?=[\w(−√])|\w_\w")
+_FORMULA = re.compile(  # an operator between symbols; or a symbol apart from ε, δ, ρ, μ, n and the data set D
+    r"[∑Σ∏∫≤≥≈√·×²³⁻∈∝′‖|^←→]|\$[^$]+\$|(?<=[\w)]) [=<>+−] (?=[\w(−√])|\w_\w"
+    r"|(?<![\w`'’.-])(?:[b-mo-z]|[BCE-MO-Z]|[βγζ-λνξπσ-ω])(?:[\u0302']|[₀-₉])?(?![\w'’.-])"
+)
 # A heading; or a line that stands above an indented text; or a parameter without a text.
 _NAMED = re.compile(r"^(?:\S.*\n-+|\S.*(?=\n {4}\S)|[\w*, ]+ : .*)$", re.MULTILINE)
 _LEAST_WORDS, _MOST_WORDS = 5, 60

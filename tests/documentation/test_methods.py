@@ -41,3 +41,15 @@ def test_what_the_code_says_of_method_pages_is_there() -> None:
             for name, section in POINTER.findall(path.read_text(encoding="utf-8")):
                 if section:
                     assert re.search(rf"^## {section}\. ", known[name], re.MULTILINE), f"{path}: {name} §{section}"
+
+
+def test_formulas_are_written_in_unicode_since_the_site_shows_tex_as_it_is() -> None:
+    # The site has no program that draws TeX: the pages must work without another machine.
+    tex = re.compile(r"\\(?:prod|sum|frac|sigma|mathbf|le|in)\b|(?<![`\w])\$[A-Za-z\\][^$`\n]*\$(?!\w)")
+    for page in (ROOT / "docs").rglob("*.md"):
+        if "_build" not in page.parts:
+            text = re.sub(
+                r"^(`{3,}).*?^\1|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+            )
+            assert not tex.search(text), f"{page}: {tex.search(text)}"
+    assert tex.search("with $R$ times") and tex.search(r"$$\sum_A p_A$$")

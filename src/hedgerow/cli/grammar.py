@@ -118,7 +118,7 @@ def with_labels(groups: dict[str, Any] | None, texts: Sequence[str]) -> dict[str
         if values is None or column in labelled:
             raise ParameterError(
                 "HG111",
-                rule="`--labels` labels each column once. `--by` must list the categories or bands of this column.",
+                rule="`--labels` names each column at most once. `--by` must list its categories or bands.",
                 finding=f"{text!r} labels it again." if values is not None else f"`--by` lists none of {column!r}.",
                 remedy="For example --by sex=0,1 --labels sex=men,women. In a facts file, write the labels beside the "
                 "categories.",

@@ -85,7 +85,7 @@ class AsksMargins:
             totals are the totals of this file.
         target_se : mapping, optional
             The largest standard deviation of the noise of each cell, by table, such as ``{("sex", "region"): 20}``. The
-            weights are chosen to meet these targets.
+            weights are chosen such that the noise meets these targets.
         hierarchies : mapping, optional
             Groups of categories: ``{"region": {"country": {"England": ["N", "S"], "Wales": ["W"]}}}``. Every table then
             has the totals of the groups too, which are sums of its cells and cost nothing. A column may have several

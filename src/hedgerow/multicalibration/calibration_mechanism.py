@@ -245,7 +245,7 @@ class CalibrationMechanism(ABC, Generic[D]):
         Returns
         -------
         FittedCalibration
-            The same calibration that `run` returned for these numbers.
+            The calibration that `run` returned when it drew these numbers.
 
         Raises
         ------

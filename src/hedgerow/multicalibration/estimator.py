@@ -157,7 +157,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     base_fit : {None, "on_private_rows_without_protection"}
         Consent to fit the base model on the private rows themselves. With this consent no ε holds for the base model:
         such a model may reveal every label. The certificate and the report say that no ε holds. A fit without privacy
-        does not need this consent.
+        does not need the consent.
 
     Attributes
     ----------
@@ -241,7 +241,8 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             Weights of the records, without privacy only. A record of weight 5 would move a count by 5, and no price is
             known for weights.
         base_rows : (X, y), optional
-            Separate rows for fitting the base model. The price does not cover these rows.
+            Separate rows for fitting the base model. The price of the calibration does not cover the rows in
+            `base_rows`.
 
         Returns
         -------

@@ -51,7 +51,8 @@ class AsksRegressions:
             category but the first declared category. ``a:b`` and ``a * b`` are products, ``I(age ** 2)`` is a power,
             and ``- 1`` leaves out the intercept. A formula needs the extra package ``hedgerow[formulas]``.
         regressors : list of str, optional
-            The terms, if `formula` is only the name of the response. The package formulaic is then not needed.
+            The terms, if `formula` is only the name of the response. With a list of terms, the package formulaic is not
+            needed.
         **options
             ``bounds={column: (low, high)}`` of numeric columns and ``categories={column: [value, …]}``, if the facts do
             not declare them. ``intercept=False`` leaves out the intercept. ``guess={column: {"mean": …}}``, made

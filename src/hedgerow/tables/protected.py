@@ -260,9 +260,9 @@ class ProtectedTable(TwoWayReadings):
         For two-sided geometric noise, single or averaged, h is exact. For discrete Gaussian noise, h comes from the
         normal distribution if a standard deviation has 1,000 lattice steps or more; for counts, h is widened by half a
         step. If a number is the sum of several drawn numbers, h is the larger of two values: one for the normal
-        distribution, and one for a single drawn number with the same standard deviation. The distribution of the sum
-        lies between these two distributions. If cells are adjusted to a known total, h is doubled, because each cell
-        also lost the mean of all noise.
+        distribution, and one for a single drawn number with the same standard deviation. The distribution of the sum of
+        the noise lies between the normal and the single distribution. If cells are adjusted to a known total, h is
+        doubled, because each cell also lost the mean of all noise.
 
         Raises
         ------

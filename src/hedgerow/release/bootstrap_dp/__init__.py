@@ -11,3 +11,8 @@
 from hedgerow.release.bootstrap_dp.bootstrap_numbers import maximum, minimum, own_function
 
 __all__ = ["maximum", "minimum", "own_function"]
+
+
+def __dir__() -> list[str]:
+    """List what can be asked for, without the modules that compute it."""
+    return list(__all__)

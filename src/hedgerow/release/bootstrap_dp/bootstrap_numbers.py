@@ -221,7 +221,7 @@ def own_function(
         The distance between neighbouring values of the column.
     sensitivity : callable, optional
         A function that takes all n values and returns the sensitivity of `function` over Dⁿ. The privacy guarantee
-        depends on this sensitivity function being right.
+        depends on the declared sensitivity being right.
     name : str
         The name of the statistic.
 

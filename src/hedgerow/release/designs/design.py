@@ -404,7 +404,7 @@ def check_midpoint(statistic: Statistic, missing: Missing) -> None:
     if missing is Missing.MIDPOINT and not statistic.takes_midpoint:
         raise ParameterError(
             "HG114",
-            rule='The policy missing="midpoint" serves sums and means of one column between bounds.',
+            rule='The policy missing="midpoint" is possible only for sums and means of one column with bounds.',
             finding=f"It was given with a {statistic.name} of {statistic.column!r}.",
             remedy='Release the column with missing="drop".',
         )

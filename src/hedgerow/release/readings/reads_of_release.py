@@ -74,7 +74,7 @@ class ReadsOfRelease:
         Raises
         ------
         ParameterError
-            HG137: no such curve was released. HG112: there is one cell only, or the noise hides a cell.
+            HG137: no curve of this name was released. HG112: there is one cell only, or the noise hides a cell.
 
         Examples
         --------
@@ -106,7 +106,7 @@ class ReadsOfRelease:
         Raises
         ------
         ParameterError
-            HG137: no such curve was released. HG110: the level is invalid.
+            HG137: no curve of this name was released. HG110: the level is invalid.
 
         Examples
         --------

@@ -98,8 +98,8 @@ def quantile(
     bounds : (low, high), optional
         The declared bounds of the column. The default is the bounds of the facts.
     step : number, optional
-        The distance between neighbouring values, if all values lie on a grid that starts at the lower bound. Released
-        quantiles are values of this grid.
+        The distance between neighbouring values, if all values lie on a grid that starts at the lower bound. With a
+        step, released quantiles are values of the grid.
 
     Returns
     -------
