@@ -1,12 +1,17 @@
 """Readings of a release: how often intervals cover, and how wide they are beside one that knows the truth.
 
-Run ``python -m benchmarks.readings [survival] [--runs 1000] [--all]``: by default a part of the grid, some seconds
-each; ``--all`` runs all of it. Each line has the smallest coverage and the largest mean width of its numbers, over the
-width of the oracle: the normal interval with the true variance of sampling and of the same noise, cut to what is
-possible. The last lines leave out a part of the errors on purpose, and should fall below .94.
+Run ``python -m benchmarks.readings [survival] [screening] [shrinkage] [--runs 1000] [--all]``: by default a part of the
+grid, some seconds each; ``--all`` runs all of it. Each line of survival has the smallest coverage and the largest mean
+width of its numbers, over the width of the oracle: the normal interval with the true variance of sampling and of the
+same noise, cut to what is possible. Lines that begin with SABOTAGE leave out a part of the errors on purpose, and
+should fall below .94, or above the level.
 
 * ``survival``: n = 500, 2,000 and 20,000 records of a cell, ε = .3, 1, 3, both relations, 5, 20 and 40 % censored, and
   6, 12 or 24 intervals; shares at each quarter of the time, the median and the restricted mean. Times are Weibull.
+* ``screening``: tables of 2 to 50 counts with noise at ε = .3, 1, 3, of which no cell, or a third, differs from the
+  value tested: the false discovery rate (the share of false calls, 0 without a call), which should be at most .05.
+* ``shrinkage``: tables of 5 to 50 noisy shares of n/cells records, whose truths spread by 0 to .2: the mean squared
+  error over that of the released shares, and the coverage over all cells.
 """
 
 from __future__ import annotations
@@ -16,13 +21,19 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.inference.interval import normal_quantile
+from hedgerow.inference.many_cells.empirical_bayes import shrunk
+from hedgerow.inference.many_cells.multiple_tests import METHODS, adjusted
+from hedgerow.inference.means_and_counts import counts_with_errors, proportions_with_errors
+from hedgerow.inference.region import ScoreRegion, pvalue_of
 from hedgerow.inference.survival.life_table import LifeTables
 from hedgerow.mechanisms.mechanism import GeometricCounts
+from hedgerow.noise.lattice import AdditiveTable
 from hedgerow.testing.simulated import SimulatedNoise
 
 Floats = NDArray[np.float64]
@@ -169,7 +180,71 @@ def survival(runs: int, *, everything: bool) -> Iterator[Line]:
     yield replace(without, setting=f"SABOTAGE, Greenwood without noise: {hard}"[:62])
 
 
-PARTS: dict[str, Callable[..., Iterator[Line]]] = {"survival": survival}
+def noisy_counts(rng: np.random.Generator, expected: Floats, epsilon: float, relation: str, runs: int) -> AdditiveTable:
+    """Return noisy counts of many tables in one, row by row: Poisson counts of these means, with geometric noise."""
+    scale = (2.0 if relation == "replace-one" else 1.0) / epsilon
+    counts = rng.poisson(np.tile(expected, (runs, 1))).reshape(-1)
+    noisy = (counts + SimulatedNoise(rng).two_sided_geometric(scale, counts.size)).astype(np.float64)
+    sd = GeometricCounts(scale, len(expected)).noise_sd
+    return AdditiveTable(({},) * len(noisy), ("count",), noisy[:, None], np.array([sd]), "laplace")
+
+
+def screening(runs: int, *, everything: bool) -> Iterator[str]:
+    """Yield the false discovery rate of each setting, and the sabotage: intervals that forget the noise."""
+    settings = itertools.product((2, 10, 50), (0.3, 1.0, 3.0), ("replace-one", "add-remove"), (0.0, 0.3))
+    for cells, epsilon, relation, share in settings:
+        hard = epsilon == 0.3 and relation == "replace-one"
+        if not everything and not hard:
+            continue
+        for spoilt in (False, True) if hard else (False,):
+            rng = np.random.default_rng([SEED, cells, int(10 * epsilon)])
+            differs = np.arange(cells) < share * cells
+            table = noisy_counts(rng, np.where(differs, 150.0, 100.0), epsilon, relation, runs)
+            sd = 0.0 if spoilt else float(table.noise_sd[0])
+            law = {"noise_law": "laplace", "method": "geometric"}
+            read = counts_with_errors(table.column("count"), noise_sd=sd, n=None, census=False, **law)
+            pvalues = np.array([pvalue_of(ScoreRegion(read.test.row(at)), 100.0) for at in range(cells * runs)])
+            rates = []
+            for method in METHODS:
+                called = np.array([adjusted(row, method) <= 0.05 for row in pvalues.reshape(runs, cells)])  # type: ignore[arg-type]  # one of the names
+                false = (called & ~differs).sum(axis=1) / np.maximum(called.sum(axis=1), 1)
+                rates.append(f"{method} {false.mean():.4f} (found {called[:, differs].mean() if share else 0.0:.2f})")
+            said = "SABOTAGE, noise forgotten: " if spoilt else ""
+            yield f"{said}{cells} cells, ε={epsilon}, {relation}, {share:.0%} differ: false {'; '.join(rates)}"
+
+
+def shrinkage(runs: int, *, everything: bool) -> Iterator[str]:
+    """Yield the mean squared error over that of the raw shares, and the coverage of each setting."""
+    settings = itertools.product((5, 12, 50), (500, 20_000), (0.3, 1.0, 3.0), (0.0, 0.02, 0.2))
+    for cells, n, epsilon, spread in settings:
+        if not everything and epsilon != 1.0:
+            continue
+        rng = np.random.default_rng([SEED, cells, n, int(10 * epsilon)])
+        raw, drawn, hits = [], [], []
+        for _ in range(min(runs, 200)):
+            truth = np.clip(0.4 + spread * rng.normal(size=cells), 0.02, 0.98)
+            each = n / cells
+            sd = GeometricCounts(2.0 / epsilon, 2 * cells).noise_sd
+            yes, no = (
+                rng.poisson(each * part) + rng.laplace(0.0, sd / math.sqrt(2.0), cells) for part in (truth, 1.0 - truth)
+            )
+            read = proportions_with_errors(
+                yes, yes + no, noise_sd=sd, census=False, noise_law="laplace", method="geometric"
+            )
+            if not read.reliable.all():
+                continue
+            numbers = shrunk(read.value, read.sampling_error**2 + read.privacy_error**2, np.ones((cells, 1)))
+            raw.append(np.square(read.value - truth).mean())
+            drawn.append(np.square(numbers.value - truth).mean())
+            hits.append((np.abs(numbers.value - truth) <= normal_quantile(LEVEL) * numbers.standard_error).mean())
+        if raw:
+            yield (
+                f"{cells} cells, n={n}, ε={epsilon}, truths spread by {spread}: squared error "
+                f"{np.mean(drawn) / np.mean(raw):.3f} × raw, coverage {np.mean(hits):.3f} ({len(raw)} tables)"
+            )
+
+
+PARTS: dict[str, Callable[..., Iterator[Any]]] = {"survival": survival, "screening": screening, "shrinkage": shrinkage}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -183,7 +258,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         lines = []
         for line in PARTS[name](given.runs, everything=given.all):
             print(line, flush=True)
-            lines += [] if line.setting.startswith("SABOTAGE") else [line]
+            lines += [line] if isinstance(line, Line) and not line.setting.startswith("SABOTAGE") else []
+        if not lines:
+            continue
         coverage, width = (np.concatenate([getattr(line, part) for line in lines]) for part in ("coverage", "width"))
         low = int((coverage < 0.94 - 2.0 * math.sqrt(0.94 * 0.06 / given.runs)).sum())
         wide = int((width > 1.1).sum())

@@ -112,6 +112,13 @@ def _(s: hg.Survey) -> Any:
     return release.survival("age", sex=0).median() and 0.0 <= release.log_rank("age").pvalue <= 1.0
 
 
+@shows("Tests of many cells with one promise, and cells that learn from one another")
+def _(s: hg.Survey) -> Any:
+    regions = {"region": ["North", "East", "South", "West"]}
+    release = s.mean("income", bounds=(0, 200_000), by=regions, epsilon=1.0)
+    return len(release.screen(against=30_000).cells) == len(release.shrink()) == 4
+
+
 @shows("Regression")
 def _(s: hg.Survey) -> Any:
     bounds = {"income": (0, 200_000), "age": (18, 95)}

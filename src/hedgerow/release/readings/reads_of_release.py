@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, cast
 
 from hedgerow.errors import ParameterError
 from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.interval import Interval
+from hedgerow.inference.many_cells.multiple_tests import Method
 from hedgerow.inference.survival.log_rank import LogRank
+from hedgerow.release.readings.screening import Screening, screened, simultaneous
+from hedgerow.release.readings.shrinkage import ShrunkCells, drawn_together
 from hedgerow.release.readings.survival_curve import SurvivalCurve, curve_of, curves_of, log_rank_of, plot_curves
 
 if TYPE_CHECKING:
@@ -119,6 +123,126 @@ class ReadsOfRelease:
         """
         every = [curve for curve in curves_of(self._own) if curve.curve.time == time]
         return plot_curves(every or [curve_of(self._own, time, {})], ax, level=level)
+
+    def screen(
+        self,
+        *,
+        against: object = "common",
+        of: str | None = None,
+        level: float = 0.05,
+        method: Method = "benjamini-yekutieli",
+        independent: bool = False,
+    ) -> Screening:
+        """Return which cells of a statistic differ, with one promise for the whole list, at no further price.
+
+        Each cell is tested with its sampling and noise errors, and the p-values are adjusted for their number.
+
+        Parameters
+        ----------
+        against : float, "common" or Release
+            What the cells are compared with: a number; the mean of all cells, weighted by their records where these are
+            known, as of means and shares; or the same cells of an earlier release.
+        of : str, optional
+            The statistic, as a term without a cell: ``"mean(income)"``. Only needed if the release has several.
+        level : float
+            The level of the promise.
+        method : "benjamini-yekutieli", "bonferroni" or "holm"
+            ``"benjamini-yekutieli"``: of the cells that are said to differ, on average at most a share of `level` do
+            not. The others: no cell is said to differ that does not, with chance 1 − `level`. All hold under any
+            dependence between cells.
+        independent : bool
+            Whether an earlier release is of other people. Otherwise the same people may be in both, and the sum of both
+            sampling errors is taken.
+
+        Returns
+        -------
+        Screening
+            ``.differing`` lists the estimates, ``.cells`` all tests.
+
+        Raises
+        ------
+        ParameterError
+            HG146: the cells cannot be compared in this way. HG110: the level is invalid. HG137: the earlier release
+            lacks a cell.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> table = pyarrow.table({"age": [30.0, 50.0, 30.0, 60.0] * 500, "area": [0, 1, 2, 3] * 500})
+        >>> survey = hg.open(table, relation="replace-one")
+        >>> release = survey.mean("age", bounds=(0, 100), by={"area": [0, 1, 2, 3]}, epsilon=1.0)
+        >>> [estimate.cell["area"] for estimate in release.screen(against=30.0).differing]
+        [1, 3]
+        """
+        return screened(self._own, of=of, against=against, level=level, method=method, independent=independent)
+
+    def simultaneous_intervals(self, *, of: str | None = None, level: float = 0.95) -> tuple[Interval, ...]:
+        """Return intervals of the cells of a statistic which hold all at once with chance `level`.
+
+        Each of m intervals is at the level 1 − (1 − `level`)/m (Bonferroni), whatever the dependence of the cells is.
+
+        Parameters
+        ----------
+        of : str, optional
+            The statistic, as a term without a cell: ``"mean(income)"``. Only needed if the release has several.
+        level : float
+            The chance that all intervals hold together.
+
+        Returns
+        -------
+        tuple of Interval
+            In the order of the cells.
+
+        Raises
+        ------
+        ParameterError
+            HG146: no such statistic. HG110: the level is invalid. HG108: a record has no intervals at other levels.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500, "sex": [0, 1] * 500}), relation="replace-one")
+        >>> release = survey.mean("age", bounds=(0, 100), by={"sex": [0, 1]}, epsilon=1.0)
+        >>> low, high = release.simultaneous_intervals()[0]
+        >>> low < release[0].confidence_interval().low < release[0].confidence_interval().high < high
+        True
+        """
+        return simultaneous(self._own, of=of, level=level)
+
+    def shrink(self, *, of: str | None = None, towards: Sequence[str] = ()) -> ShrunkCells:
+        """Return estimates of many cells which learn from one another (empirical Bayes), at no further price.
+
+        Each cell is drawn towards what the cells have in common, the more, the larger its own error is. The mean
+        squared error over cells falls. The intervals hold in the stated share of all cells together; that of a single
+        cell which is unlike the others holds less often.
+
+        Parameters
+        ----------
+        of : str, optional
+            The statistic, as a term without a cell: ``"mean(income)"``. Only needed if the release has several.
+        towards : sequence of str
+            Group columns: cells are drawn towards the sum of an effect of each. By default, towards their mean.
+
+        Returns
+        -------
+        ShrunkCells
+            A sequence of `ShrunkEstimate`, with ``.spread``, the standard deviation of the true values about the line.
+
+        Raises
+        ------
+        ParameterError
+            HG146: there are too few cells, or a column is no group.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> table = pyarrow.table({"age": [30.0, 50.0, 40.0, 60.0] * 50, "area": [0, 1, 2, 3] * 50})
+        >>> survey = hg.open(table, relation="replace-one")
+        >>> release = survey.mean("age", bounds=(0, 100), by={"area": [0, 1, 2, 3]}, epsilon=1.0)
+        >>> all(0.0 < number.shrinkage < 1.0 for number in release.shrink())
+        True
+        """
+        return drawn_together(self._own, of=of, towards=towards)
 
     def _read_survival(self, name: str, about: Sequence[tuple[str, ...]], cell: Mapping[str, str]) -> Estimate | None:
         """Return the estimate that a released survival curve gives for a term of an expression, or None."""
