@@ -9,6 +9,7 @@ from the noisy table is post-processing, which costs no privacy::
 
 Each layer imports only from layers below it; modules on one line do not import each other::
 
+    asked_in_python                       `hg.request`: a command that is asked for, not run
     cli                                   the commands of the terminal
     demo                                  a synthetic survey, and a release of it
     reports                               a release as an HTML page; `verify` recomputes the price of a record
@@ -41,6 +42,7 @@ from typing import TYPE_CHECKING, Any
 from hedgerow.version import __version__
 
 if TYPE_CHECKING:
+    from hedgerow.asked_in_python import request
     from hedgerow.errors import (
         ApprovalError,
         BudgetExceeded,
@@ -121,6 +123,7 @@ __all__ = [
     "proportion",
     "quantile",
     "ratio",
+    "request",
     "share_below",
     "standard_deviation",
     "sum",
@@ -140,6 +143,7 @@ _HOMES = {
     "Interval": "hedgerow.inference.interval",
     "models": "hedgerow.regression.model_table",
     "Survey open": "hedgerow.survey",
+    "request": "hedgerow.asked_in_python",
     "pool": "hedgerow.synthetic.pooling",
     # Statistics that share a file, or stand in a folder.
     "bootstrap function": "hedgerow.statistics.own_functions",

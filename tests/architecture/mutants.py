@@ -36,6 +36,7 @@ STORE = "tests/unit/ledger/test_ledger_store.py"
 DURABLE = "tests/unit/ledger/test_ledger_durability.py"
 ENGINES = "tests/contracts/test_engines.py"
 PRICES = "tests/unit/accounting/test_certificate.py tests/references/test_accounting.py"
+HOSTILE = "tests/unit/approval/test_hostile.py"
 TOTAL = "tests/unit/ledger/test_ledger_total.py tests/laws/test_ledger.py"
 
 
@@ -529,6 +530,48 @@ MUTANTS = (
         "self.edges[last[-1] + 2] if len(last)",
         "self.edges[last[-1] + 1] if len(last)",
         "tests/unit/inference/distribution/test_distribution.py",
+    ),
+    Mutant(
+        "a signature of anybody counts",
+        "approval/keys.py",
+        "except (ValueError, InvalidSignature):\n            return False",
+        "except (ValueError, InvalidSignature):\n            return True",
+        HOSTILE,
+    ),
+    Mutant(
+        "a signed request runs on data that it was not signed for",
+        "ledger/approved.py",
+        "if (request_id, fingerprint) != (approval.request.id, canonical(approval.request.asked)):",
+        "if request_id != approval.request.id:",
+        HOSTILE,
+    ),
+    Mutant(
+        "two signatures of one person are two people",
+        "approval/approval.py",
+        "len({signature.by for signature in self.signatures})",
+        "len(self.signatures)",
+        HOSTILE,
+    ),
+    Mutant(
+        "the clock of a ledger with approvers may go back",
+        "approval/approval.py",
+        'if now.isoformat(timespec="seconds") < last:',
+        'if now.isoformat(timespec="seconds") < "":',
+        HOSTILE,
+    ),
+    Mutant(
+        "a signature holds for every ledger",
+        "approval/approval.py",
+        "if signature.ledger != ledger:",
+        "if not signature.ledger:",
+        HOSTILE,
+    ),
+    Mutant(
+        "a ledger with approvers takes what nobody signed",
+        "ledger/approved.py",
+        "        if header.approvers:\n            raise",
+        "        if not header.salt:\n            raise",
+        HOSTILE,
     ),
 )
 

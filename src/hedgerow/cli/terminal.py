@@ -226,7 +226,7 @@ def _literal(written: str) -> Any:
 
 INTERRUPTED = 130
 # Typer exports one of its usage errors; their common base has moved between versions, but not its name.
-_USAGE: tuple[type[BaseException], ...] = tuple(
+USAGE: tuple[type[BaseException], ...] = tuple(
     kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException" and issubclass(kind, Exception)
 )
 
@@ -249,8 +249,8 @@ def exit_code_of(run: Callable[[], object]) -> int:
         return INTERRUPTED
     except SystemExit:
         raise
-    except _USAGE as usage:
-        return _refuse(_misspelt(usage))
+    except USAGE as usage:
+        return _refuse(misspelt(usage))
     except BaseException:
         # Compiled libraries raise outside Exception too, and none of it may reach the user: it may quote data.
         pass
@@ -310,10 +310,11 @@ def _nearest_option(option: str, context: Any) -> str | None:
     return None if nearest is None else f"--{nearest}"
 
 
-def _misspelt(usage: BaseException) -> ParameterError:
+def misspelt(usage: BaseException) -> ParameterError:
+    """Return the refusal of a command that cannot be understood, with the option that was meant (HG116)."""
     context = getattr(usage, "ctx", None)
     command = getattr(context, "command_path", None) or "hedgerow"
-    message: str = usage.format_message()  # type: ignore[attr-defined]  # the base class by name, see _USAGE
+    message: str = usage.format_message()  # type: ignore[attr-defined]  # the base class by name, see USAGE
     remedy = f"See: {command} --help"
     if option := getattr(usage, "option_name", None):
         message = f"No such option: {option}"

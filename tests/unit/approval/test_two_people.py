@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.unit.approval.conftest import ASKED, COUNT, decided, done, edited, release, request, run, spent
 
+import hedgerow as hg
 from hedgerow.approval.approval import Approval
 from hedgerow.approval.keys import Approver, create_keys, read_approvers, unlock
 from hedgerow.approval.written_request import WrittenRequest
@@ -140,3 +141,14 @@ def test_no_file_is_replaced_without_force(desk: Path) -> None:
     shown = run("request", "release", *COUNT, *ASKED, "--out", "approved.json")
     assert shown.exit_code == 2 and "HG119" in shown.stderr
     assert Approval.read("approved.json").signatures
+
+
+def test_python_asks_for_what_the_shell_asks_for(desk: Path) -> None:
+    about = {"asked_by": "bob", "purpose": "monthly report", "until": "2999-12-31"}
+    asked = hg.request(f"release {' '.join(COUNT)}", n=600, **about)
+    shell = request("release", *COUNT)
+    assert {**asked.to_dict(), "at": shell["at"]} == shell
+    with pytest.raises(hg.ParameterError, match=r"HG116.*--epsilon"):
+        hg.request("release --count --epsilom 1", **about)
+    with pytest.raises(hg.ParameterError, match="HG321"):
+        hg.request("demo", **about)

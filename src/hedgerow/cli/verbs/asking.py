@@ -23,6 +23,7 @@ from hedgerow.approval.written_request import WrittenRequest, unfit_request
 from hedgerow.canonical import canonical
 from hedgerow.cli.call import Call, calls_made_by, plain_warnings
 from hedgerow.cli.grammar import parse_unit
+from hedgerow.cli.terminal import USAGE, misspelt
 from hedgerow.cli.verbs.planning import public_number
 from hedgerow.clock import now
 from hedgerow.engines.unopened import UnopenedSource
@@ -166,8 +167,11 @@ def _run(verb: str, words: Sequence[str], make: Callable[..., Call]) -> None:
     if verb not in requestable():
         raise unfit_request(f"{verb!r} is none of {', '.join(requestable())}.")
     group: Any = typer.main.get_command(app_of([verb]))
-    with calls_made_by(make):
-        group.commands[verb].main(args=list(words), prog_name=f"hedgerow {verb}", standalone_mode=False)
+    try:
+        with calls_made_by(make):
+            group.commands[verb].main(args=list(words), prog_name=f"hedgerow {verb}", standalone_mode=False)
+    except USAGE as usage:
+        raise misspelt(usage) from None
 
 
 def _asked_product(verb: str, words: Sequence[str], facts: Mapping[str, Any] | None, n: int | None) -> Requestable:
