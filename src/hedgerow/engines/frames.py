@@ -23,7 +23,7 @@ from hedgerow.engines.dialects import ibis_tables
 from hedgerow.engines.dialects.few_values import RECORDS, by_raw_values
 from hedgerow.engines.dialects.held import added_up, counted_truths, is_held, read_as_values, terms_of
 from hedgerow.engines.dialects.ibis_tables import Asked, asked_counts, asked_values
-from hedgerow.engines.dialects.levels import code_of, with_levels
+from hedgerow.engines.dialects.levels import code_of, is_whole, literal, whole_columns, with_levels
 from hedgerow.engines.dialects.units import (
     UNIT,
     added_up_side_by_side,
@@ -139,6 +139,7 @@ def roles_of(frame: object, query: Query | SumsQuery | ColumnQuery, columns: dic
     import narwhals.stable.v2 as nw
 
     held = _named(_lazy(frame))
+    in_duckdb = held.implementation.is_duckdb()
     arrow = arrow_columns(held)
     needed = query.columns() or list(columns)[:1]
     if ibis := held.implementation.is_ibis():
@@ -159,6 +160,8 @@ def roles_of(frame: object, query: Query | SumsQuery | ColumnQuery, columns: dic
             return nw.when(raw).then(nw.lit(1.0)).otherwise(nw.when(~raw).then(nw.lit(0.0)))
         if ibis and isinstance(dtype, nw.Decimal):
             raw = within_doubles(raw)
+        if in_duckdb and not read and (isinstance(dtype, nw.Boolean) or is_whole(dtype)):
+            return raw.cast(nw.Int64)
         if columns[column] in ("number", "boolean"):
             # Arrow refuses to round a whole number beyond 2**53, which no bound and no declared value reaches.
             if column in arrow and dtype == nw.Int64:
@@ -174,7 +177,7 @@ def roles_of(frame: object, query: Query | SumsQuery | ColumnQuery, columns: dic
 
     # A query of nothing still counts records, so some column has to stay.
     steps = Steps(frozenset(schema), computed) if ibis else None
-    roles = _role_columns(query, columns, as_kind, steps)
+    roles = _role_columns(query, columns, as_kind, steps, in_duckdb=in_duckdb)
     roles = roles or [nw.nth(0).alias(value_column(0))]
     if query.unit is not None:
         # Never made a double: two large ids would become one, and a person a part of another. One that is a double
@@ -197,7 +200,12 @@ def _computed_once(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
 
 
 def _role_columns(
-    query: Query | SumsQuery | ColumnQuery, columns: dict[str, str], cell: Cell, steps: Steps | None = None
+    query: Query | SumsQuery | ColumnQuery,
+    columns: dict[str, str],
+    cell: Cell,
+    steps: Steps | None = None,
+    *,
+    in_duckdb: bool,
 ) -> list[nw.Expr]:
     """Return ``value_0``, …, ``group_0``, …: `cell` takes a column and whether its cells are needed as numbers."""
 
@@ -209,7 +217,7 @@ def _role_columns(
 
     def group(category: Category) -> nw.Expr:
         if isinstance(category, Selection) and category.condition is not None:
-            return _true(category.condition, columns, role)
+            return _true(category.condition, columns, role, as_is=in_duckdb)
         return role(category.column, bool(category.edges))
 
     values = [
@@ -220,12 +228,17 @@ def _role_columns(
     return roles + [group(category).alias(group_column(place)) for place, category in enumerate(query.by)]
 
 
-def _true(condition: Condition, columns: dict[str, str], role: Cell) -> nw.Expr:
-    """Return whether a condition is true of a record, never null: a missing value makes no comparison true."""
+def _true(condition: Condition, columns: dict[str, str], role: Cell, *, as_is: bool) -> nw.Expr:
+    """Return whether a condition is true of a record: a missing value makes no comparison true.
+
+    Null is false. `as_is`: a truth may be null; DuckDB looks for selected records while it reads a file, if conditions
+    stand as they are. Elsewhere a truth is never null.
+    """
     import narwhals.stable.v2 as nw
 
     if isinstance(condition, Junction):
-        return reduce(and_ if condition.every else or_, (_true(part, columns, role) for part in condition.parts))
+        parts = (_true(part, columns, role, as_is=as_is) for part in condition.parts)
+        return reduce(and_ if condition.every else or_, parts)
     kind = kind_of_column(condition.column, columns)
     constants, of_dates = compared(condition, kind), is_of_dates(condition, kind)
     wanted, numeric = [nw.lit(constant) for constant in constants], isinstance(constants[0], float)
@@ -240,7 +253,7 @@ def _true(condition: Condition, columns: dict[str, str], role: Cell) -> nw.Expr:
         # pandas does not order a text and a missing one.
         value = value if numeric else nw.when(there).then(value).otherwise(nw.lit(""))
         test = _ORDERED[condition.operator](value, wanted[0])
-    return nw.when(there & test).then(nw.lit(True)).otherwise(nw.lit(False))
+    return there & test if as_is else nw.when(there & test).then(nw.lit(True)).otherwise(nw.lit(False))
 
 
 def _with_texts(frame: nw.LazyFrame[Any], columns: list[str]) -> nw.LazyFrame[Any]:
@@ -262,7 +275,7 @@ def roles_of_texts(
     """Return the same columns of a file of texts; `name`: (column, whether as numbers) → column of the relation."""
     import narwhals.stable.v2 as nw
 
-    roles = _role_columns(query, columns, lambda column, read: nw.col(name(column, read)))
+    roles = _role_columns(query, columns, lambda column, read: nw.col(name(column, read)), in_duckdb=True)
     roles = roles or [nw.nth(0).alias(value_column(0))]
     if query.unit is not None:
         # Text as it stands, but for blanks around it: "007" and "7" are two units.
@@ -292,10 +305,10 @@ def count(
         return counts_of_units(digits.select(_index_of(query).alias("index"), level.alias("level"), *named), query, key)
     width = query.size + 1
     if few:
-        codes = occurrences(keys(by_raw_values(_lazy(chosen)), query, columns, few=True), few=True)
+        codes = occurrences(keys(by_raw_values(_lazy(chosen), query), query, columns, few=True), few=True)
     elif _is_condition(query) and _lazy(chosen).implementation.is_duckdb():
         codes = counted_truths(
-            _computed_once(_lazy(chosen).select(*_placed(query, columns, checked=False))).to_native()
+            _computed_once(_lazy(chosen).select(*_placed(_lazy(chosen), query, columns, checked=False))).to_native()
         )
     else:
         codes = occurrences(keys(chosen, query, columns))
@@ -382,7 +395,7 @@ def _digits(
     checked = rows.implementation.is_ibis()
     # Each step a column of its own: SQL has no names for parts of an expression, and would compute them again.
     named = [nw.col(name) for name in ((UNIT, "known") if query.unit is not None else (RECORDS,) if few else ())]
-    placed = _computed_once(rows.select(*_placed(query, columns, checked=checked), *levels, *named))
+    placed = _computed_once(rows.select(*_placed(rows, query, columns, checked=checked), *levels, *named))
     digits = placed.select(*_indices(query), *(nw.col(f"level_{place}") for place in range(len(query.by))), *named)
     return _computed_once(digits), code_of("level", [c.levels for c in query.by]), named
 
@@ -403,7 +416,7 @@ def add_up(
         values = map(value_column, range(len(query.values)))
         rows = rows.select(*values, *levels).with_columns(code_of("level", [c.levels for c in query.by]).alias("level"))
     else:
-        first = by_raw_values(_lazy(chosen)) if few else chosen
+        first = by_raw_values(_lazy(chosen), query) if few else chosen
         digits, level, named = _digits(first, query, columns, few=few)
         indices = [nw.col(f"index_{place}") for place in range(len(query.read))]
         if query.missing is Missing.MIDPOINT:
@@ -523,7 +536,9 @@ def _add_up_units(rows: nw.LazyFrame[Any], query: SumsQuery, key: bytes | None) 
     return asked.beside(missing, with_missing)
 
 
-def _placed(query: Query | SumsQuery, columns: dict[str, str], *, checked: bool) -> list[nw.Expr]:
+def _placed(
+    rows: nw.LazyFrame[Any], query: Query | SumsQuery, columns: dict[str, str], *, checked: bool
+) -> list[nw.Expr]:
     """Return ``there_0``, …, whether a value is present, and ``position_0``, …, its place on the grid or its truth."""
     import narwhals.stable.v2 as nw
 
@@ -531,12 +546,16 @@ def _placed(query: Query | SumsQuery, columns: dict[str, str], *, checked: bool)
         # Without any column in it an expression is one row long; groups alone make it as long as the frame.
         return [] if query.by else [nw.col(value_column(0)).is_null().alias("there_0")]
 
+    wholes = whole_columns(rows)
+
     def placed(place: int, asked: ValueOnGrid | Indicator) -> tuple[nw.Expr, nw.Expr]:
         value = nw.col(value_column(place))
         if not isinstance(asked, Indicator):
             return present(value), _position(value, asked.grid, checked=checked)
         wanted = comparable(asked.column, asked.value, kind_of_column(asked.column, columns))
-        return ~value.is_null() if isinstance(wanted, str) else present(value), value == nw.lit(wanted)
+        whole = value_column(place) in wholes
+        there = ~value.is_null() if whole or isinstance(wanted, str) else present(value)
+        return there, value == literal(wanted, whole=whole)
 
     each = [placed(place, value) for place, value in enumerate(query.read)]
     return [

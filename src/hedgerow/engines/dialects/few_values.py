@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hedgerow.engines.dialects.ibis_tables import Asked
-from hedgerow.engines.query import ColumnQuery, Query, SumsQuery
+from hedgerow.engines.query import ColumnQuery, Indicator, Query, SumsQuery
+from hedgerow.engines.schema import group_column, value_column
 from hedgerow.facts.columns import Selection
 from hedgerow.facts.expression import sources_of
 from hedgerow.resampling.counted_values import GridSums, Histogram
@@ -67,8 +68,19 @@ def _where(frame: Any, condition: str) -> nw.LazyFrame[Any]:
     return filtered
 
 
-def by_raw_values(rows: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-    """Return each combination of values once, and in `RECORDS` in how many rows it stands."""
+def by_raw_values(rows: nw.LazyFrame[Any], query: Query | SumsQuery) -> nw.LazyFrame[Any]:
+    """Return each combination of values once, and in `RECORDS` in how many rows it stands.
+
+    A column of which several values are asked, as of the shares of its categories, is grouped once.
+    """
     import narwhals.stable.v2 as nw
 
-    return rows.group_by(*rows.collect_schema().names()).agg(nw.len().cast(nw.Int64).alias(RECORDS))
+    read: dict[str, object] = {}
+    for place, value in enumerate(query.read):
+        whole = isinstance(value, Indicator)
+        read[value_column(place)] = value.column, whole, None if whole else value.grid
+    for place, category in enumerate(query.by):
+        read[group_column(place)] = category.column, not category.edges, None
+    first = {same: name for name, same in reversed(read.items())}
+    grouped = rows.group_by(*first.values()).agg(nw.len().cast(nw.Int64).alias(RECORDS))
+    return grouped.select(*(nw.col(first[same]).alias(name) for name, same in read.items()), RECORDS)

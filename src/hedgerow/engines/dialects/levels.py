@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.engines.cells import bands_of, cells_of, levels_of
 from hedgerow.engines.dialects import ibis_tables
-from hedgerow.engines.schema import comparables, group_column, kind_of_column
+from hedgerow.engines.schema import EXACT_INTEGERS, comparables, group_column, kind_of_column
 from hedgerow.facts.columns import Selection
 from hedgerow.formats import quoted_text
 
@@ -37,10 +37,10 @@ def with_levels(
     """
     import narwhals.stable.v2 as nw
 
-    levels = []
+    levels, wholes = [], whole_columns(rows)
     for place, category in enumerate(by):
         name = group_column(place)
-        level = _compared(nw.col(name), category, columns)
+        level = _compared(nw.col(name), category, columns, whole=name in wholes)
         if level is None:
             rows, level = _looked_up(rows, name, category, columns)
         levels.append(level.alias(f"level_{place}"))
@@ -64,8 +64,30 @@ def code_of(role: str, radices: list[int]) -> nw.Expr:
     return nw.when(inside).then(code).otherwise(nw.lit(-1, nw.Int64)) if len(radices) > 1 else code
 
 
-def _compared(group: nw.Expr, category: Category, columns: dict[str, str]) -> nw.Expr | None:
-    """Return the level as comparisons of the value; None where there are too many."""
+def is_whole(kind: Any) -> bool:
+    """Whether all numbers of a type are integers of 64 bits."""
+    import narwhals.stable.v2 as nw
+
+    return isinstance(kind, (nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32))
+
+
+def whole_columns(rows: nw.LazyFrame[Any]) -> frozenset[str]:
+    """Return the columns of integers that DuckDB compares as such, in half of the time; elsewhere all are doubles."""
+    if not rows.implementation.is_duckdb():
+        return frozenset()
+    return frozenset(name for name, kind in rows.collect_schema().items() if is_whole(kind))
+
+
+def literal(value: Comparable, *, whole: bool) -> nw.Expr:
+    """Return a declared value as an expression: an integer where it is compared with integers, and is one."""
+    import narwhals.stable.v2 as nw
+
+    integer = whole and not isinstance(value, str) and float(value).is_integer() and abs(value) < EXACT_INTEGERS
+    return nw.lit(int(value), nw.Int64) if integer else nw.lit(value)
+
+
+def _compared(group: nw.Expr, category: Category, columns: dict[str, str], *, whole: bool) -> nw.Expr | None:
+    """Return the level as comparisons of the value, a whole number or another; None where there are too many."""
     import narwhals.stable.v2 as nw
 
     if isinstance(category, Selection):
@@ -75,6 +97,9 @@ def _compared(group: nw.Expr, category: Category, columns: dict[str, str]) -> nw
     wanted, rest = comparables(category, kind_of_column(category.column, columns)), nw.lit(category.rest, nw.Int64)
     if _follow(wanted):
         first, last = float(wanted[0]), float(wanted[-1])
+        if whole:
+            least, most = (literal(end, whole=True) for end in (first, last))
+            return nw.when((group >= least) & (group <= most)).then(group - least).otherwise(rest)
         inside = _within(group, first, last)
         # Only whole numbers between them are made integers: some engines raise at another.
         whole = nw.when(inside).then(group).otherwise(nw.lit(first)).floor()
@@ -83,7 +108,7 @@ def _compared(group: nw.Expr, category: Category, columns: dict[str, str]) -> nw
         return None
     level = rest
     for place, value in reversed(list(enumerate(wanted))):
-        level = nw.when(group == nw.lit(value)).then(nw.lit(place, nw.Int64)).otherwise(level)
+        level = nw.when(group == literal(value, whole=whole)).then(nw.lit(place, nw.Int64)).otherwise(level)
     return level
 
 
