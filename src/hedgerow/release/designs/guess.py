@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import islice
 
@@ -25,7 +25,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid
 from hedgerow.facts.relation import UnitLimit
 from hedgerow.facts.validation import as_float
-from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.estimates_of_cells import Cells
 from hedgerow.inference.interval import quantiles_of
 from hedgerow.noise.lattice import AdditiveTable
 
@@ -472,7 +472,7 @@ class GuessedReading:
 
 
 def average_reading(
-    read: Callable[[AdditiveTable], Sequence[Estimate]],
+    read: Callable[[AdditiveTable], Cells],
     totals: Mapping[str, float],
     spread: Floats,
     law: str,
@@ -480,19 +480,24 @@ def average_reading(
     level: float,
 ) -> ExpectedReading:
     """Return what is read of one cell of these expected totals, averaged over the noise on them."""
-    tables = _noisy_tables(totals, spread, law)
-    return _averaged([(weight, read(table)[0]) for weight, table in tables], level)
+    # As many cells as there are noises: cells are read apart from one another, all in one step.
+    cells = read(_noisy_table(totals, spread, law))
+    low, high = cells.region.interval(level)
+    width = _mean(high - low)
+    clear = ~np.isnan(cells.standard_error)
+    if 2 * int(clear.sum()) < len(clear):
+        return ExpectedReading.hidden(width)
+    parts = (cells.sampling_error, cells.bootstrap_error, cells.privacy_error)
+    reliable = 2 * int(np.asarray(cells.reliable).sum()) > len(clear)
+    return ExpectedReading(*(_mean(part[clear]) for part in parts), width, reliable)
 
 
-def _noisy_tables(totals: Mapping[str, float], spread: Floats, law: str) -> Iterator[tuple[float, AdditiveTable]]:
-    """Yield tables of one cell with their probabilities: expected totals, and noise at equally likely places."""
+def _noisy_table(totals: Mapping[str, float], spread: Floats, law: str) -> AdditiveTable:
+    """Return a table whose cells have the same expected totals, and noise at equally likely places."""
     usual = 7 if law == "gaussian" else 5
-    places = [_places(law, _NODES.get(name, usual)) for name in totals]
-    weight = 1.0 / math.prod(len(nodes) for nodes in places)
-    expected = np.array(list(totals.values()))
-    for noise in itertools.product(*places):
-        values = (expected + np.array(noise) * spread)[None, :]
-        yield weight, AdditiveTable(({},), tuple(totals), values, spread, law)
+    noise = np.array(list(itertools.product(*(_places(law, _NODES.get(name, usual)) for name in totals))))
+    values = np.array(list(totals.values())) + noise * spread
+    return AdditiveTable(({},) * len(values), tuple(totals), values, spread, law)
 
 
 def _places(law: str, count: int) -> list[float]:
@@ -512,20 +517,5 @@ def _quantile(law: str, level: float) -> float:
     return float(quantiles_of(law, level, np.zeros(1), np.ones(1))[0]) if level > 0.0 else 0.0
 
 
-def _averaged(readings: Sequence[tuple[float, Estimate]], level: float) -> ExpectedReading:
-    width = math.fsum(weight * _width(estimate, level) for weight, estimate in readings)
-    clear = [(weight, reading) for weight, reading in readings if reading.standard_error is not None]
-    share = math.fsum(weight for weight, _ in clear)
-    if share < 0.5:
-        return ExpectedReading.hidden(width)
-
-    def part(name: str) -> float:
-        return math.fsum(weight * float(getattr(reading, name)) for weight, reading in clear) / share
-
-    reliable = math.fsum(weight for weight, reading in readings if reading.reliable) > 0.5
-    return ExpectedReading(part("sampling_error"), part("bootstrap_error"), part("privacy_error"), width, reliable)
-
-
-def _width(estimate: Estimate, level: float) -> float:
-    low, high = estimate._region.ends(level)
-    return high - low
+def _mean(column: Floats) -> float:
+    return math.fsum(column.tolist()) / len(column)
