@@ -77,8 +77,8 @@ def by_raw_values(rows: nw.LazyFrame[Any], query: Query | SumsQuery) -> nw.LazyF
 
     read: dict[str, object] = {}
     for place, value in enumerate(query.read):
-        whole = isinstance(value, Indicator)
-        read[value_column(place)] = value.column, whole, None if whole else value.grid
+        grid = None if isinstance(value, Indicator) else value.grid
+        read[value_column(place)] = value.column, grid is None, grid
     for place, category in enumerate(query.by):
         read[group_column(place)] = category.column, not category.edges, None
     first = {same: name for name, same in reversed(read.items())}

@@ -82,8 +82,9 @@ def literal(value: Comparable, *, whole: bool) -> nw.Expr:
     """Return a declared value as an expression: an integer where it is compared with integers, and is one."""
     import narwhals.stable.v2 as nw
 
-    integer = whole and not isinstance(value, str) and float(value).is_integer() and abs(value) < EXACT_INTEGERS
-    return nw.lit(int(value), nw.Int64) if integer else nw.lit(value)
+    if not whole or isinstance(value, str) or float(value) % 1.0 or abs(value) >= EXACT_INTEGERS:
+        return nw.lit(value)
+    return nw.lit(int(value), nw.Int64)
 
 
 def _compared(group: nw.Expr, category: Category, columns: dict[str, str], *, whole: bool) -> nw.Expr | None:
@@ -96,14 +97,14 @@ def _compared(group: nw.Expr, category: Category, columns: dict[str, str], *, wh
         return None if len(category.edges) > _CHAIN else _band(group, category)
     wanted, rest = comparables(category, kind_of_column(category.column, columns)), nw.lit(category.rest, nw.Int64)
     if _follow(wanted):
-        first, last = float(wanted[0]), float(wanted[-1])
         if whole:
-            least, most = (literal(end, whole=True) for end in (first, last))
+            least, most = (literal(wanted[end], whole=True) for end in (0, -1))
             return nw.when((group >= least) & (group <= most)).then(group - least).otherwise(rest)
+        first, last = float(wanted[0]), float(wanted[-1])
         inside = _within(group, first, last)
         # Only whole numbers between them are made integers: some engines raise at another.
-        whole = nw.when(inside).then(group).otherwise(nw.lit(first)).floor()
-        return nw.when(inside & (whole == group)).then((whole - first).cast(nw.Int64)).otherwise(rest)
+        floored = nw.when(inside).then(group).otherwise(nw.lit(first)).floor()
+        return nw.when(inside & (floored == group)).then((floored - first).cast(nw.Int64)).otherwise(rest)
     if len(wanted) > _CHAIN:
         return None
     level = rest

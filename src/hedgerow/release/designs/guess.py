@@ -487,9 +487,10 @@ def average_reading(
     clear = ~np.isnan(cells.standard_error)
     if 2 * int(clear.sum()) < len(clear):
         return ExpectedReading.hidden(width)
-    parts = (cells.sampling_error, cells.bootstrap_error, cells.privacy_error)
+    parts = cells.sampling_error, cells.bootstrap_error, cells.privacy_error
+    sampling, bootstrap, privacy = (_mean(part[clear]) for part in parts)
     reliable = 2 * int(np.asarray(cells.reliable).sum()) > len(clear)
-    return ExpectedReading(*(_mean(part[clear]) for part in parts), width, reliable)
+    return ExpectedReading(sampling, bootstrap, privacy, width, reliable)
 
 
 def _noisy_table(totals: Mapping[str, float], spread: Floats, law: str) -> AdditiveTable:
