@@ -148,28 +148,28 @@ def added_up(rows: nw.LazyFrame[Any], query: SumsQuery, terms: Terms = dict, *, 
     as its column ``records`` says, so that every product is multiplied by this number.
     """
     monomials = list(dict.fromkeys([(), *query.monomials]))
-    products = [[*_products(monomial, query), *[[RECORDS]] * few] for monomial in monomials]
+    products = [_products(monomial, query) for monomial in monomials]
     bits = [query.largest(monomial).bit_length() if monomial else 1 for monomial in monomials]
     engine = rows.implementation
     asked: Asked[list[tuple[Any, ...]]]
     if engine.is_duckdb():
-        every = f"sum({RECORDS})" if few else "count(*)"
-        asked = _summed_in_duckdb(rows.to_native(), products, query, every)
+        asked = _summed_in_duckdb(rows.to_native(), products, query, few=few)
     elif engine.is_ibis():
-        table, totals = ibis_tables.summed(rows.to_native(), list(map(ibis_tables.ProductSQL, products, bits)))
+        terms_sql = list(map(ibis_tables.ProductSQL, products, bits))
+        table, totals = ibis_tables.summed(rows.to_native(), terms_sql, RECORDS if few else None)
         asked = Asked(((table, ibis_tables.rows_of),), totals)
     elif engine.is_spark_like():
-        asked = _summed_in_spark(rows.to_native(), products, bits)
+        asked = _summed_in_spark(rows.to_native(), products, bits, RECORDS if few else "1L")
     else:
         asked = Asked(((rows, lambda here: summed(here, products, bits, query, terms)),), lambda rows: rows)
     return asked.then(lambda rows: GridSums.from_rows(rows, monomials, cells=query.cells))
 
 
 def _summed_in_duckdb(
-    rows: Any, products: list[list[list[str]]], query: SumsQuery, every: str
+    rows: Any, products: list[list[list[str]]], query: SumsQuery, *, few: bool
 ) -> Asked[list[tuple[Any, ...]]]:
-    """Return the question for (level, records, sums of products); `every` counts records in SQL."""
-    by = bool(query.by)
+    by, every = bool(query.by), f"sum({RECORDS})" if few else "count(*)"
+    products = [[*product, [RECORDS]] for product in products] if few else products
     needed = [{name for part in product for name in part if name.startswith(_THERE)} for product in products]
     numbers = [
         [factors for part in product if (factors := [n for n in part if not n.startswith(_THERE)])]
@@ -262,11 +262,13 @@ def _wide(product: list[list[str]], kind: str) -> str:
     return first if not rest else " * ".join([f"CAST({first} AS {kind})", *(f"({other})" for other in rest)])
 
 
-def _summed_in_spark(rows: Any, products: list[list[list[str]]], bits: list[int]) -> Asked[list[tuple[Any, ...]]]:
+def _summed_in_spark(
+    rows: Any, products: list[list[list[str]]], bits: list[int], records: str
+) -> Asked[list[tuple[Any, ...]]]:
     """Return the question for (level, records, sums of products), exact: one job, its answer by Arrow.
 
     A product below 2⁶² is added up in pieces of 21 bits, the last of which holds whatever lies above; a larger one in
-    decimals of 38 digits.
+    decimals of 38 digits. `records` is how many records a row stands for: the sums hold 2⁴² records in either way.
     """
     terms: list[str] = []
     pieces: list[list[int]] = []  # of each product, where its pieces stand among the terms
@@ -280,8 +282,9 @@ def _summed_in_spark(rows: Any, products: list[list[list[str]]], bits: list[int]
         shifted = [whole, *(f"shiftright({whole}, {_PIECE * place})" for place in range(1, count))]
         terms += [f"({piece}) & {2**_PIECE - 1}L" for piece in shifted[:-1]] + shifted[-1:]
     named = [f"piece_{place}" for place in range(len(terms))]
+    terms = [f"({term}) * {records}" for term in terms] if records == RECORDS else terms
     made = [f"{term} AS {name}" for term, name in zip(terms, named, strict=True)]
-    grouped = rows.selectExpr("level", "1L AS records", *made).groupBy("level").sum("records", *named)
+    grouped = rows.selectExpr("level", f"{records} AS records", *made).groupBy("level").sum("records", *named)
 
     def totals(columns: list[list[Any]]) -> list[tuple[Any, ...]]:
         level, records, *sums = columns

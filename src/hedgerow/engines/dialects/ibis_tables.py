@@ -261,11 +261,20 @@ def _digest(octets: bytes | None) -> str | None:
     return None if octets is None else hashlib.sha256(octets).hexdigest()
 
 
-def summed(rows: Any, products: Sequence[ProductSQL]) -> tuple[Any, Callable[[Sequence[Any]], list[tuple[Any, ...]]]]:
-    """Return the table of what is added up by ``level``, and what makes of its rows (level, records, sums), exact."""
+def summed(
+    rows: Any, products: Sequence[ProductSQL], records: str | None = None
+) -> tuple[Any, Callable[[Sequence[Any]], list[tuple[Any, ...]]]]:
+    """Return the table of what is added up by ``level``, and what makes of its rows (level, records, sums), exact.
+
+    `records` names the column of how many records a row stands for, None where each row is a record.
+    """
     engine = engine_of(rows)
     terms_of = [_terms(rows, product, engine) for product in products]
     terms = [term for each in terms_of for term, _ in each]
+    if records is not None:
+        wide = "decimal(38, 0)" if engine in _WIDE else "int64"
+        terms = [term.cast(wide) * rows[records] for term in terms]
+    every = rows.count() if records is None else rows[records].sum()
     named = {f"sum_{place}": term.sum() for place, term in enumerate(terms)}
 
     def totals(answer: Sequence[Any]) -> list[tuple[Any, ...]]:
@@ -276,7 +285,7 @@ def summed(rows: Any, products: Sequence[ProductSQL]) -> tuple[Any, Callable[[Se
             made.append((int(level), int(records), *each))
         return made
 
-    return rows.group_by("level").aggregate(records=rows.count(), **named), totals
+    return rows.group_by("level").aggregate(records=every, **named), totals
 
 
 def _terms(rows: Any, product: ProductSQL, engine: str) -> list[tuple[Any, int]]:
