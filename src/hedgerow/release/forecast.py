@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, overload
 
 from hedgerow.errors import ParameterError
@@ -177,31 +177,29 @@ def forecast(
         # How many records are selected is private, whatever n is.
         selected = guesses.get("where", Guess()).share
         size = None if size is None or not selected else size * selected
-    each = None if size is None else size / cells
+    each, tables = None if size is None else size / cells, dict[object, Any]()
     return Forecast(
         tuple(
             _public(item.statistic.name, facts.n or 0, level)
             if item.design is None
-            else _expected(item, cells, guesses, each, level)
+            else _expected(item, cells, SupposedCell(guesses, each or 0.0, level, tables), known=each is not None)
             for item in items
         )
     )
 
 
-def _expected(
-    item: PlannedStatistic, cells: int, guesses: Mapping[str, Guess], each: float | None, level: float
-) -> Expected:
-    """Return what one statistic comes with in a cell of `each` records (None where their number is not known)."""
+def _expected(item: PlannedStatistic, cells: int, supposed: SupposedCell, *, known: bool) -> Expected:
+    """Return what one statistic comes with in such a cell; `known`: whether the number of its records is."""
     statistic, design = item.statistic, item.design
     assert design is not None and item.mechanism is not None  # what is public and free was answered before
-    dropped = [guesses.get(name, Guess()).missing for name in statistic.columns if design.missing is Missing.DROP]
-    records = None if each is None else each * math.prod(1.0 - missing for missing in dropped)
+    dropped = [supposed.of(name).missing for name in statistic.columns if design.missing is Missing.DROP]
+    records, level = supposed.records * math.prod(1.0 - missing for missing in dropped), supposed.level
     about = (statistic.name, statistic.column, design.method, design.reason, design.n_resamples, cells)
     noise = design.noise_sd(item.mechanism)
-    if records is None or design.not_forecast:
+    if not known or design.not_forecast:
         said = design.not_forecast or "the number of records is private and was not guessed"
         return Expected(*about, None, noise, None, None, None, None, level, False, said)
-    candidates = design.expected(item.mechanism, SupposedCell(guesses, records, level))
+    candidates = design.expected(item.mechanism, replace(supposed, records=records))
     worst = max(candidates, key=lambda candidate: candidate.reading.width)
     reading = worst.reading
     half = reading.width / 2 if math.isfinite(reading.width) else None

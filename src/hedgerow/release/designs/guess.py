@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,11 +142,14 @@ class SupposedCell:
         Of the cell, without those that a missing value leaves out.
     level : float
         The confidence level of the interval.
+    tables : dict
+        The tables that were supposed before in this forecast: statistics of one release share them.
     """
 
     guesses: Mapping[str, Guess]
     records: float
     level: float
+    tables: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def of(self, column: str | None) -> Guess:
         """Return the guess about a column."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.engines.query import Indicator, SumsQuery, WeightOnGrid
-from hedgerow.facts.columns import CellLabels, Missing
+from hedgerow.facts.columns import CellLabels, Grid, Missing
 from hedgerow.facts.relation import UnitLimit
 from hedgerow.inference.estimates_of_cells import Cells, Subject
 from hedgerow.inference.joint.estimates import estimate
@@ -184,19 +184,11 @@ class JointStatistic(Design[JointMoments, JointTable]):
         self, mechanism: JointMoments, moments: Moments, supposed: SupposedCell, stated: Correlations
     ) -> ExpectedReading:
         """Return what is read of a cell whose columns have these (mean, sd)."""
-        joint = self.release.design
-        laws = [(value.column, grid_of(value), moments[value.column]) for value in joint.read]
-        rng = np.random.default_rng(20)
-        scaled = joint.scaled(typical_records(laws, stated)) if laws else np.ones((1, 1))
-        if joint.facts.limit is not None:
-            scaled = _typical_units(scaled, joint.facts.limit.max_rows, rng)
-        each = mechanism.numbers.record_means(scaled)
-        spread, law = mechanism.noise_sds(), mechanism.noise_law.name
-        shape = _NOISES, len(spread)
-        drawn = rng.standard_normal(shape) if law == "gaussian" else rng.laplace(0.0, math.sqrt(0.5), shape)
-        values = supposed.records * each + spread * drawn
-        table = AdditiveTable(({},) * _NOISES, mechanism.names, values, spread, law)
-        read = self.estimates(self.release.read(table))
+        laws = [(value.column, grid_of(value), moments[value.column]) for value in self.release.design.read]
+        same = id(self.release), tuple(laws), supposed.records
+        if same not in supposed.tables:
+            supposed.tables[same] = self._supposed(mechanism, laws, supposed.records, stated)
+        read = self.estimates(supposed.tables[same])
         low, high = read.interval(supposed.level)
         width = float(np.mean(high - low))
         clear = ~np.isnan(read.sampling_error)
@@ -207,6 +199,25 @@ class JointStatistic(Design[JointMoments, JointTable]):
         rate = float(np.hypot(sampling, privacy).mean()) / math.sqrt(float((sampling**2 + privacy**2).mean()))
         parts = (rate * math.sqrt(float(np.mean(part**2))) for part in (sampling, privacy))
         return ExpectedReading(next(parts), 0.0, next(parts), width, bool(read.reliable.mean() > 0.5))
+
+    def _supposed(
+        self,
+        mechanism: JointMoments,
+        laws: Sequence[tuple[str, Grid, tuple[float, float]]],
+        records: float,
+        stated: Correlations,
+    ) -> JointTable:
+        """Return as many noisy tables as there are noises, of a cell whose columns have these laws."""
+        joint, rng = self.release.design, np.random.default_rng(20)
+        scaled = joint.scaled(typical_records(laws, stated)) if laws else np.ones((1, 1))
+        if joint.facts.limit is not None:
+            scaled = _typical_units(scaled, joint.facts.limit.max_rows, rng)
+        each = mechanism.numbers.record_means(scaled)
+        spread, law = mechanism.noise_sds(), mechanism.noise_law.name
+        shape = _NOISES, len(spread)
+        drawn = rng.standard_normal(shape) if law == "gaussian" else rng.laplace(0.0, math.sqrt(0.5), shape)
+        values = records * each + spread * drawn
+        return self.release.read(AdditiveTable(({},) * _NOISES, mechanism.names, values, spread, law))
 
     def added_up(self, mechanism: JointMoments) -> tuple[str, ...]:
         """Return what is added up in each cell."""
