@@ -7,7 +7,6 @@ value alone, correctly rounded, so the integers are the same on every engine; th
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial, reduce
@@ -306,7 +305,7 @@ def count(
     width = query.size + 1
     if few:
         codes = occurrences(keys(by_raw_values(_lazy(chosen), query), query, columns, few=True), few=True)
-    elif _is_condition(query) and _lazy(chosen).implementation.is_duckdb():
+    elif query.is_condition and _lazy(chosen).implementation.is_duckdb():
         codes = counted_truths(
             _computed_once(_lazy(chosen).select(*_placed(_lazy(chosen), query, columns, checked=False))).to_native()
         )
@@ -318,14 +317,6 @@ def count(
         return query.answer(places // width, places % width - 1, records)
 
     return _with_others(codes.then(histogram), frame, chosen)
-
-
-def _is_condition(query: Query) -> bool:
-    """Whether records are counted by one condition alone, which is false where no value is present."""
-    asked = query.value
-    if not isinstance(asked, Indicator) or query.by:
-        return False
-    return not isinstance(asked.value, float) or math.isfinite(asked.value)
 
 
 def keys(frame: object, query: Query, columns: dict[str, str], *, few: bool = False) -> nw.LazyFrame[Any]:

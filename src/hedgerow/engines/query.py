@@ -408,6 +408,14 @@ class Query(ByCells):
         return (self.value,) if isinstance(self.value, Indicator) else self.parts
 
     @property
+    def is_condition(self) -> bool:
+        """Whether records are counted by one condition alone, which is false where no value is present."""
+        asked = self.value
+        if not isinstance(asked, Indicator) or self.by or self.unit is not None:
+            return False
+        return not isinstance(asked.value, float) or math.isfinite(asked.value)
+
+    @property
     def read(self) -> tuple[ValueOnGrid | Indicator, ...]:
         """The same: see `SumsQuery.read`."""
         return self.values

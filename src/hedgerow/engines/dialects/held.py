@@ -200,9 +200,7 @@ def counted_truths(rows: Any) -> Asked[tuple[Integers, Integers]]:
         keys = np.flatnonzero(counted).astype(np.int64)
         return keys, counted[keys]
 
-    # Counted in no row, DuckDB's answer is null.
-    texts = [f'coalesce(count_if("{name}"), 0)' for name in ("there_0", "position_0")]
-    return Asked(((rows.aggregate(f"count(*), {', '.join(texts)}"), _fetched),), counts)
+    return Asked(((rows.aggregate('count(*), count_if("there_0"), count_if("position_0")'), _fetched),), counts)
 
 
 def _summed_by_presence(
