@@ -42,12 +42,14 @@ MARKS = "<!-- the table begins -->\n", "<!-- the table ends -->\n"
 MOST = 10**7  # rows of what is not asked of more
 LONG = 5.0  # seconds of theirs that are not waited for again
 COLUMNS = """(hash(i) % 100001)::DOUBLE AS x, (hash(i * 3) % 10)::BIGINT AS few, (hash(i * 7) % 256)::DOUBLE AS v256,
-    (hash(i * 11) % 4096)::DOUBLE AS v4096, (hash(i * 13) % 65536)::DOUBLE AS v65536"""
+    (hash(i * 11) % 4096)::DOUBLE AS v4096, (hash(i * 13) % 65536)::DOUBLE AS v65536,
+    CASE hash(i * 17) % 20 WHEN 0 THEN NULL WHEN 1 THEN 'nan'::DOUBLE ELSE (hash(i * 7) % 256)::DOUBLE END AS gaps"""
 FEW = """(hash(i) % 100001)::DOUBLE AS x, (hash(i * 5) % 4096)::BIGINT AS many, (hash(i * 7) % 100000)::BIGINT AS lots,
     'c' || (hash(i * 3) % 10) AS text"""
 PERSONS = "i // 4 AS four, hash(i) % 250000 AS chance, (hash(i * 3) % 100001)::DOUBLE AS x"
 FIVE = ("x", "few", "v256", "v4096", "v65536")
 BOUNDS = {"x": (0, 100_000), "few": (0, 10), "v256": (0, 255), "v4096": (0, 4095), "v65536": (0, 65_535)}
+BOUNDS |= {"gaps": (0, 255)}
 EPSILONS = itertools.count()
 
 
@@ -145,24 +147,39 @@ def released(of: Any, *statistics: Any, **options: Any) -> Callable[[], None]:
     return lambda: complete(of.release(list(statistics), **options, **price()))
 
 
-ABOUT = "avg({0}), stddev({0})"
-OWN = "DuckDB's avg and stddev"
+ABOUT, SUMS = "avg({0}), stddev({0})", "count({0}), sum({0}), sum({0} * {0})"
+OWN, OWN_SUMS = "DuckDB's avg and stddev", "DuckDB's count, sum and sum of squares"
+PRESENT = "(SELECT CASE WHEN isnan(gaps) THEN NULL ELSE gaps END AS gaps FROM '{0}')"
 
 
 def of_large_files(rows: Path, n: str) -> Iterator[Work]:
     """Yield the work on a large Parquet file over DuckDB's own aggregates."""
     survey, source = hg.open(rows, relation="replace-one"), f"FROM '{rows}'"
-    for column, values in (("x", "100,001"), ("v256", "256"), ("v65536", "65,536")):
-        theirs = asked(f"SELECT {ABOUT.format(column)} {source}")
-        yield Work(f"mean of {n} Parquet rows, {values} values", OWN, theirs, released(survey, mean(column)), 1.5)
-    theirs = asked(f"SELECT avg((few = 3)::INT) {source}")
-    ours = released(survey, hg.proportion("few", value=3))
-    yield Work(f"share of {n} Parquet rows", "DuckDB's avg", theirs, ours, 1.3)
+    means = [
+        ("x", "100,001 values", 1.2, None),
+        ("v256", "256 values", 1.0, 2.0),
+        ("v65536", "65,536 values", 1.2, None),
+    ]
+    means += [("gaps", "256 values, 5 % NULL and 5 % NaN", 1.0, None)]
+    for column, values, limit, of_sums in means:
+        rows_of = f"FROM {PRESENT.format(rows)}" if column == "gaps" else source
+        for other, asked_of, most in ((OWN, ABOUT, limit), (OWN_SUMS, SUMS, of_sums)):
+            theirs = asked(f"SELECT {asked_of.format(column)} {rows_of}")
+            yield Work(f"mean of {n} Parquet rows, {values}", other, theirs, released(survey, mean(column)), most)
+    for shares in ((3,), (0, 1, 2, 3, 4)):
+        theirs = asked(f"SELECT {', '.join(f'avg((few = {value})::INT)' for value in shares)} {source}")
+        ours = released(survey, *(hg.proportion("few", value=value) for value in shares))
+        name = "share" if len(shares) == 1 else f"{len(shares)} shares"
+        yield Work(f"{name} of {n} Parquet rows", "DuckDB's avg", theirs, ours, 1.3)
     few = {"few": list(range(10))}
-    grouped = asked(f"SELECT few, {ABOUT.format('x')}, count(x) {source} GROUP BY few")
-    ours = released(survey, mean("x"), by=few)
-    yield Work(f"mean by 10 groups of {n} rows", "DuckDB's GROUP BY", grouped, ours, 2.2)
-    for column, limit in (("v256", 1.5), ("v4096", 2.0), ("v65536", 4.0)):
+    for column, values in (("x", "100,001"), ("v256", "256")):
+        grouped = asked(f"SELECT few, {ABOUT.format(column)}, count({column}) {source} GROUP BY few")
+        ours = released(survey, mean(column), by=few)
+        yield Work(f"mean by 10 groups of {n} rows, {values} values", "DuckDB's GROUP BY", grouped, ours, 2.0)
+    theirs = asked(f"SELECT {ABOUT.format('x')} {source} WHERE v256 > 100")
+    ours = released(survey, mean("x"), where="v256 > 100")
+    yield Work(f"mean of a part of {n} rows", "DuckDB's WHERE", theirs, ours, 1.5)
+    for column, limit in (("v256", 1.5), ("v4096", 1.5), ("v65536", 1.5)):
         theirs = asked(f"SELECT {ABOUT.format(column)} {source}")
         ours = released(survey, mean(column, step=1), estimator="bootstrap", n_resamples=1000)
         name = f"1,000 replicates of a mean, {n} rows, {int(BOUNDS[column][1]) + 1:,} values"
@@ -175,13 +192,16 @@ def of_files(rows: Path, many: Path, text: Path, n: str) -> Iterator[Work]:
     every = ", ".join(ABOUT.format(column) for column in FIVE)
     ten = [one for column in FIVE for one in (mean(column), hg.sum(column, bounds=BOUNDS[column]))]
     own = asked(f"SELECT {every} FROM '{rows}'")
-    yield Work(f"10 statistics of 5 columns, {n} rows", "DuckDB's one query", own, released(survey, *ten), 2.2)
-    for column, levels, limit in (("many", 4096, 3.0), ("lots", 100_000, None)):
+    yield Work(f"10 statistics of 5 columns, {n} rows", "DuckDB's one query", own, released(survey, *ten), 1.8)
+    own = asked(f"SELECT covar_samp(x, v65536), avg(x), avg(v65536) FROM '{rows}'")
+    pair = hg.covariance("x", "v65536", bounds={name: BOUNDS[name] for name in ("x", "v65536")})
+    yield Work(f"covariance, {n} rows", "DuckDB's covar_samp and avg", own, released(survey, pair), 2.0)
+    for column, levels, limit in (("many", 4096, 3.0), ("lots", 100_000, 6.0)):
         theirs = asked(f"SELECT {column}, {ABOUT.format('x')}, count(x) FROM '{many}' GROUP BY {column}")
         ours = released(groups, mean("x"), by={column: list(range(levels))})
         yield Work(f"mean by {levels:,} groups of 10⁶ rows", "DuckDB's GROUP BY", theirs, ours, limit)
     ours = released(hg.open(text, relation="replace-one"), mean("x"))
-    yield Work(f"mean of {n} rows of CSV", "DuckDB's avg", asked(f"SELECT avg(x) FROM '{text}'"), ours, 2.0)
+    yield Work(f"mean of {n} rows of CSV", "DuckDB's avg", asked(f"SELECT avg(x) FROM '{text}'"), ours, 1.5)
 
 
 def of_persons(rows: Path) -> Iterator[Work]:
