@@ -1,7 +1,7 @@
 """Readings of a release: how often intervals cover, and how wide they are beside one that knows the truth.
 
-Run ``python -m benchmarks.readings [survival] [screening] [shrinkage] [--runs 1000] [--all]``: by default a part of the
-grid, some seconds each; ``--all`` runs all of it. Each line of survival has the smallest coverage and the largest mean
+Run ``python -m benchmarks.readings [PART …] [--runs 1000] [--all]``: by default a part of the grid, up to a minute
+each; ``--all`` runs all of it. Each line of survival has the smallest coverage and the largest mean
 width of its numbers, over the width of the oracle: the normal interval with the true variance of sampling and of the
 same noise, cut to what is possible. Lines that begin with SABOTAGE leave out a part of the errors on purpose, and
 should fall below .94, or above the level.
@@ -12,6 +12,9 @@ should fall below .94, or above the level.
   value tested: the false discovery rate (the share of false calls, 0 without a call), which should be at most .05.
 * ``shrinkage``: tables of 5 to 50 noisy shares of n/cells records, whose truths spread by 0 to .2: the mean squared
   error over that of the released shares, and the coverage over all cells.
+* ``effects``: the standardised difference of a mean and the odds ratio of a share between two groups in three strata,
+  of whole releases; the oracle has the standard deviation of the estimates of all runs (100 at most).
+* ``totals``: counts of six cells with the totals of one column known: coverage, and width over that of the release.
 """
 
 from __future__ import annotations
@@ -24,8 +27,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+import hedgerow as hg
 from hedgerow.inference.interval import normal_quantile
 from hedgerow.inference.many_cells.empirical_bayes import shrunk
 from hedgerow.inference.many_cells.multiple_tests import METHODS, adjusted
@@ -34,7 +39,7 @@ from hedgerow.inference.region import ScoreRegion, pvalue_of
 from hedgerow.inference.survival.life_table import LifeTables
 from hedgerow.mechanisms.mechanism import GeometricCounts
 from hedgerow.noise.lattice import AdditiveTable
-from hedgerow.testing.simulated import SimulatedNoise
+from hedgerow.testing.simulated import SimulatedNoise, Study
 
 Floats = NDArray[np.float64]
 SEED, LEVEL, LAST, SHAPE = 20261125, 0.95, 24.0, 1.3
@@ -244,7 +249,79 @@ def shrinkage(runs: int, *, everything: bool) -> Iterator[str]:
             )
 
 
-PARTS: dict[str, Callable[..., Iterator[Any]]] = {"survival": survival, "screening": screening, "shrinkage": shrinkage}
+def patient_data(rng: np.random.Generator, n: int) -> pa.Table:
+    """Return people of three ages, of whom older ones are treated more often and have larger outcomes."""
+    age = rng.integers(0, 3, n)
+    arm = (rng.random(n) < 0.2 + 0.25 * age).astype(int)
+    score = np.clip(rng.normal(20.0 + 15.0 * age + 5.0 * arm, 8.0), 0.0, 100.0)
+    well = (rng.random(n) < 1.0 / (1.0 + np.exp(1.0 - 0.5 * age - 0.7 * arm))).astype(int)
+    return pa.table({"score": score, "arm": arm, "age": age, "well": well})
+
+
+def effects(runs: int, *, everything: bool) -> Iterator[str]:
+    """Yield coverage and width of effects; the oracle has the standard deviation of the estimates of all runs."""
+    arms: dict[str, Any] = {"treated": {"arm": 1}, "control": {"arm": 0}, "standardise": ["age"]}
+    asked = [hg.mean("score", bounds=(0, 100)), hg.proportion("well", value=1), hg.count()]
+    for n, epsilon, relation in itertools.product((500, 5000, 20_000), (0.3, 1.0, 3.0), ("replace-one", "add-remove")):
+        if not everything and (epsilon != 1.0 or relation != "replace-one"):
+            continue
+        found: dict[str, list[tuple[float, float, float, float]]] = {"difference": [], "odds-ratio": []}
+        for run in range(min(runs, 100)):
+            rng = np.random.default_rng([SEED, n, run])
+            survey = hg.open(patient_data(rng, n), relation=relation)
+            options: dict[str, Any] = {
+                "by": {"arm": [0, 1], "age": [0, 1, 2]},
+                "epsilon": epsilon,
+                "estimator": "moments",
+            }
+            release = Study.of(survey, asked, **options).draw(SimulatedNoise(rng))
+            for measure, of in (("difference", "mean(score)"), ("odds-ratio", "proportion(well=1)")):
+                read = release.effect(of, **arms, measure=measure)
+                if read.reliable:
+                    low, high = read.confidence_interval()
+                    log = math.log if measure == "odds-ratio" else float
+                    found[measure].append((log(read.estimate), log(low), log(high), float(read.standard_error or 0.0)))
+        for measure, truth in (("difference", 5.0), ("odds-ratio", 0.7)):
+            if len(found[measure]) < 2:
+                yield f"n={n}, ε={epsilon}, {relation}, {measure}: the noise hides a cell"
+                continue
+            values, low, high, _ = np.array(found[measure]).T
+            covered = ((low <= truth) & (truth <= high)).mean()
+            width = (high - low).mean() / (2.0 * normal_quantile(LEVEL) * values.std())
+            said = f"coverage {covered:.3f}, width {width:.3f} × oracle ({len(values)} runs)"
+            yield f"n={n}, ε={epsilon}, {relation}, {measure}: {said}"
+
+
+def totals(runs: int, *, everything: bool) -> Iterator[str]:
+    """Yield coverage and width of counts that agree with the public totals of one of two columns."""
+    for epsilon in (0.3, 1.0, 3.0) if everything else (0.3,):
+        hits, ratio = [], []
+        for run in range(min(runs, 200)):
+            rng = np.random.default_rng([SEED, run])
+            table = patient_data(rng, 3000)
+            survey = hg.open(table, relation="add-remove", target="file")
+            release = Study.of(survey, hg.count(), by={"arm": [0, 1], "age": [0, 1, 2]}, epsilon=epsilon).draw(
+                SimulatedNoise(rng)
+            )
+            arm, age = (table[name].to_numpy() for name in ("arm", "age"))
+            agreeing = release.reconcile({"arm": {one: int((arm == one).sum()) for one in (0, 1)}})
+            for before, after in zip(release, agreeing, strict=True):
+                truth = ((arm == after.cell["arm"]) & (age == after.cell["age"])).sum()
+                low, high = after.confidence_interval()
+                first, last = before.confidence_interval()
+                hits.append(low <= truth <= high)
+                ratio.append((high - low) / (last - first))
+        said = f"coverage {np.mean(hits):.3f}, width {np.mean(ratio):.3f} × released"
+        yield f"counts, ε={epsilon}, totals of one of two columns: {said}"
+
+
+PARTS: dict[str, Callable[..., Iterator[Any]]] = {
+    "survival": survival,
+    "screening": screening,
+    "shrinkage": shrinkage,
+    "effects": effects,
+    "totals": totals,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -119,6 +119,18 @@ def _(s: hg.Survey) -> Any:
     return len(release.screen(against=30_000).cells) == len(release.shrink()) == 4
 
 
+@shows("Standardised effects, differences in differences, odds ratios")
+def _(s: hg.Survey) -> Any:
+    release = s.mean("income", bounds=(0, 200_000), by={"sex": [0, 1]}, epsilon=1.0)
+    return release.effect("mean(income)", treated={"sex": 1}, control={"sex": 0}).reliable
+
+
+@shows("Counts that agree with public totals")
+def _(s: hg.Survey) -> Any:
+    agreeing = s.count(by={"sex": [0, 1]}, epsilon=1.0).reconcile({(): 2_000})
+    return round(agreeing[0].estimate + agreeing[1].estimate) == 2_000
+
+
 @shows("Regression")
 def _(s: hg.Survey) -> Any:
     bounds = {"income": (0, 200_000), "age": (18, 95)}

@@ -198,6 +198,29 @@ def ask(
     out: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write the percentages there: .csv, .tex, .html and others.")
     ] = None,
+    effect: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL=VALUE",
+            help="The effect of this group on the statistic that the expression names: 'mean(pay)'.",
+        ),
+    ] = None,
+    control: Annotated[
+        str | None, typer.Option(metavar="COL=VALUE", help="The group that an effect is compared with.")
+    ] = None,
+    standardise: Annotated[
+        str | None, typer.Option(metavar="COL[,COL]", help="The columns over whose strata an effect is standardised.")
+    ] = None,
+    target: Annotated[
+        str, typer.Option(metavar="all|treated|control", help="Whose shares of the strata an effect takes.")
+    ] = "all",
+    measure: Annotated[
+        str, typer.Option(metavar="difference|ratio|odds-ratio", help="How an effect is measured.")
+    ] = "difference",
+    before: Annotated[
+        str | None, typer.Option(metavar="COL=VALUE", help="With --after: the difference in differences.")
+    ] = None,
+    after: Annotated[str | None, typer.Option(metavar="COL=VALUE", help="The later cells of --before.")] = None,
     level: shared_options.Level = 0.95,
     as_json: shared_options.AsJson = False,
 ) -> None:
@@ -233,7 +256,22 @@ def ask(
         answer = margins_from_record(records[0], shown=False).ask(expression)
     else:
         releases = [release_from_record(json.dumps(record)) for record in records]
-        answer = answer_of(expression, releases, independent=independent)
+        if effect is None:
+            answer = answer_of(expression, releases, independent=independent)
+        else:
+            words = (standardise or "").split(",") if standardise else ()
+            cells = [None if text is None else _cell(text) for text in (before, after)]
+            answer = releases[0].effect(
+                expression,
+                treated=_cell(effect),
+                control=_cell(control or ""),
+                standardise=[word.strip() for word in words],
+                target=target,  # type: ignore[arg-type]  # checked where it is used
+                measure=measure,  # type: ignore[arg-type]  # so
+                before=cells[0],
+                after=cells[1],
+            )
+            expression = answer.statistic
     tested = None if test is None else answer.test(test)
     if as_json:
         test_record = {} if tested is None else {"test": tested.to_dict()}
@@ -267,6 +305,12 @@ def _of_a_table(
         write_json(table.recorded_readings(level))
     else:
         write_stdout("\n".join(reading_lines(table, level)).strip("\n"))
+
+
+def _cell(text: str) -> dict[str, str]:
+    """Return the cell of ``COL=VALUE[,COL=VALUE]``."""
+    pairs = (part.partition("=") for part in text.split(",") if part.strip())
+    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def _of_coefficients(

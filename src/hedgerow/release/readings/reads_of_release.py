@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from hedgerow.errors import ParameterError
+from hedgerow.inference.effects import Measure, Target
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import Interval
 from hedgerow.inference.many_cells.multiple_tests import Method
 from hedgerow.inference.survival.log_rank import LogRank
+from hedgerow.release.readings.reconciliation import ReconciledCells, agreeing
 from hedgerow.release.readings.screening import Screening, screened, simultaneous
 from hedgerow.release.readings.shrinkage import ShrunkCells, drawn_together
+from hedgerow.release.readings.standardised_effect import effect
 from hedgerow.release.readings.survival_curve import SurvivalCurve, curve_of, curves_of, log_rank_of, plot_curves
 
 if TYPE_CHECKING:
@@ -243,6 +246,100 @@ class ReadsOfRelease:
         True
         """
         return drawn_together(self._own, of=of, towards=towards)
+
+    def effect(
+        self,
+        of: str,
+        *,
+        treated: Mapping[str, object],
+        control: Mapping[str, object],
+        standardise: Sequence[str] = (),
+        target: Target = "all",
+        measure: Measure = "difference",
+        before: Mapping[str, object] | None = None,
+        after: Mapping[str, object] | None = None,
+    ) -> Estimate:
+        """Return an effect between two groups of cells, standardised over strata, with one standard error.
+
+        The effect is computed from released means or shares and counts, and costs no budget. It is a comparison: the
+        page on effects says under which assumptions it is causal.
+
+        Parameters
+        ----------
+        of : str
+            The statistic, as a term without a cell: ``"mean(income)"`` or ``"proportion(employed=1)"``.
+        treated, control : {column: category}
+            The two groups.
+        standardise : sequence of str
+            Columns of strata. The release must hold the counts of its cells, in the same call as the means.
+        target : "all", "treated" or "control"
+            Whose shares of the strata are used.
+        measure : "difference", "ratio" or "odds-ratio"
+            The standardised difference (g-formula) or ratio, or the odds ratio of Mantel and Haenszel.
+        before, after : {column: category}, optional
+            Cells of two times: the effect is then the difference in differences.
+
+        Returns
+        -------
+        Estimate
+            The effect, with the sampling and the noise part of its error.
+
+        Raises
+        ------
+        ParameterError
+            HG146: there are no such cells, or it is not known how their errors go together.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> columns = {"pay": [30.0, 35.0, 40.0, 45.0] * 500, "trained": [0, 1] * 1000, "old": [0, 0, 1, 1] * 500}
+        >>> survey = hg.open(pyarrow.table(columns), relation="replace-one")
+        >>> groups = {"trained": [0, 1], "old": [0, 1]}
+        >>> release = survey.release([hg.mean("pay", bounds=(0, 100)), hg.count()], by=groups, epsilon=4.0)
+        >>> read = release.effect("mean(pay)", treated={"trained": 1}, control={"trained": 0}, standardise=["old"])
+        >>> abs(read.estimate - 5.0) < 5.0 * read.standard_error
+        True
+        """
+        about: dict[str, Any] = {"treated": treated, "control": control, "standardise": standardise, "target": target}
+        return effect(self._own, of, **about, measure=measure, before=before, after=after)
+
+    def reconcile(self, known: Mapping[Any, Any], *, of: str | None = None) -> ReconciledCells:
+        """Return the counts or sums of all cells, made to agree with public totals, with less noise.
+
+        Totals that are public, as from a register or a census of the same records, are exact by declaration. The cells
+        are moved by generalised least squares, and their errors of the noise fall; no data are read, and nothing is
+        spent.
+
+        Parameters
+        ----------
+        known : {columns: {category: total}}
+            The columns are one of `by`, or a tuple; a category is a tuple where there are several. ``{(): total}`` is
+            the total of all cells.
+        of : str, optional
+            The statistic, as a term without a cell: ``"count()"``. Only needed if the release has several.
+
+        Returns
+        -------
+        ReconciledCells
+            A sequence of `Estimate`, with ``.noise``, the covariance of their noise.
+
+        Raises
+        ------
+        ParameterError
+            HG146: the totals contradict each other, do not fit the cells, or are not of counts or sums.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> survey = hg.open(pyarrow.table({"sex": [0, 1] * 500, "area": [0, 0, 1, 1] * 250}), relation="add-remove")
+        >>> release = survey.count(by={"sex": [0, 1], "area": [0, 1]}, epsilon=0.5)
+        >>> agreeing = release.reconcile({"sex": {0: 500, 1: 500}})
+        >>> round(agreeing[0].estimate + agreeing[1].estimate, 6)
+        500.0
+        >>> agreeing[0].privacy_error < release[0].privacy_error
+        True
+        """
+        return agreeing(self._own, known, of=of)
 
     def _read_survival(self, name: str, about: Sequence[tuple[str, ...]], cell: Mapping[str, str]) -> Estimate | None:
         """Return the estimate that a released survival curve gives for a term of an expression, or None."""

@@ -1,0 +1,134 @@
+"""Released counts and sums that agree with totals that are public, as from a census: estimates and errors updated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.facts.validation import as_float, format_argument
+from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.interval import quantiles_of
+from hedgerow.inference.known_totals import reconciled
+from hedgerow.inference.region import LevelTest, ScoreRegion
+from hedgerow.release.ask import covariances
+from hedgerow.release.readings.numbers_of_cells import numbers_of, unfit_reading
+from hedgerow.release.readings.screening import noise_law_of
+
+Floats = NDArray[np.float64]
+DECLARED = "Totals were declared public and exact: the number agrees with them, and rests on this declaration."
+_TOTALS, _AGREES = ("count", "sum"), 1e-6
+_EXAMPLE = (
+    'For example known={"sex": {0: 5200, 1: 4800}}, or {("sex", "region"): {(0, "North"): 310, …}}, or {(): 10_000}.'
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReconciledCells(Sequence[Estimate]):
+    """The numbers of all cells, which agree with public totals.
+
+    Attributes
+    ----------
+    numbers : tuple of Estimate
+    noise : float array, (cells, cells)
+        The covariance of their noise.
+    """
+
+    numbers: tuple[Estimate, ...]
+    noise: Floats
+
+    @overload
+    def __getitem__(self, index: int) -> Estimate: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Estimate]: ...
+    def __getitem__(self, index: int | slice) -> Estimate | Sequence[Estimate]:
+        return self.numbers[index]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __iter__(self) -> Iterator[Estimate]:
+        return iter(self.numbers)
+
+    def __str__(self) -> str:
+        return "\n".join([*(str(number) for number in self), DECLARED])
+
+
+def agreeing(estimates: Sequence[Estimate], known: object, *, of: object) -> ReconciledCells:
+    """Return the numbers of cells that agree with public totals; see `Release.reconcile`."""
+    numbers = numbers_of(estimates, of, least=2)
+    if numbers[0].statistic not in _TOTALS:
+        raise unfit_reading(
+            "Public totals are of counts and sums.", f"This is a {numbers[0].statistic}.", 'Name of="count()".'
+        )
+    covariance = covariances(numbers)
+    if not np.isfinite(covariance.noise).all():
+        raise unfit_reading(
+            "Numbers agree with totals by the covariances of their noise.",
+            "These are not known here.",
+            "Release counts or sums of one call.",
+        )
+    forms, totals = _forms(numbers, known)
+    values, noise = reconciled(np.array([number.estimate for number in numbers]), covariance.noise, forms, totals)
+    scale = 1.0 + float(np.abs(totals).max())
+    if float(np.abs(forms @ values - totals).max()) > _AGREES * scale:
+        raise unfit_reading("Public totals agree with each other.", "Those given contradict each other.", _EXAMPLE)
+    law = noise_law_of(numbers)
+    cells = zip(numbers, values.tolist(), np.sqrt(np.maximum(np.diag(noise), 0.0)).tolist(), strict=True)
+    return ReconciledCells(tuple(_moved(number, value, sd, law) for number, value, sd in cells), noise)
+
+
+def _forms(numbers: Sequence[Estimate], known: object) -> tuple[Floats, Floats]:
+    """Return the sums over cells that are known, one a row, and the totals (HG146)."""
+    if not isinstance(known, Mapping) or not known:
+        raise unfit_reading("Known totals are given by columns of `by`.", f"Found {format_argument(known)}.", _EXAMPLE)
+    rows, totals = list[list[float]](), list[float]()
+    for key, given in known.items():
+        columns: tuple[Any, ...] = key if isinstance(key, tuple) else (key,)
+        listed: Mapping[Any, Any] = given if isinstance(given, Mapping) else {(): given}
+        for category, total in listed.items():
+            wanted = dict(zip(columns, category if isinstance(category, tuple) else (category,), strict=False))
+            number = as_float(total)
+            row = [
+                float(all(str(cell.cell.get(name)) == str(value) for name, value in wanted.items())) for cell in numbers
+            ]
+            if number is None or not math.isfinite(number) or len(wanted) != len(columns) or not any(row):
+                raise unfit_reading(
+                    "A known total is a finite number of cells that the release has.",
+                    f"Found {format_argument({key: {category: total}})}.",
+                    _EXAMPLE,
+                )
+            rows.append(row)
+            totals.append(number)
+    return np.array(rows), np.array(totals)
+
+
+def _moved(number: Estimate, value: float, sd: float, law: str) -> Estimate:
+    """Return a number with its new value and noise."""
+    sampling = number.sampling_error or 0.0
+    least = 0.0 if number.statistic == "count" else -math.inf
+    return replace(
+        number,
+        estimate=value,
+        privacy_error=sd if number.sampling_error is not None else None,
+        note=" ".join(filter(None, [number.note, DECLARED])),
+        _region=ScoreRegion(LevelTest(_around(value, (sampling, sd), law, least), number.method, least)),
+    )
+
+
+def _around(
+    value: float, errors: tuple[float, float], law: str, least: float
+) -> Callable[[float], tuple[float, float]]:
+    """Return the interval about a value, as a function of the level."""
+    sampling, noise = errors
+
+    def accepted(level: float) -> tuple[float, float]:
+        parts = np.array([sampling]), np.array([noise])
+        reach = float(quantiles_of(law, level, *parts)[0]) if sampling or noise else 0.0
+        return max(least, value - reach), max(least, value + reach)
+
+    return accepted
