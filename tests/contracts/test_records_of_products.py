@@ -28,6 +28,8 @@ from hedgerow.multicalibration.model_file import model_text
 from hedgerow.regression.regression_record import RECORD as REGRESSION
 from hedgerow.release.record import RecordKind
 from hedgerow.reports.verify.comparison import differences, is_among, same
+from hedgerow.reports.verify.verification import KINDS as KINDS_OF_RECORDS
+from hedgerow.reports.verify.verification import asked_in_words
 from hedgerow.testset import TestSet
 from hedgerow.testset.scored import RECORD as SCORE
 
@@ -292,6 +294,23 @@ def fuzzed(kind: str, each: int, *, most: int | None = None) -> tuple[int, int, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_ledger_says_in_words_what_a_record_was_asked_for(kind: str) -> None:
+    for name, record in records(kind).items():
+        assert asked_in_words(json.dumps(record)), name
+
+
+def test_every_kind_of_record_has_words() -> None:
+    survey = hg.open(pa.table({"sex": [0, 1] * 200}), relation="replace-one")
+    made = {
+        "a release": survey.count(by={"sex": [0, 1]}, where="sex == 1", epsilon=1.0),
+        "a table": survey.contingency_table(by={"sex": [0, 1]}, epsilon=1.0),
+    }
+    words = [asked_in_words(result.to_json()) for result in made.values()]
+    assert words == ["count by sex where sex == 1", "table of count by sex"]
+    assert {kind.name for kind, _ in KINDS.values()} | set(made) == {kind.name for kind in KINDS_OF_RECORDS}
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
 def test_a_genuine_record_is_written_again_as_it_is(kind: str) -> None:
     for name, record in records(kind).items():
         found, _ = seen(record, KINDS[kind][0], Certificate.from_dict(record["certificate"]))

@@ -577,7 +577,7 @@ def rewrite(record: Record, certificate: Certificate) -> Rewritten:
     return Rewritten(again, (*unknown, *known), contradicted, certified, counts_units=unit != "row")
 
 
-RECORD = RecordKind("a search", "found", rewrite)
+RECORD = RecordKind("a search", "found", rewrite, lambda record: "{kind} of {column}".format(**record["found"]))
 
 
 def _facts(record: Record, certificate: Certificate, where: Mapping[str, Any]) -> dict[str, Any]:

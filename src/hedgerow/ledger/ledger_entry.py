@@ -228,37 +228,6 @@ def is_settings(fingerprint: str) -> bool:
     return isinstance(record, dict) and record.get("testset") == "settings"
 
 
-def asked_in_words(result: object) -> str | None:
-    """Return what a recorded result was asked for, in a few words; None where its record does not say.
-
-    >>> by = [{"column": "sex", "values": [0, 1]}]
-    >>> request = {"statistics": [{"statistic": "mean", "column": "age"}, {"statistic": "count"}], "by": by}
-    >>> asked_in_words(json.dumps({"release": {"where": "age > 3"}, "request": request}))
-    'mean of age, count by sex where age > 3'
-    """
-    try:
-        record: Any = json.loads(result) if isinstance(result, (str, bytes)) else None
-        request = record["request"]
-        if "statistics" in request:
-            words = ", ".join(map(_statistic_in_words, request["statistics"]))
-        elif "formula" in request:
-            words = f"regression of {record['regression']['formula']}"
-        else:
-            words = f"{request['find']} of {request['column']}"
-        by = request.get("by", ())
-        groups = list(by) if isinstance(by, dict) else [group["column"] for group in by]
-        where = record["release"].get("where")
-    except (ValueError, TypeError, LookupError, AttributeError):
-        return None
-    return words + (f" by {', '.join(groups)}" if groups else "") + (f" where {where}" if where else "")
-
-
-def _statistic_in_words(asked: dict[str, Any]) -> str:
-    columns = [asked[key] for key in ("column", "numerator", "denominator") if isinstance(asked.get(key), str)]
-    columns += [column for column in asked.get("columns", ()) if isinstance(column, str)]
-    return f"{asked['statistic']} of {', '.join(columns)}" if columns else str(asked["statistic"])
-
-
 @dataclass(frozen=True, slots=True)
 class Head:
     """The end of the chain: how many links it has, and the hash of the last one. Printed on every report.

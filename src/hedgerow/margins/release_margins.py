@@ -47,6 +47,7 @@ from hedgerow.release.record import (
     facts_of,
     request_of,
     request_record,
+    statistics_in_words,
     table_record,
 )
 from hedgerow.release.request import Context, parse_request
@@ -569,4 +570,8 @@ def rewritten_margins(record: Record, certificate: Certificate) -> Rewritten:
     )
 
 
-RECORD = RecordKind("margins", "margins", rewritten_margins)
+def _asked(record: Record) -> str:
+    return f"{statistics_in_words(record)} in tables of up to {record['request']['margins']['order']} columns"
+
+
+RECORD = RecordKind("margins", "margins", rewritten_margins, _asked)

@@ -496,7 +496,7 @@ def rewrite(record: Record, certificate: Certificate) -> Rewritten:
     return Rewritten(_written(again), (*_UNSEEN, *_unread(again)), faults, {"unit": "row"})
 
 
-RECORD = RecordKind("a calibrated model", "hedgerow_model", rewrite)
+RECORD = RecordKind("a calibrated model", "hedgerow_model", rewrite, lambda _: "calibration of a classifier")
 _UNSEEN = ("request.alpha", "request.parameters.*")
 """What decides which cells are shifted: another value may decide the same."""
 _UNCHECKED_BEFORE = (

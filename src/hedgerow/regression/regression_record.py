@@ -65,7 +65,9 @@ def rewrite(record: Record, certificate: Certificate) -> Rewritten:
     return Rewritten(again, tuple(unchecked), tuple(contradictions), certified, asked["narrowed"])
 
 
-RECORD = RecordKind("a regression", "regression", rewrite)
+RECORD = RecordKind(
+    "a regression", "regression", rewrite, lambda record: f"regression of {record['regression']['formula']}"
+)
 
 
 def _facts(record: Record, certificate: Certificate, *, logit: bool) -> dict[str, Any]:

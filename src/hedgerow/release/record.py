@@ -104,11 +104,39 @@ class RecordKind:
     rewrite : callable
         (record, certificate) → `Rewritten`. It may raise what reading a record that is none raises: `LookupError`,
         `TypeError`, `ValueError`, `AttributeError`, `ArithmeticError`, or a `HedgerowError`.
+    asked : callable
+        record → what was asked for, in a few words, without groups and conditions. It may raise the same.
     """
 
     name: str
     field: str
     rewrite: Callable[[Record, Certificate], Rewritten]
+    asked: Callable[[Record], str]
+
+    def in_words(self, record: Record) -> str:
+        """Return what a record was asked for: statistics or a formula, its groups, and its condition."""
+        request, about = record.get("request", {}), record.get("release", {})
+        by, where = request.get("by", ()), about.get("where", request.get("where"))
+        groups = list(by) if isinstance(by, Mapping) else [group["column"] for group in by]
+        return (
+            self.asked(record) + (f" by {', '.join(groups)}" if groups else "") + (f" where {where}" if where else "")
+        )
+
+
+def statistics_in_words(record: Record) -> str:
+    """Return the statistics of a record with their columns.
+
+    >>> statistics = [{"statistic": "mean", "column": "age"}, {"statistic": "count"}]
+    >>> statistics_in_words({"request": {"statistics": statistics}})
+    'mean of age, count'
+    """
+    return ", ".join(map(_statistic_in_words, record["request"]["statistics"]))
+
+
+def _statistic_in_words(asked: Mapping[str, Any]) -> str:
+    columns = [asked[key] for key in ("column", "numerator", "denominator") if isinstance(asked.get(key), str)]
+    columns += [column for column in asked.get("columns", ()) if isinstance(column, str)]
+    return f"{asked['statistic']} of {', '.join(columns)}" if columns else str(asked["statistic"])
 
 
 _PAID = Budget(1.0)  # what was asked for is paid: the certificate says at which price

@@ -25,6 +25,7 @@ from hedgerow.release.record import (
     joint_values,
     plan_of,
     request_of,
+    statistics_in_words,
     tables_of,
 )
 from hedgerow.release.result import Release, recorded_estimate, release_from_record
@@ -180,4 +181,4 @@ def _earlier(record: Record) -> Rewritten:
     return Rewritten(written, whole, certified=certified)
 
 
-RECORD = RecordKind("a release", "estimates", rewritten_release)
+RECORD = RecordKind("a release", "estimates", rewritten_release, statistics_in_words)

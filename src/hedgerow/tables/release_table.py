@@ -34,6 +34,7 @@ from hedgerow.release.record import (
     plan_of,
     request_of,
     request_record,
+    statistics_in_words,
     table_record,
     tables_of,
 )
@@ -313,4 +314,4 @@ def _earlier(record: Record) -> Rewritten:
     return Rewritten(written, whole, certified={"relation": about["relation"], "unit": about["unit"]})
 
 
-RECORD = RecordKind("a table", "table", rewritten_table)
+RECORD = RecordKind("a table", "table", rewritten_table, lambda record: f"table of {statistics_in_words(record)}")

@@ -328,7 +328,9 @@ def rewrite(record: Record, certificate: Certificate) -> Rewritten:
     return Rewritten(again, ("score.request_id", *unchecked), faults, {"unit": "row", **certified})
 
 
-RECORD = RecordKind("a score of a test set", "score", rewrite)
+RECORD = RecordKind(
+    "a score of a test set", "score", rewrite, lambda record: f"{record['score']['metric']} on a test set"
+)
 Read = tuple[Score, tuple[str, ...], Mapping[str, Any]]
 
 

@@ -177,7 +177,7 @@ def _approved_in_words(approval: dict[str, Any]) -> str:
 
 
 def _record(opened: Ledger) -> dict[str, Any]:
-    from hedgerow.ledger.ledger_entry import asked_in_words
+    from hedgerow.reports.verify.verification import asked_in_words
 
     return {
         "dataset": opened.dataset,

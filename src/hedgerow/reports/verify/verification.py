@@ -56,6 +56,22 @@ from hedgerow.version import __version__
 KINDS: tuple[RecordKind, ...] = (TABLE, RELEASE, MARGINS, REGRESSION, SEARCH, MODEL, SCORE)
 """Every kind of record, and which field tells it; the first one that fits is taken."""
 
+
+def asked_in_words(result: object) -> str | None:
+    """Return what a recorded result was asked for, in a few words; None where its record does not say.
+
+    >>> by = [{"column": "sex", "values": [0, 1]}]
+    >>> request = {"statistics": [{"statistic": "mean", "column": "age"}, {"statistic": "count"}], "by": by}
+    >>> asked_in_words(json.dumps({"release": {"where": "age > 3"}, "request": request, "estimates": []}))
+    'mean of age, count by sex where age > 3'
+    """
+    try:
+        record: Any = json.loads(result) if isinstance(result, (str, bytes)) else None
+        return next((kind.in_words(record) for kind in KINDS if kind.field in record), None)
+    except (ValueError, TypeError, LookupError, AttributeError):
+        return None
+
+
 NOT_CHECKED = (
     "Whether a row is what the unit says (a person, a household), and whether the unit was another one: a text that "
     "was changed wherever it stands looks as if it had been written so.",
