@@ -261,7 +261,7 @@ def check_readings(
             "HG116",
             rule="Percentages are those of each row, of each column, or of all cells.",
             finding=f"Found {format_argument(percentages)}.",
-            remedy="Name one of row, column and all, such as --percent row.",
+            remedy="Name one of row, column and all.",
         )
     _check_law(counted=counted, unit=unit)
     if independence:

@@ -289,7 +289,7 @@ def curve_of(estimates: Sequence[Estimate], time: str, cell: Mapping[str, object
         "HG137",
         rule="A survival curve of a release is named by its column of times and its whole cell.",
         finding=f"There are several of {time!r}." if fitting else f"There is none of {time!r} in this cell.",
-        remedy=f"There are those of {'; '.join(listed)}." if listed else "Ask for hg.survival(…) in the release.",
+        remedy=f"There are those of {'; '.join(listed)}." if listed else "Ask for a survival curve in the release.",
     )
 
 
