@@ -57,6 +57,9 @@ def asked_for(entry: StatisticEntry) -> list[Any]:
         given["line"] = 30.0
     if entry.kind == "lorenz":
         given["at"] = 0.5
+    if entry.kind == "survival":
+        given |= {"time": "x", "event": "b", "at": [30.0, 60.0]}
+        del given["column"]
     found = entry.from_record(given)
     return list(found) if isinstance(found, list) else [found]
 

@@ -32,6 +32,7 @@ ASKED = {
     "gini": ["income:0:200000:200"],
     "lorenz": ["income:0.5:0:200000:200"],
     "histogram": ["income:0,10000,200000:0:200000:200"],
+    "survival": ["age/employed=1:40,60"],
 }
 FURTHER = {
     "groups, labels and a subset": [
