@@ -57,6 +57,7 @@ STATISTICS: dict[str, Callable[[], Any]] = {
     "gini": lambda: hg.gini("income", bounds=(0, 200_000), step=1000),
     "lorenz": lambda: hg.lorenz("income", at=0.5, bounds=(0, 200_000), step=1000),
     "own": lambda: hg.bootstrap(_first, columns={"age": (0, 100, 1)}),
+    "survival": lambda: hg.survival("age", "employed", at=60),
 }
 MANY = [STATISTICS[name] for name in ("mean", "count", "proportion", "ratio")]
 GUESS = {
