@@ -131,6 +131,17 @@ def _(s: hg.Survey) -> Any:
     return round(agreeing[0].estimate + agreeing[1].estimate) == 2_000
 
 
+@shows("Synthetic files on which pooled standard errors hold")
+def _(s: hg.Survey) -> Any:
+    margins = s.margins(by={"sex": [0, 1], "employed": [0, 1]}, order=2, epsilon=1.0)
+
+    def share(file: Any) -> tuple[float, float]:
+        mean = float(file["employed"].to_numpy().mean())
+        return mean, mean * (1.0 - mean) / len(file)
+
+    return margins.synthesize(n_files=5, n_rows=500).pool(share)[0].standard_error
+
+
 @shows("Regression")
 def _(s: hg.Survey) -> Any:
     bounds = {"income": (0, 200_000), "age": (18, 95)}

@@ -1,7 +1,7 @@
 """The command line, one verb after `hedgerow`.
 
-    init | plan | release | ask | table | margins | pool | ols | logit | find | price | audit | verify |
-    multicalibrate | apply | ledger | request | keys | approve | deny | testset | demo | schema | explain
+    init | plan | release | ask | table | margins | synthesize | pool | ols | logit | find | price | audit |
+    verify | multicalibrate | apply | ledger | request | keys | approve | deny | testset | demo | schema | explain
 
 Verbs parse, call and print.
 
@@ -117,6 +117,7 @@ VERBS = {
     "ask": "hedgerow.cli.verbs.from_records",
     "table": "hedgerow.cli.verbs.releasing",
     "margins": "hedgerow.cli.verbs.tabulating",
+    "synthesize": "hedgerow.cli.verbs.synthesizing",
     "pool": "hedgerow.cli.verbs.synthesizing",
     "ols": "hedgerow.cli.verbs.fitting",
     "logit": "hedgerow.cli.verbs.fitting",

@@ -12,9 +12,10 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.engines import frames
@@ -245,6 +246,27 @@ def _connected(folder: str = "") -> duckdb.DuckDBPyConnection:
     with suppress(duckdb.InvalidInputException):
         connection.execute("SET enable_progress_bar = false")
     return connection
+
+
+def write_parquet(files: Iterable[Path], types: Mapping[str, str]) -> None:
+    """Write CSV files of ours as Parquet beside them. Bare empty cells are missing, quoted ones are empty texts.
+
+    Parameters
+    ----------
+    files : iterable of path
+        With a header, in UTF-8.
+    types : mapping
+        {column: SQL type}, in the order of the header.
+    """
+    declared = ", ".join(f"{quoted_text(name)}: {quoted_text(kind)}" for name, kind in types.items())
+    with closing(_connected()) as connection:
+        for path in files:
+            connection.execute(
+                f"COPY (SELECT * FROM read_csv({quoted_text(str(path))}, columns = {{{declared}}}, header = true, "
+                "delim = ',', quote = '\"', escape = '\"', nullstr = '', allow_quoted_nulls = false, "
+                "auto_detect = false)) "
+                f"TO {quoted_text(str(path.with_suffix('.parquet')))} (FORMAT parquet)"
+            )
 
 
 def _check_case(names: Sequence[str]) -> None:

@@ -25,6 +25,7 @@ from hedgerow.margins.joint_margins import joint_values, place_of
 from hedgerow.margins.margin_table import MarginTable, with_bounded_sampling
 from hedgerow.margins.residuals import Place, TableResiduals
 from hedgerow.margins.shown_margins import AGREE, ShownTables, agreeing, in_whole_numbers
+from hedgerow.margins.synthesized_margins import Synthesizable
 from hedgerow.margins.workload import subsets
 from hedgerow.mechanisms.residual_margins import ColumnSet
 from hedgerow.release.ask import Covariances, ask, covariances
@@ -48,7 +49,7 @@ REASON = "one vector of residuals, from which all tables follow and add up"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
-class Margins(Result):
+class Margins(Synthesizable, Result):
     """All tables of up to a number of columns, as a sequence of `Estimate`, table by table and cell by cell.
 
     Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of ``certificate``. All methods are

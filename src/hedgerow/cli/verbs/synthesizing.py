@@ -1,4 +1,4 @@
-"""`hedgerow pool`: one estimate with its standard error from the estimates on several synthetic files."""
+"""`hedgerow synthesize`: synthetic files from released margins. `hedgerow pool`: what is estimated on them, as one."""
 
 from __future__ import annotations
 
@@ -67,3 +67,25 @@ def read_results(path: str) -> dict[str, dict[str, tuple[float, float]]]:
             remedy="For example the lines file,question,estimate,standard_error and 01,slope,0.31,0.02.",
         ) from None
     return files
+
+
+def synthesize(
+    record: Annotated[str, typer.Argument(metavar="RECORD", help="margins.json, as `hedgerow margins` wrote it.")],
+    *,
+    out: Annotated[str, typer.Option(metavar="DIR", help="Write the files as CSV and Parquet, and a README, there.")],
+    files: Annotated[int, typer.Option("--files", metavar="M", help="The number of files.")] = 20,
+    rows: Annotated[
+        int | None, typer.Option("--rows", metavar="N", help="Rows of a file. [default: the released number]")
+    ] = None,
+    force: shared_options.Force = False,
+) -> None:
+    """Write synthetic files from released margins alone: no data, no price. Pooled, their standard errors hold.
+
+    The files carry interactions of as many columns as the largest table. README.md says how to pool.
+    """
+    from hedgerow.margins.release_margins import margins_from_record
+    from hedgerow.reports.verify.verification import read_record
+
+    made = margins_from_record(read_record(record), shown=False).synthesize(files, rows)
+    names = made.write(out, force=force)
+    write_stdout(f"Wrote {len(names)} files to {out}. {names[0]} says how to pool them.")

@@ -1,0 +1,94 @@
+"""The synthetic files of margins: what they are fitted to, and for which margins there are none."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from hedgerow.errors import ParameterError
+from hedgerow.margins.agreeing_fit import agreeing_fit
+from hedgerow.release.designs.design import PublicFacts
+from hedgerow.statistics.statistic import Statistic
+from hedgerow.synthetic.fit_report import ReleasedMargins
+from hedgerow.synthetic.synthesis import synthetic_rows
+from hedgerow.synthetic.synthetic_files import SyntheticFiles
+
+
+class MarginsOfStatistic(ReleasedMargins, Protocol):
+    """Margins that know what is counted or added up."""
+
+    @property
+    def facts(self) -> PublicFacts:
+        """What is public."""
+        ...
+
+    @property
+    def statistic(self) -> Statistic:
+        """Counts, or sums of a column."""
+        ...
+
+
+class Synthesizable:
+    """Margins from which synthetic files can be drawn."""
+
+    __slots__ = ()
+
+    def synthesize(
+        self: MarginsOfStatistic,
+        n_files: int = 20,
+        n_rows: int | None = None,
+        *,
+        rng: np.random.Generator | int | None = None,
+    ) -> SyntheticFiles:
+        """Return synthetic files from these margins alone, with which pooled standard errors hold. They cost no budget.
+
+        The law of the files is fitted to the drawn numbers. Each file is drawn from a fit to a simulated re-release, so
+        the files vary as the release does; `hedgerow.pool` computes standard errors from their differences. The files
+        carry interactions of up to `order` columns; other interactions are lost.
+
+        Parameters
+        ----------
+        n_files : int
+            The number of files, 2 or more. As many files are drawn from the fitted law itself.
+        n_rows : int, optional
+            The number of rows of each file. The default is the released number of records.
+        rng : Generator or int, optional
+            The source of chance, for files that can be drawn again. No budget depends on it.
+
+        Returns
+        -------
+        SyntheticFiles
+            ``.files`` and ``.centre_files`` are data frames; ``.pool(analysis)`` and ``.write(folder)``.
+
+        Raises
+        ------
+        ParameterError
+            HG251: `n_files` or `n_rows` is invalid, or the margins are totals of a column.
+
+        Source
+            Räisä, Jälkö, Kaski & Honkela, *Noise-Aware Statistical Inference with Differentially Private Synthetic
+            Data*, AISTATS 2023, for the rule; the page on the mathematics derives the re-release.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> people = pyarrow.table({"sex": [0, 1] * 500, "old": [0, 0, 1, 1] * 250})
+        >>> survey = hg.open(people, relation="replace-one")
+        >>> margins = survey.margins(by={"sex": [0, 1], "old": [0, 1]}, order=2, epsilon=5.0)
+        >>> files = margins.synthesize(n_files=5, n_rows=800, rng=1)
+        >>> len(files.files), len(files.centre_files), files.files[0].num_rows
+        (5, 5, 800)
+        """
+        if not self.statistic.is_count:
+            raise ParameterError(
+                "HG251",
+                rule="Synthetic files are drawn from counts of records.",
+                finding=f"These margins are totals of {self.statistic.column}.",
+                remedy="Release margins of counts, with bands of this column among their columns.",
+            )
+        rows = synthetic_rows(
+            self.residuals, agreeing_fit, census=self.facts.census, n_files=n_files, n_rows=n_rows, rng=rng
+        )
+        seeds = np.random.default_rng(rng).integers(2**32, size=2 * len(rows.files))
+        return SyntheticFiles(self, rows, tuple(map(int, seeds)))
