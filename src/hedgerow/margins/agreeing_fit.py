@@ -15,7 +15,9 @@ The problem is split into the residuals and the cells (alternating directions, B
 then z = max(ψ + u, 0) and u = u + ψ − z. λ = −ρ·w·u ≥ 0 is a multiplier of each cell, whose dual value bounds the least
 distance from below. A mixture with a table that is positive everywhere takes off what is left below 0; its distance
 bounds the least one from above. The difference of the two is the duality gap, on which the steps stop. Nearly all of it
-is the mixture's: the step before is within 1e-4 of the least distance.
+is the mixture's: the step before is within 1e-4 of the least distance. The positive table has the known totals too.
+Known totals that are 0 leave cells empty: these are set to 0 before the mixture, by the least change of the residuals
+that are not known.
 """
 
 from __future__ import annotations
@@ -26,16 +28,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.sparse.linalg import LinearOperator, lsqr
 
 from hedgerow.margins.residuals import TableResiduals, projected
-from hedgerow.margins.workload import Workload, subsets
-from hedgerow.mechanisms.residual_margins import ColumnSet
+from hedgerow.margins.workload import Workload, subsets, summed
+from hedgerow.mechanisms.residual_margins import ColumnSet, contrasts
 
 Floats = NDArray[np.float64]
 KAPPA = 0.1
 """How much tighter the tables of one column less are held."""
 _GAP, _MOST_STEPS, _CHECKED = 2e-3, 1000, 25
 _RELAXED, _COUPLING = 1.6, 100.0
+# Of cells that known tables join, rounds in which these are fitted, and how far off they may be as shares.
+_MOST_JOINED, _MOST_ROUNDS, _FITTED = 1_000_000, 500, 1e-13
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,8 +54,8 @@ class AgreeingFit:
     gap : float
         The duality gap over the least distance: by how much the fit is farther than it could be, at most.
     lowest : float
-        The lowest cell of the fit: 0 or more, but for tables that are known of two columns or more, which no mixture
-        may touch.
+        The lowest cell of the fit: 0 or more, up to the last digits of the machine. It is lower where known tables join
+        columns with more than a million cells, or contradict one another: then no positive table is found.
     steps : int
         How many steps were taken.
     """
@@ -171,6 +176,7 @@ class _Problem:
             return self._fit(np.zeros_like(self.start), 0.0, 0)
         if (self.adding @ self.start).min(initial=0.0) >= 0.0 or not free.any():
             return self._fit(self.start, 0.0, 0)
+        positive = self._positive()
         for step in range(1, _MOST_STEPS + 1):
             moved = self.rho * self.projected(self.added @ (self.weight * (cells - pull)))
             residuals = np.where(free, (precision * self.start + moved) / divisor, self.start)
@@ -180,40 +186,91 @@ class _Problem:
             pull = pull + relaxed - cells
             if step % _CHECKED == 0:
                 least = self.least(np.maximum(-self.rho * self.weight * pull, 0.0))
-                mixed = self._mixed(residuals)
+                mixed = self._mixed(residuals, positive)
                 gap = (self.distance(mixed) - least) / max(least, 1e-300)
                 if gap <= _GAP:
                     break
-        return self._fit(self._mixed(residuals), gap, step)
+        return self._fit(mixed, gap, step)
 
-    def _mixed(self, residuals: Floats) -> Floats:
+    def _mixed(self, residuals: Floats, positive: Floats | None) -> Floats:
         """Return the residuals mixed with so much of a positive table that no cell is below 0."""
-        positive = self._positive()
         if positive is None:
             return residuals
+        residuals = self._emptied(residuals, positive)
         below, above = self.adding @ residuals, self.adding @ positive
-        short = below < 0.0
+        short = (below < 0.0) & (above > _FITTED * self.start[0])
         part = float((below[short] / (below[short] - above[short])).max(initial=0.0))
         # A little more, so that rounding leaves nothing below 0.
         part = min(1.0, part * (1.0 + 1e-9) + 1e-12) if part else 0.0
         return residuals + part * (positive - residuals)
 
     def _positive(self) -> Floats | None:
-        """Return a table without interactions: the known totals of single columns, else even; None if more is known."""
-        workload, total = self.released.workload, self.start[0]
-        if total <= 0.0 or any(len(part) > 1 for part in workload.known):
+        """Return tables with the known totals and as few interactions as these allow; None where they are not found.
+
+        Columns that no known table joins are independent in it. A cell is 0 only where a known total is 0.
+        """
+        joints = self._joints()
+        if joints is None:
             return None
-        effects = [
-            size * self.released.values[(place,)] / total if (place,) in workload.known else np.zeros(size)
-            for place, size in enumerate(workload.sizes)
-        ]
         made = []
         for part in self.parts:
-            table = np.full((), total)
-            for place in part:
-                table = np.multiply.outer(table, effects[place])
-            made.append(table.reshape(-1))
-        return np.concatenate(made)
+            table, order = np.full((), self.start[0]), list[int]()
+            for columns, shares in joints:
+                inside = tuple(column for column in columns if column in part)
+                table = np.multiply.outer(table, summed(shares, columns, inside)) if inside else table
+                order.extend(inside)
+            made.append(contrasts(table.transpose([order.index(column) for column in part])).reshape(-1))
+        return np.where(self.stiffness == 0.0, self.start, np.concatenate(made))
+
+    def _joints(self) -> list[tuple[ColumnSet, Floats]] | None:
+        """Return shares by all columns that known tables join, fitted to these in turn (Deming & Stephan 1940)."""
+        workload, groups = self.released.workload, [{column} for column in range(len(self.released.workload.sizes))]
+        known = sorted(table for table in workload.known if table)
+        for table in known:
+            together = set[int]().union(*(group for group in groups if group & set(table)))
+            groups = [*(group for group in groups if not group & together), together]
+        joints = []
+        for columns in (tuple(sorted(group)) for group in groups):
+            if workload.length(columns) > _MOST_JOINED:
+                return None
+            shares = np.full(workload.shape(columns), 1.0 / workload.length(columns))
+            wanted = {
+                table: np.maximum(self.released.table(table), 0.0) / self.start[0]
+                for table in known
+                if set(table) <= set(columns)
+            }
+            far, rounds = math.inf if wanted else 0.0, 0
+            while far > _FITTED and rounds < _MOST_ROUNDS:
+                far, rounds = 0.0, rounds + 1
+                for table, numbers in wanted.items():
+                    now = summed(shares, columns, table)
+                    far = max(far, float(np.abs(now - numbers).max()))
+                    ratio = np.divide(numbers, now, out=np.zeros_like(now), where=now > 0.0)
+                    shares = shares * ratio.reshape([workload.sizes[c] if c in table else 1 for c in columns])
+            if far > _FITTED:
+                return None
+            joints.append((columns, shares))
+        return joints
+
+    def _emptied(self, residuals: Floats, positive: Floats | None) -> Floats:
+        """Return the nearest residuals whose cells are 0 where known totals leave nothing."""
+        if positive is None or not (empty := self.adding @ positive <= _FITTED * self.start[0]).any():
+            return residuals
+        rows, free = self.adding[empty], self.stiffness > 0.0
+        added = rows.T.tocsr()
+
+        def moved(multipliers: Floats) -> Floats:
+            return np.where(free, self.projected(added @ multipliers), 0.0)
+
+        operator = LinearOperator(
+            rows.shape,
+            matvec=lambda numbers: rows @ np.where(free, self.projected(numbers), 0.0),
+            rmatvec=moved,
+            dtype=np.float64,
+        )
+        # The least change: from 0, every step stays among the numbers that `moved` returns.
+        change = lsqr(operator, -(rows @ residuals), atol=1e-15, btol=1e-15, iter_lim=_MOST_STEPS)[0]
+        return residuals + np.where(free, self.projected(change), 0.0)
 
     def _fit(self, residuals: Floats, gap: float, steps: int) -> AgreeingFit:
         workload = self.released.workload

@@ -26,6 +26,7 @@ _DIFFER = (
     "smaller table by {:,.0f} at most."
 )
 _LOW = "Where totals are known, cells of less than {:.1g} below zero are shown as zero, and tables agree up to these."
+_LAST_DIGITS = 1e-11  # of the total
 _DIGITS = 6  # to which numbers are taken before they are rounded: their last digits are those of the machine
 
 
@@ -59,10 +60,10 @@ class ShownTables:
 def agreeing(released: TableResiduals) -> ShownTables:
     """Return the non-negative numbers that agree and are nearest to the released ones."""
     fit = agreeing_fit(released)
-    tables = {table: fit.residuals.table(table).reshape(-1) for table in released.workload.tables}
-    low = min(fit.lowest, 0.0)
-    if low < 0.0:
-        tables = {table: np.maximum(numbers, 0.0) for table, numbers in tables.items()}
+    drawn = {table: fit.residuals.table(table).reshape(-1) for table in released.workload.tables}
+    tables = {table: np.maximum(numbers, 0.0) for table, numbers in drawn.items()}
+    # What is left of a cell that known totals leave empty is the last digits of the machine.
+    low = min(fit.lowest, 0.0) if fit.lowest < -_LAST_DIGITS * max(1.0, float(tables[()][0])) else 0.0
     notes = (_FITTED, AGREE) if low == 0.0 else (_FITTED, _LOW.format(-low))
     return ShownTables(tables, fit.gap, 0.0 if low == 0.0 else largest_difference(released.workload, tables), notes)
 
