@@ -39,7 +39,7 @@ from hedgerow.release.cells.margins import check_hierarchies
 from hedgerow.release.cells.shape import Hierarchy, TableShape
 from hedgerow.release.designs.design import LEFT_OUT, Design, PlannedStatistic, PublicFacts, complete, only_where
 from hedgerow.release.execute import certificate_of, draw_tables, read_histograms
-from hedgerow.release.plan import Plan
+from hedgerow.release.plan import PlanHolder, Plan
 from hedgerow.release.record import (
     Record,
     RecordKind,
@@ -158,7 +158,7 @@ class ExpectedTable:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class PlannedMargins:
+class PlannedMargins(PlanHolder):
     """The plan of a release of margins: the price, and the noise of each table.
 
     Attributes
@@ -196,16 +196,6 @@ class PlannedMargins:
         return ResidualMargins.of_record(item.mechanism) if item.mechanism is not None else _missing_mechanism()
 
     @property
-    def epsilon(self) -> float:
-        """The price: an upper bound on ε at `delta`."""
-        return self.plan.epsilon
-
-    @property
-    def delta(self) -> float:
-        """The δ of the price."""
-        return self.plan.delta
-
-    @property
     def price(self) -> Certificate:
         """The certificate; it depends on public facts alone."""
         return certificate_of(self.plan)
@@ -223,10 +213,6 @@ class PlannedMargins:
     def in_words(self) -> tuple[str, ...]:
         """What is asked for, in words."""
         return (f"all tables of up to {self.design.workload.order} columns", *self.plan.in_words)
-
-    def query(self) -> tuple[str, ...]:
-        """Return the SQL that the release sends, without sending it; see `Plan.query`."""
-        return self.plan.query()
 
     def expected(self, *, n: int | None = None) -> tuple[ExpectedTable, ...]:
         """Return each table with the noise that its cells will have.

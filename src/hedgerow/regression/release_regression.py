@@ -61,7 +61,7 @@ from hedgerow.release.designs.design import PlannedStatistic, PublicFacts, check
 from hedgerow.release.designs.guess import parse_guesses
 from hedgerow.release.execute import Answer, certificate_of, check_unchanged, draw_tables, read_histograms
 from hedgerow.release.options import Resolver
-from hedgerow.release.plan import Plan
+from hedgerow.release.plan import PlanHolder, Plan
 from hedgerow.release.request import Context, parse_request
 from hedgerow.release.spend import OpenedSource
 
@@ -70,7 +70,7 @@ Made = tuple[Regression, ...]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class PlannedRegression:
+class PlannedRegression(PlanHolder):
     """What runs if a regression is released: a plan of one design, whose second step follows from the first.
 
     Attributes
@@ -103,28 +103,9 @@ class PlannedRegression:
         return card_of_coefficients(title, self.expected(), notes)
 
     @property
-    def facts(self) -> PublicFacts:
-        """The neighbouring relation, the privacy unit, and n if n is public."""
-        return self.plan.facts
-
-    @property
     def mechanism(self) -> Mechanism:
         """What runs as a whole."""
         return self.plan.mechanism
-
-    @property
-    def epsilon(self) -> float:
-        """The price: an upper bound on ε at `delta`; see `Plan.epsilon`."""
-        return self.plan.epsilon
-
-    @property
-    def delta(self) -> float:
-        """The δ of the price."""
-        return self.plan.delta
-
-    def query(self) -> tuple[str, ...]:
-        """Return the SQL that the regression sends, without sending it; see `Plan.query`."""
-        return self.plan.query()
 
     @property
     def price(self) -> Certificate:

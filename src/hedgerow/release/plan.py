@@ -389,6 +389,32 @@ class Plan:
         return reasons
 
 
+class PlanHolder:
+    """What a product with one plan says of the plan: its public facts, its price, and its questions."""
+
+    __slots__ = ()
+    plan: Plan
+
+    @property
+    def facts(self) -> PublicFacts:
+        """The neighbouring relation, the privacy unit, and n if n is public."""
+        return self.plan.facts
+
+    @property
+    def epsilon(self) -> float:
+        """The price: an upper bound on ε at `delta`; see `Plan.epsilon`."""
+        return self.plan.epsilon
+
+    @property
+    def delta(self) -> float:
+        """The δ of the price."""
+        return self.plan.delta
+
+    def query(self) -> tuple[str, ...]:
+        """Return the SQL that is sent, without sending it; see `Plan.query`."""
+        return self.plan.query()
+
+
 def make_plan(request: Request, facts: PublicFacts) -> Plan:
     """Choose a design for each statistic and the least noise that meets the total budget.
 
