@@ -128,6 +128,8 @@ class _RoundingSearch:
             return True
         # Cells that are easy to mend, before those of larger tables: nothing else moves.
         for place in self._below(table):
+            if self.moves >= _MOST_MOVES:
+                return False
             while whole[place] < 0.0 and (move := self._best(_named(table, place), 1)).added < 0.0:
                 self._make(move)
         return self.moves < _MOST_MOVES

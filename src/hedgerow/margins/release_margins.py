@@ -39,7 +39,7 @@ from hedgerow.release.cells.margins import check_hierarchies
 from hedgerow.release.cells.shape import Hierarchy, TableShape
 from hedgerow.release.designs.design import LEFT_OUT, Design, PlannedStatistic, PublicFacts, complete, only_where
 from hedgerow.release.execute import certificate_of, draw_tables, read_histograms
-from hedgerow.release.plan import PlanHolder, Plan
+from hedgerow.release.plan import Plan, PlanHolder
 from hedgerow.release.record import (
     Record,
     RecordKind,

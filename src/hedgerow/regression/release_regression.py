@@ -61,7 +61,7 @@ from hedgerow.release.designs.design import PlannedStatistic, PublicFacts, check
 from hedgerow.release.designs.guess import parse_guesses
 from hedgerow.release.execute import Answer, certificate_of, check_unchanged, draw_tables, read_histograms
 from hedgerow.release.options import Resolver
-from hedgerow.release.plan import PlanHolder, Plan
+from hedgerow.release.plan import Plan, PlanHolder
 from hedgerow.release.request import Context, parse_request
 from hedgerow.release.spend import OpenedSource
 
