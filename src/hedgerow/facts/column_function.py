@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from fractions import Fraction
 from typing import Any
 
@@ -35,6 +35,7 @@ PARTS = {
 FUNCTIONS = (*CURVES, *PARTS)
 MOST_STEPS = 1_024
 _LARGEST = 1.7976931348623157e308
+_FIRST_DAY = date(1970, 1, 1).toordinal()
 _ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?)?")
 
 
@@ -85,9 +86,11 @@ class ColumnFunction:
         ((2.0, 3.0), None)
         >>> ColumnFunction("month", "day").image(None)
         (1, 12)
+        >>> ColumnFunction("year", "day").image(("2020-01-01", "2026-12-31"))
+        (2020.0, 2026.0)
         """
         if not self.is_curve:
-            return PARTS[self.function]
+            return PARTS[self.function] or self._of_dates(bounds)
         if bounds is None:
             return None
         try:
@@ -95,6 +98,38 @@ class ColumnFunction:
         except (ValueError, OverflowError, TypeError):
             return None
         return (low, high) if low < high else None
+
+    def _of_dates(self, bounds: Any) -> tuple[float, float] | None:
+        """Return the first and the last year, day or age of dates between two dates; None where they are none."""
+        ends = dates_of(bounds)
+        if ends is None:
+            return None
+        first, last = (datetime.fromisoformat(end) for end in ends)
+        if self.function == "year":
+            numbers = [first.year, last.year]
+        elif self.function == "days":
+            numbers = [moment.date().toordinal() - _FIRST_DAY for moment in (first, last)]
+        elif self.function == "age" and self.at is not None:
+            year, *day = self.at
+            # Whoever was born last is youngest.
+            numbers = [year - born.year - (tuple(day) < (born.month, born.day)) for born in (last, first)]
+        else:
+            return None
+        low, high = map(float, numbers)
+        return (low, max(high, low + 1.0))
+
+
+def dates_of(bounds: object) -> tuple[str, str] | None:
+    """Return two dates, or dates with times, as ISO 8601 writes them; None of what are no two dates.
+
+    >>> dates_of((date(2020, 1, 1), "2026-12-31")), dates_of((0, 100))
+    (('2020-01-01', '2026-12-31'), None)
+    """
+    if not isinstance(bounds, (list, tuple)) or len(bounds) != 2:
+        return None
+    low, high = (end.isoformat(" ")[:19] if isinstance(end, datetime) else str(end).replace("T", " ") for end in bounds)
+    texts = all(isinstance(end, (str, date)) for end in bounds) and as_date(low) and as_date(high)
+    return (low, high) if texts else None
 
 
 def as_date(text: object) -> tuple[int, int, int, int, int, int] | None:

@@ -20,6 +20,7 @@ from typing import Any
 
 from hedgerow.errors import ForbiddenError, HedgerowError, ParameterError
 from hedgerow.facts.budget import Budget
+from hedgerow.facts.column_function import dates_of
 from hedgerow.facts.columns import (
     Bands,
     Category,
@@ -53,7 +54,8 @@ class ColumnFacts:
     Attributes
     ----------
     bounds : (low, high) or None
-        The lowest and the highest value of the column. Values outside these bounds are clamped to them.
+        The lowest and the highest value of the column. Values outside these bounds are clamped to them. Two dates are
+        the bounds of a column of dates or times: years, days and ages that are computed from it have bounds by them.
     step : number or None
         The distance between neighbouring grid values. The step must divide high − low exactly.
     categories : tuple or None
@@ -96,10 +98,15 @@ class ColumnFacts:
     labels: tuple[str, ...] | None = None
     expression: str | None = None
     hierarchies: Mapping[str, Mapping[str, Sequence[Scalar]]] | None = None
+    dates: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         if self.missing is not None:
             object.__setattr__(self, "missing", parse_missing(self.missing))
+        if (dates := dates_of(self.bounds)) is not None:
+            # A grid has numbers: dates are bounds of what is computed from them.
+            object.__setattr__(self, "dates", dates)
+            object.__setattr__(self, "bounds", None)
         for name in ("bounds", "categories", "bands", "labels"):
             value = getattr(self, name)
             if isinstance(value, Sequence) and not isinstance(value, str):
@@ -140,6 +147,13 @@ class ColumnFacts:
             with_names(column, self.categories, self.labels)
         if self.bounds is not None or self.step is not None:
             Grid.from_bounds(column, self.bounds, self.step)
+        if self.dates is not None and self.dates[0] >= self.dates[1]:
+            raise ParameterError(
+                "HG105",
+                rule="The lower bound of a column of dates lies before the upper bound.",
+                finding=f"Column {column!r} has {self.dates[0]} and {self.dates[1]}.",
+                remedy="For example bounds = [2020-01-01, 2026-12-31].",
+            )
         if self.groups is not None or self.other or self.labels is not None:
             Category.declared(column, self.groups, other=self.other)
         if self.expression is not None:
@@ -359,6 +373,10 @@ class Facts:
         (0, 100)
         """
         return replace(self, columns={**self.columns, name: replace(self.column(name), **facts)})
+
+    def ends(self, name: str) -> tuple[Any, Any] | None:
+        """Return the bounds of a column of numbers, or the dates of a column of dates."""
+        return self.column(name).bounds or self.column(name).dates
 
     def computed(self, name: str) -> str:
         """Return a column by its name, with the expression that the facts declare for a computed column."""

@@ -10,6 +10,7 @@ import os
 import re
 import tomllib
 from collections.abc import Sequence
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -88,8 +89,8 @@ class Total(_Part):
 class Column(_Part):
     """What is declared about one column."""
 
-    bounds: list[Number] | None = Field(
-        None, min_length=2, max_length=2, description="[low, high]: values are clamped."
+    bounds: list[Number | date | datetime] | None = Field(
+        None, min_length=2, max_length=2, description="[low, high]: values are clamped. Two dates: of dates."
     )
     step: Number | None = Field(None, gt=0, description="Grid step; divides high − low exactly.")
     categories: list[Value] | None = Field(None, min_length=1, description="The values that make cells.")

@@ -216,7 +216,7 @@ class Resolver:
         fact, named = self.facts.column(column), self.facts.computed(column)
         if fact.bounds is not None or not isinstance(named, DerivedColumn):
             return fact
-        return replace(fact, bounds=named.image(lambda source: self.facts.column(source).bounds))
+        return replace(fact, bounds=named.image(self.facts.ends))
 
     def _lacks(self, kind: str) -> Callable[[str], bool]:
         def lacks(column: str) -> bool:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import hedgerow as hg
 from hedgerow.cli.verbs.init import facts_template
 from hedgerow.errors import FactsError, ForbiddenError, HedgerowError
 from hedgerow.facts.columns import Missing
@@ -179,3 +180,21 @@ def test_facts_in_python_need_no_pydantic() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"
+
+
+def test_dates_are_bounds_of_what_is_computed_from_them(tmp_path: Path) -> None:
+    (tmp_path / "facts.toml").write_text(
+        'relation = "replace-one"\n[columns.born]\nbounds = [1930-01-01, 2005-12-31]\n'
+        "[columns.age]\nexpression = \"age(born, '2026-01-01')\"\n"
+        "[columns.seen]\nbounds = [2020-01-01, 2026-12-31]\n"
+    )
+    born = [f"{1940 + place % 60}-06-15" for place in range(600)]
+    rows = [f"{day},202{place % 6}-03-01 10:00" for place, day in enumerate(born)]
+    (tmp_path / "people.csv").write_text("born,seen\n" + "\n".join(rows) + "\n")
+    survey = hg.open(tmp_path / "people.csv", facts=tmp_path / "facts.toml")
+    age = survey.mean("age", epsilon=20.0)
+    assert age.estimate == pytest.approx(2025 - 1969.5, abs=1.0) and "[20, 96]" in age.covers
+    year = survey.mean(hg.column("year(seen)"), epsilon=20.0)
+    assert year.estimate == pytest.approx(2022.5, abs=0.2)
+    with pytest.raises(hg.HedgerowError, match="HG105"):
+        hg.Facts(columns={"born": hg.ColumnFacts(bounds=("2005-01-01", "1930-01-01"))})
