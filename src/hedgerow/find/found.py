@@ -359,6 +359,7 @@ class LogGrid:
                 rule="`around` is a number near which values may lie, at most 1e14 in size.",
                 finding=f"Found {format_argument(around)}.",
                 remedy="The default of `around` is 0. For years of birth, around=1900 finds narrower bounds.",
+                shell="The default is 0. For years of birth, --around 1900 finds narrower bounds.",
             )
         return cls(centre)
 

@@ -264,7 +264,7 @@ def paired(facts: Mapping[str, str]) -> list[str]:
     """Return facts in two columns, as statsmodels prints them above the coefficients.
 
     >>> paired({"Model": "OLS", "No. Observations": "40", "Relation": "add-remove"})
-    ['Model:              OLS   No. Observations:  40', 'Relation:    add-remove']
+    ['Model:            OLS   No. Observations:  40', 'Relation:  add-remove']
     """
     listed = [(f"{name}:", value) for name, value in facts.items()]
     columns = [listed[side::2] for side in (0, 1)]

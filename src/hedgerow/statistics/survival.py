@@ -217,6 +217,7 @@ def _survival(
             rule="The value that says that the event came is declared: a text, a finite number or a boolean.",
             finding=f"Found {format_argument(value)} for column {format_argument(event)}.",
             remedy=f'For example hg.survival("{time}", "{event}", at=12, value=1).',
+            shell=f"For example --survival {time}/{event}=1:12.",
         )
     listed = None if at is None else _times(at)
     # 0 is where the first interval begins anyway.
@@ -231,7 +232,7 @@ def _survival(
             "HG112",
             rule='A censored record leaves its interval in the "middle" or at the "end".',
             finding=f"Found {format_argument(withdrawn)}.",
-            remedy='Use withdrawn="middle".',
+            remedy='Use "middle", the default.',
         )
     columns = checked_column(time), checked_column(event)
     if columns[0] == columns[1]:

@@ -34,6 +34,8 @@ IN_PYTHON_ONLY = (
     "release/cells/printed_numbers.py",
     "release/cells/margins.py",
     "release/publication/shared.py",
+    "release/readings/reconciliation.py",
+    "release/readings/screening.py",
     "release/publication/formats/pictures.py",
     "regression/model_table.py",
     "resampling/replicates.py",

@@ -175,17 +175,17 @@ def test_folders_whose_names_are_values_are_a_column_of_texts(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("url", "extension"),
+    ("url", "message"),
     [
-        ("s3://key:secret@bucket/a.parquet", "httpfs"),
-        ("https://example.org/a.parquet?sig=secret", "httpfs"),
-        ("az://b/a.parquet", "azure"),
+        ("s3://key:hunter2@bucket/a.parquet", "HG202(.|\n)*a user, a password or a query string"),
+        ("https://example.org/a.parquet?sig=hunter2", "HG202(.|\n)*a user, a password or a query string"),
+        ("az://b/a.parquet", "HG215(.|\n)*azure"),
     ],
 )
-def test_the_url_of_a_file_says_how_duckdb_reads_it(url: str, extension: str) -> None:
-    with pytest.raises(hg.DataError, match=f"HG202(.|\n)*INSTALL {extension}") as refused:
+def test_the_url_of_a_file_says_how_duckdb_reads_it(url: str, message: str) -> None:
+    with pytest.raises(hg.DataError, match=message) as refused:
         hg.open(url, relation="replace-one")
-    assert "secret" not in str(refused.value)
+    assert "hunter2" not in str(refused.value)
 
 
 def test_a_sheet_is_named_where_there_are_several(tmp_path: Path) -> None:

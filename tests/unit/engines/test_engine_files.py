@@ -53,7 +53,7 @@ class TestPaths:
             "a?.parquet",
             "a[1].csv",
             "http://host/a.csv",
-            "s3://bucket/a.parquet",
+            "s3://bucket/a.csv",
             "file:///a.csv",
             "",
             "a\0.csv",

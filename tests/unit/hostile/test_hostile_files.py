@@ -99,7 +99,7 @@ FILES: dict[str, tuple[Callable[[Path], object], str | None]] = {
     "glob": (named("*.csv"), "HG202"),
     "glob that matches one file": (lambda folder: bytes_of("age\n1\n")(folder).with_name("peopl?.csv"), "HG202"),
     "http path": (named("http://127.0.0.1:9/people.csv"), "HG202"),
-    "s3 path": (named("s3://bucket/people.parquet"), "HG202"),
+    "s3 path": (named("s3://bucket/people.parquet"), "HG215"),
     "../../etc/passwd": (named("/proc/self/root/../../etc/passwd"), "HG202"),
     "passwords behind a symlink": (passwords, "HG205"),
     "a record in place of the header": (bytes_of(f"{CANARY},{CANARY}\n{CANARY},1\n"), "HG205"),

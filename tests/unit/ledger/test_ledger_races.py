@@ -21,8 +21,8 @@ import pytest
 from hedgerow.errors import BudgetExceeded, HedgerowError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.ledger.chain import reserve_body
-from hedgerow.ledger.store import Ledger, Replay, Reserved, _write
+from hedgerow.ledger.chain import reserve_body, write_link
+from hedgerow.ledger.store import Ledger, Replay, Reserved
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import GeometricCounts
 
@@ -62,7 +62,7 @@ class CheckThenInsert(Ledger):
         with self._file.transaction(write=True) as connection:
             facts = reserve_body(certificate, fingerprint=fingerprint, total_micro=total.micro, at="")
             link = self._read(connection).next_link("reserve", request_id, facts)
-            _write(connection, link, None)
+            write_link(connection, link, None)
         return Reserved(self, request_id, self.head)
 
 

@@ -202,7 +202,7 @@ def ask(
         str | None,
         typer.Option(
             metavar="COL=VALUE",
-            help="The effect of this group on the statistic that the expression names: 'mean(pay)'.",
+            help="The effect of this group on the statistic that the expression names.",
         ),
     ] = None,
     control: Annotated[

@@ -237,7 +237,8 @@ class JointStatistic(Design[JointMoments, JointTable]):
         clear = read.reliable & np.isfinite(read.standard_error)
         errors = np.where(clear, read.sampling_error, math.nan), np.where(clear, read.privacy_error, math.nan)
         region = ScoreRegion.of_cells(read)
-        possible = self.function.high - self.function.low
+        # Totals have a range for each number of records, which is not known; tables say the same of theirs.
+        possible = math.inf if self.statistic.is_total else self.function.high - self.function.low
         about = read.value, errors, region
         return Cells.plain(self._subject, table.cells, *about, reliable=read.reliable, possible=possible)
 

@@ -44,13 +44,13 @@ def effect(
         raise unfit_reading(
             f"A measure is one of {', '.join(get_args(Measure))}, and a target one of {', '.join(get_args(Target))}.",
             f"Found {format_argument(measure)} and {format_argument(target)}.",
-            'Use measure="difference", target="all".',
+            'Use the defaults: "difference" and "all".',
         )
     if (before is None) is not (after is None) or (before is not None and measure != "difference"):
         raise unfit_reading(
             "A difference in differences has cells before and after, and is a difference.",
             "One of both is missing, or another measure was given.",
-            'For example before={"year": 2024}, after={"year": 2025}.',
+            "Give both, or neither, and measure a difference.",
         )
     numbers = numbers_of(estimates, of)
     strata = _strata(numbers, tuple(standardise))
@@ -103,7 +103,7 @@ def _read(
         raise unfit_reading(
             "An effect is read from numbers whose joint distribution is known.",
             "That of these is not known.",
-            'Release values and counts in one call: [hg.mean(…), hg.count()], by=…, estimator="moments".',
+            "Release means and counts in one call, by the same groups, estimated from moments.",
         )
 
     def function(numbers: NDArray[np.complex128]) -> complex:

@@ -223,7 +223,10 @@ class SurvivalCurve:
         >>> len(release.survival("months").plot().lines)
         1
         """
-        return plot_curves([self], ax, level=level)
+        from hedgerow.plots.figure import shown_in_notebook
+
+        with shown_in_notebook():
+            return plot_curves([self], ax, level=level)
 
     def _repr_html_(self) -> str:
         from hedgerow.plots.notebook import card_of_lines
