@@ -197,7 +197,7 @@ MUTANTS = (
         "mechanisms/joint_sensitivity.py",
         "(2.0 if cells > 1 else 1.0) * self.alone(power)",
         "1.0 * self.alone(power)",
-        "tests/unit/mechanisms tests/contracts/test_outside_verifier.py",
+        "tests/unit/mechanisms/test_joint_moments.py",
     ),
     Mutant(
         "a commit of the ledger does not wait for the folder",
