@@ -253,6 +253,24 @@ def _() -> Result:
     return decided("approve", edited("request.json", lambda record: record.update(in_words=["nothing"])), "new.json")
 
 
+@attack("approval of a request with a false unit", "HG333")
+def _() -> Result:
+    false = edited("request.json", lambda record: record["price"].update(unit="person, at most 9 rows"))
+    return decided("approve", false, "new.json")
+
+
+@attack("approval of a request with a false relation", "HG333")
+def _() -> Result:
+    other = {"replace-one": "add-remove", "add-remove": "replace-one"}
+    false = edited("request.json", lambda record: record["price"].update(relation=other[record["price"]["relation"]]))
+    return decided("approve", false, "new.json")
+
+
+@attack("approval of a request with false expected errors", "HG333")
+def _() -> Result:
+    return decided("approve", edited("request.json", lambda record: record.update(expected=[])), "new.json")
+
+
 @attack("approval at a larger ε", "HG330")
 def _() -> Result:
     return decided("approve", "request.json", "new.json", more=("--epsilon", "0.9"))

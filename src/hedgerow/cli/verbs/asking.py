@@ -121,6 +121,9 @@ def checked_request(request: WrittenRequest) -> WrittenRequest:
     again = asked_again(request)
     same = canonical(again.asked) == canonical(request.asked) and again.in_words == request.in_words
     priced = abs(again.epsilon - request.epsilon) <= _SLACK and again.delta == request.delta
+    # The relation, the unit and the expected errors are printed to the approver as well.
+    stated = [(each.price.get("relation"), each.price.get("unit")) for each in (again, request)]
+    same = same and stated[0] == stated[1] and _alike(again.expected, request.expected)
     if same and priced and again.signatures == request.signatures:
         return request
     raise ParameterError(
@@ -129,6 +132,17 @@ def checked_request(request: WrittenRequest) -> WrittenRequest:
         finding="This request says something else, or another version of hedgerow made it.",
         remedy="Ask for a new request. Nothing was read or spent.",
     )
+
+
+def _alike(first: object, second: object) -> bool:
+    """Return whether two JSON values are the same, numbers up to what versions of libraries change."""
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        return first.keys() == second.keys() and all(_alike(first[key], second[key]) for key in first)
+    if isinstance(first, (list, tuple)) and isinstance(second, (list, tuple)):
+        return len(first) == len(second) and all(map(_alike, first, second))
+    if isinstance(first, float) and isinstance(second, (int, float)):
+        return math.isclose(first, second, rel_tol=1e-3) or (math.isnan(first) and math.isnan(second))
+    return first == second
 
 
 def run_signed(approval: Approval, given: Call) -> None:

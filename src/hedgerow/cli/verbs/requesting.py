@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -71,7 +72,7 @@ def _lines(approval: Approval, left: float | None) -> list[str]:
         f"Purpose: {asked.purpose}",
         *([f"Made smaller from request {asked.amends[:16]}"] if asked.amends else []),
         "",
-        f"hedgerow {asked.verb} {' '.join(asked.words)}",
+        f"hedgerow {asked.verb} {shlex.join(asked.words)}",
         *(f"  {line}" for line in asked.in_words),
         "",
         f"Price: ε ≤ {asked.epsilon:.6g} at δ = {asked.delta:.3g}, {price.get('relation')}, "
