@@ -85,7 +85,8 @@ def _lines(approval: Approval, left: float | None) -> list[str]:
     for signature in approval.signatures:
         verb = "Approved" if signature.decision == "approve" else "Denied"
         lines.append(f"{verb} by {signature.by}, {signature.at}" + (f": {signature.note}" if signature.note else ""))
-    lines += [] if approval.signatures else ["Nobody has signed it."]
+    unchecked = "Signatures are checked before a run, not here: a file can name anybody."
+    lines += [unchecked] if approval.signatures else ["Nobody has signed it."]
     struck = [f"{place}. {' '.join(words)}" for place, words in enumerate(statistics_of(asked.words), start=1)]
     return [paragraph(line) if line else "" for line in lines] + (["Parts: " + "; ".join(struck)] if struck else [])
 
