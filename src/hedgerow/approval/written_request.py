@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import date, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hedgerow.canonical import canonical, digest
+from hedgerow.canonical import canonical, digest, value_of_json
 from hedgerow.errors import HedgerowError, ParameterError
 from hedgerow.facts.validation import check_texts
 
@@ -183,21 +183,9 @@ def read_json(path: str | Path, what: str) -> object:
             content = file.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES:
             raise ValueError
-        return json.loads(content.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_number)
+        return value_of_json(content.decode("utf-8"))
     except (OSError, ValueError, RecursionError):
         raise not_a_document(what, f"{str(path)!r} cannot be read as JSON.") from None
-
-
-def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    # A reader who takes the first of two equal names would see another request than the one that is signed.
-    record = dict(pairs)
-    if len(record) < len(pairs):
-        raise ValueError("a name stands twice")
-    return record
-
-
-def _no_number(word: str) -> None:
-    raise ValueError(word)
 
 
 def not_a_document(what: str, finding: str) -> ParameterError:

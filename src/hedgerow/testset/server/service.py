@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 import stat
 import warnings
@@ -30,6 +29,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr, ValidationError
 
+from hedgerow.canonical import value_of_json
 from hedgerow.engines.files import parsed
 from hedgerow.engines.query import Query, SumsQuery
 from hedgerow.engines.schema import BLANKS, NUMBER, TEXT_CELL, check_present, check_query
@@ -102,7 +102,7 @@ def read(body: bytes, content_type: str, wanted: FileColumns) -> Submission:
 
 def _from_json(text: str, wanted: FileColumns) -> Submission:
     try:
-        sent = Sent.model_validate(json.loads(text, object_pairs_hook=_once, parse_constant=_no_number))
+        sent = Sent.model_validate(value_of_json(text))
     except (ValidationError, ValueError, RecursionError):
         sent = None
     if sent is None:
@@ -156,17 +156,6 @@ def _from_csv(text: str, body: bytes) -> Submission:
 
 def _trimmed(cells: list[Any]) -> list[Any]:
     return [(cell.strip(BLANKS) or None) if isinstance(cell, str) else cell for cell in cells]
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
-        raise ValueError("a name stands there twice")
-    return fields
-
-
-def _no_number(_: str) -> float:
-    raise ValueError("NaN and Infinity are no JSON")
 
 
 def malformed(finding: str) -> ParameterError:
