@@ -19,7 +19,8 @@ from hedgerow.facts.validation import format_argument
 from hedgerow.ledger.chain import Chain, broken
 from hedgerow.ledger.guarantee import Price
 
-_SLACK = 1e-6  # another version of a library may round the same price to the next millionth
+SLACK = 1e-6
+"""Of a price: another version of a library may round the same one to the next millionth."""
 
 
 def require_signatures(chain: Chain, approval: Approval | None, request_id: str, fingerprint: str) -> None:
@@ -59,7 +60,7 @@ def require_now(connection: sqlite3.Connection, chain: Chain, approval: Approval
     last = connection.execute("SELECT body FROM links ORDER BY counter DESC LIMIT 1").fetchone()
     approval.require_time(now(), str(json.loads(last[0])["at"]) if last else chain.header.at)
     signed = approval.request
-    if price.epsilon > signed.epsilon + _SLACK or getattr(price, "delta", 0.0) > signed.delta:
+    if price.epsilon > signed.epsilon + SLACK or getattr(price, "delta", 0.0) > signed.delta:
         raise other_than_signed("It would cost more than the signed price.")
 
 

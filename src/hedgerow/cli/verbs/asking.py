@@ -29,6 +29,7 @@ from hedgerow.clock import now
 from hedgerow.engines.unopened import UnopenedSource
 from hedgerow.errors import ParameterError
 from hedgerow.facts.declared import Facts, protection_of
+from hedgerow.ledger.approved import SLACK
 from hedgerow.ledger.ledger_entry import fingerprint_of
 from hedgerow.ledger.store import Ledger
 from hedgerow.release.spend import InLedger, OnlyAsked, OpenedSource, Requestable
@@ -41,7 +42,6 @@ _OF_FACTS = "the facts of the request"
 _DECIDED_LATER = ("source", "table", "ledger", "request_id", "out", "force", "quiet")
 _NOT_ASKED = ("data", "ledger")  # of the facts: where data and ledger lie is for whoever has them
 _OF_SPENDING = {"unit", "request_id"}  # options of what spends on an opened survey
-_SLACK = 1e-6
 
 
 @cache
@@ -120,7 +120,7 @@ def checked_request(request: WrittenRequest) -> WrittenRequest:
     """Return a request that says what its words ask, and refuse another one (HG333): an approver must not be misled."""
     again = asked_again(request)
     same = canonical(again.asked) == canonical(request.asked) and again.in_words == request.in_words
-    priced = abs(again.epsilon - request.epsilon) <= _SLACK and again.delta == request.delta
+    priced = abs(again.epsilon - request.epsilon) <= SLACK and again.delta == request.delta
     # The relation, the unit and the expected errors are printed to the approver as well.
     stated = [(each.price.get("relation"), each.price.get("unit")) for each in (again, request)]
     same = same and stated[0] == stated[1] and _alike(again.expected, request.expected)
@@ -141,7 +141,7 @@ def _alike(first: object, second: object) -> bool:
     if isinstance(first, (list, tuple)) and isinstance(second, (list, tuple)):
         return len(first) == len(second) and all(map(_alike, first, second))
     if isinstance(first, float) and isinstance(second, (int, float)):
-        return math.isclose(first, second, rel_tol=1e-3) or (math.isnan(first) and math.isnan(second))
+        return math.isclose(first, second, rel_tol=1e-3)
     return first == second
 
 
