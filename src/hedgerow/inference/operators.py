@@ -109,6 +109,15 @@ def term_text(name: str, about: Sequence[tuple[str, ...]], cell: Mapping[str, An
     return f"{quoted(name)}({inside}{bar})"
 
 
+def texts_of_cell(cell: Mapping[str, object]) -> dict[str, str]:
+    """Return the categories of a cell as they print: by these a cell is named.
+
+    >>> texts_of_cell({"sex": 0, "region": "North"}) == texts_of_cell({"region": "North", "sex": "0"})
+    True
+    """
+    return {column: str(value) for column, value in cell.items()}
+
+
 def operation_text(symbol: str, left: str, right: str) -> str:
     """Return two expressions under an operator, in brackets where they need them.
 

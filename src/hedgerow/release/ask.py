@@ -33,7 +33,7 @@ from hedgerow.facts.validation import kind_of
 from hedgerow.inference.estimate import PUBLIC, Estimate
 from hedgerow.inference.joint.arithmetic import JointValue, covariance_of
 from hedgerow.inference.joint.totals import JointTotals
-from hedgerow.inference.operators import QUOTED, term_text, unquoted
+from hedgerow.inference.operators import QUOTED, term_text, texts_of_cell, unquoted
 
 Floats = NDArray[np.float64]
 
@@ -178,14 +178,14 @@ def found(
     ParameterError
         HG137: there is none, or several.
     """
-    where = _texts(cell)
+    where = texts_of_cell(cell)
     named = [
         estimate
         for estimate in estimates
         if estimate._asked_as[0] == name
         and (not about or _text(about) in (_text(estimate._asked_as[1]), estimate.column))
     ]
-    fitting = [estimate for estimate in named if _texts(estimate.cell) == where]
+    fitting = [estimate for estimate in named if texts_of_cell(estimate.cell) == where]
     fitting = fitting or [estimate for estimate in named if _is_called(estimate, where)]
     if len(fitting) == 1:
         return fitting[0]
@@ -228,14 +228,10 @@ def _has_categories(estimate: Estimate, texts: Sequence[str]) -> bool:
 
 def _is_called(estimate: Estimate, where: Mapping[str, str]) -> bool:
     """Whether each column of its cell has this category, or a category of this label."""
-    values, labels = _texts(estimate.cell), _texts(estimate.labels)
+    values, labels = texts_of_cell(estimate.cell), texts_of_cell(estimate.labels)
     return values.keys() == where.keys() and all(
         text in (values[column], labels.get(column)) for column, text in where.items()
     )
-
-
-def _texts(cell: Mapping[str, object]) -> dict[str, str]:
-    return {column: str(value) for column, value in cell.items()}
 
 
 def _text(about: Sequence[tuple[str, ...]]) -> str:

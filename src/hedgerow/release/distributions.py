@@ -17,6 +17,7 @@ from hedgerow.facts.validation import format_argument
 from hedgerow.inference.distribution.noisy_distribution import Band, Distribution, band
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import parse_level
+from hedgerow.inference.operators import texts_of_cell
 from hedgerow.inference.region import ScoreRegion
 from hedgerow.mechanisms.mechanism import Mechanism
 from hedgerow.release.designs.column_distribution import (
@@ -257,10 +258,9 @@ def distribution_of(
     distributions: Sequence[ColumnDistribution], column: str, cell: Mapping[str, object]
 ) -> ColumnDistribution:
     """Return the distribution of a column in a cell (HG137: there is none)."""
-    wanted = {name: str(value) for name, value in cell.items()}
+    wanted = texts_of_cell(cell)
     for distribution in distributions:
-        cell_words = {name: str(value) for name, value in distribution.cell.items()}
-        if distribution.column == column and cell_words == wanted:
+        if distribution.column == column and texts_of_cell(distribution.cell) == wanted:
             return distribution
     listed = sorted({distribution.column for distribution in distributions})
     raise ParameterError(

@@ -124,8 +124,11 @@ class ReadsOfRelease:
         >>> release.plot_survival("months").get_ylabel()
         'share without the event'
         """
+        from hedgerow.plots.figure import shown_in_notebook
+
         every = [curve for curve in curves_of(self._own) if curve.curve.time == time]
-        return plot_curves(every or [curve_of(self._own, time, {})], ax, level=level)
+        with shown_in_notebook():
+            return plot_curves(every or [curve_of(self._own, time, {})], ax, level=level)
 
     def screen(
         self,

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.facts.validation import as_float, format_argument
 from hedgerow.inference.estimate import Estimate
-from hedgerow.inference.interval import quantiles_of
 from hedgerow.inference.known_totals import reconciled
 from hedgerow.inference.region import LevelTest, ScoreRegion
 from hedgerow.release.ask import covariances
-from hedgerow.release.readings.numbers_of_cells import numbers_of, unfit_reading
-from hedgerow.release.readings.screening import noise_law_of
+from hedgerow.release.readings.numbers_of_cells import NumbersOfCells, noise_law_of, numbers_of, reach, unfit_reading
 
 Floats = NDArray[np.float64]
 DECLARED = "Totals were declared public and exact: the number agrees with them, and rests on this declaration."
@@ -28,7 +26,7 @@ _EXAMPLE = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ReconciledCells(Sequence[Estimate]):
+class ReconciledCells(NumbersOfCells[Estimate]):
     """The numbers of all cells, which agree with public totals.
 
     Attributes
@@ -38,21 +36,7 @@ class ReconciledCells(Sequence[Estimate]):
         The covariance of their noise.
     """
 
-    numbers: tuple[Estimate, ...]
     noise: Floats
-
-    @overload
-    def __getitem__(self, index: int) -> Estimate: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Estimate]: ...
-    def __getitem__(self, index: int | slice) -> Estimate | Sequence[Estimate]:
-        return self.numbers[index]
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def __iter__(self) -> Iterator[Estimate]:
-        return iter(self.numbers)
 
     def __str__(self) -> str:
         return "\n".join([*(str(number) for number in self), DECLARED])
@@ -124,11 +108,9 @@ def _around(
     value: float, errors: tuple[float, float], law: str, least: float
 ) -> Callable[[float], tuple[float, float]]:
     """Return the interval about a value, as a function of the level."""
-    sampling, noise = errors
 
     def accepted(level: float) -> tuple[float, float]:
-        parts = np.array([sampling]), np.array([noise])
-        reach = float(quantiles_of(law, level, *parts)[0]) if sampling or noise else 0.0
-        return max(least, value - reach), max(least, value + reach)
+        half = reach(law, level, *errors) if any(errors) else 0.0
+        return max(least, value - half), max(least, value + half)
 
     return accepted

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from hedgerow.facts.validation import as_float, format_argument
 from hedgerow.inference.estimate import Estimate
-from hedgerow.inference.interval import Interval, parse_level, quantiles_of
+from hedgerow.inference.interval import Interval, parse_level
 from hedgerow.inference.joint.arithmetic import JointValue
 from hedgerow.inference.many_cells.multiple_tests import METHODS, Method, adjusted
 from hedgerow.inference.region import least_alpha
 from hedgerow.release.ask import covariances, found
-from hedgerow.release.readings.numbers_of_cells import numbers_of, unfit_reading
+from hedgerow.release.readings.numbers_of_cells import noise_law_of, numbers_of, reach, rows_of_columns, unfit_reading
 
 Floats = NDArray[np.float64]
 COMMON = "common"
@@ -106,8 +106,7 @@ class Screening:
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
         about = {"level": self.level, "method": self.method, "against": self.against, "promise": self.promise}
-        columns = self.to_columns()
-        return {**about, "cells": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]}
+        return {**about, "cells": rows_of_columns(self.to_columns())}
 
 
 def screened(
@@ -213,17 +212,9 @@ def _pvalues(differences: Floats, sampling: Floats, noise: Floats, numbers: Sequ
     def one(difference: float, sampled: float, noisy: float) -> float:
         if not math.isfinite(sampled) or not sampled + noisy:
             return 1.0 if difference == 0.0 or not math.isfinite(sampled) else 0.0
-        parts = np.array([sampled]), np.array([noisy])
-        return least_alpha(lambda alpha: abs(difference) - float(quantiles_of(law, 1.0 - alpha, *parts)[0]))
+        return least_alpha(lambda alpha: abs(difference) - reach(law, 1.0 - alpha, sampled, noisy))
 
     return np.array([one(*row) for row in zip(differences.tolist(), sampling.tolist(), noise.tolist(), strict=True)])
-
-
-def noise_law_of(numbers: Sequence[Estimate]) -> str:
-    """Return the law of the noise of numbers; that with the longest tails where it is not known, or not the same."""
-    joints = [number._joint for number in numbers]
-    laws = {release.law for joint in joints if isinstance(joint, JointValue) for release in joint.releases}
-    return laws.pop() if len(laws) == 1 and None not in joints else "laplace"
 
 
 def simultaneous(estimates: Sequence[Estimate], *, of: object, level: object) -> tuple[Interval, ...]:

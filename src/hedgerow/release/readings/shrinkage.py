@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from hedgerow.facts.validation import format_argument
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import Interval, normal_quantile, parse_level
 from hedgerow.inference.many_cells.empirical_bayes import LEAST_SPARE, shrunk
-from hedgerow.release.readings.numbers_of_cells import numbers_of, unfit_reading
+from hedgerow.release.readings.numbers_of_cells import NumbersOfCells, numbers_of, rows_of_columns, unfit_reading
 
 Floats = NDArray[np.float64]
 ON_AVERAGE = (
@@ -54,7 +54,7 @@ class ShrunkEstimate:
 
 
 @dataclass(frozen=True, slots=True)
-class ShrunkCells(Sequence[ShrunkEstimate]):
+class ShrunkCells(NumbersOfCells[ShrunkEstimate]):
     """The estimates of all cells of a statistic, each drawn towards what the cells have in common.
 
     Attributes
@@ -68,7 +68,6 @@ class ShrunkCells(Sequence[ShrunkEstimate]):
         Cells without errors: the noise hides them.
     """
 
-    numbers: tuple[ShrunkEstimate, ...]
     spread: float
     towards: tuple[str, ...] = ()
     left_out: tuple[Estimate, ...] = ()
@@ -77,19 +76,6 @@ class ShrunkCells(Sequence[ShrunkEstimate]):
     def note(self) -> str:
         """What must be known of the intervals."""
         return ON_AVERAGE
-
-    @overload
-    def __getitem__(self, index: int) -> ShrunkEstimate: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[ShrunkEstimate]: ...
-    def __getitem__(self, index: int | slice) -> ShrunkEstimate | Sequence[ShrunkEstimate]:
-        return self.numbers[index]
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def __iter__(self) -> Iterator[ShrunkEstimate]:
-        return iter(self.numbers)
 
     def __str__(self) -> str:
         lines = []
@@ -117,8 +103,7 @@ class ShrunkCells(Sequence[ShrunkEstimate]):
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Return plain JSON data (HG110)."""
-        columns = self.to_columns(level)
-        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        rows = rows_of_columns(self.to_columns(level))
         return {"spread": self.spread, "towards": list(self.towards), "level": level, "note": ON_AVERAGE, "cells": rows}
 
 

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from hedgerow.facts.validation import format_argument
 from hedgerow.inference.effects import EffectWithErrors, Measure, Target, effect_of, with_errors
 from hedgerow.inference.estimate import Estimate
-from hedgerow.inference.interval import quantiles_of
+from hedgerow.inference.operators import texts_of_cell
 from hedgerow.inference.region import LevelTest, ScoreRegion
 from hedgerow.release.ask import covariances
-from hedgerow.release.readings.numbers_of_cells import numbers_of, unfit_reading
-from hedgerow.release.readings.screening import noise_law_of
+from hedgerow.release.readings.numbers_of_cells import noise_law_of, numbers_of, reach, unfit_reading
 
 Floats = NDArray[np.float64]
 Cell = Mapping[str, object]
@@ -80,9 +79,9 @@ def _strata(numbers: Sequence[Estimate], standardise: tuple[str, ...]) -> list[d
 
 def _at(numbers: Sequence[Estimate], cell: Cell) -> Estimate:
     """Return the number of a cell, whose categories are compared by what they print as (HG146)."""
-    wanted = {name: str(value) for name, value in cell.items()}
+    wanted = texts_of_cell(cell)
     for number in numbers:
-        if {name: str(value) for name, value in number.cell.items()} == wanted:
+        if texts_of_cell(number.cell) == wanted:
             return number
     said = ", ".join(f"{name}={value}" for name, value in wanted.items())
     raise unfit_reading(
@@ -128,11 +127,10 @@ def _estimate(read: EffectWithErrors | None, used: Sequence[Estimate], said: tup
         return Estimate(name, None, {}, 0.0, None, None, None, _METHOD, None, False, NOT_CAUSAL, about, region)
 
     def accepted(level: float) -> tuple[float, float]:
-        parts = np.array([read.sampling_error]), np.array([read.privacy_error])
-        reach = float(quantiles_of(law, level, *parts)[0])
+        half = reach(law, level, read.sampling_error, read.privacy_error)
         if read.in_logs:
-            return read.value * math.exp(-reach), read.value * math.exp(reach)
-        return read.value - reach, read.value + reach
+            return read.value * math.exp(-half), read.value * math.exp(half)
+        return read.value - half, read.value + half
 
     scale = read.value if read.in_logs else 1.0
     errors = read.sampling_error * scale, 0.0, read.privacy_error * scale

@@ -16,6 +16,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.validation import as_float, format_argument
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import normal_quantile, parse_level
+from hedgerow.inference.operators import texts_of_cell
 from hedgerow.inference.region import LevelTest, ScoreRegion
 from hedgerow.inference.survival.life_table import LifeTables
 from hedgerow.inference.survival.log_rank import LogRank, log_rank
@@ -278,29 +279,29 @@ def curves_of(estimates: Sequence[Estimate]) -> Iterator[SurvivalCurve]:
 
 def curve_of(estimates: Sequence[Estimate], time: str, cell: Mapping[str, object]) -> SurvivalCurve:
     """Return the survival curve of a column of times in a cell (HG137: there is none, or several)."""
-    every = list(curves_of(estimates))
-    wanted = {name: str(value) for name, value in cell.items()}
-    fitting = [
-        curve
-        for curve in every
-        if curve.curve.time == time and {name: str(value) for name, value in curve.cell.items()} == wanted
-    ]
+    every, wanted = list(curves_of(estimates)), texts_of_cell(cell)
+    fitting = [curve for curve in every if curve.curve.time == time and texts_of_cell(curve.cell) == wanted]
     if len(fitting) == 1:
         return fitting[0]
-    listed = sorted({f"{curve.curve.time}{curve.cell_in_words}" for curve in every})
-    raise ParameterError(
+    raise _unnamed(every, f"There are several of {time!r}." if fitting else f"There is none of {time!r} in this cell.")
+
+
+def _unnamed(curves: Sequence[SurvivalCurve], finding: str) -> ParameterError:
+    listed = sorted({f"{curve.curve.time}{curve.cell_in_words}" for curve in curves})
+    return ParameterError(
         "HG137",
         rule="A survival curve of a release is named by its column of times and its whole cell.",
-        finding=f"There are several of {time!r}." if fitting else f"There is none of {time!r} in this cell.",
+        finding=finding,
         remedy=f"There are those of {'; '.join(listed)}." if listed else "Ask for a survival curve in the release.",
     )
 
 
 def log_rank_of(estimates: Sequence[Estimate], time: str) -> LogRank:
     """Return the log-rank test between all cells of the curves of a column (HG137, HG144)."""
-    tables = {id(curve.table): curve.table for curve in curves_of(estimates) if curve.curve.time == time}
+    every = list(curves_of(estimates))
+    tables = {id(curve.table): curve.table for curve in every if curve.curve.time == time}
     if len(tables) != 1:
-        curve_of(estimates, time, {"": ""})
+        raise _unnamed(every, f"There are several of {time!r}." if tables else f"There is none of {time!r}.")
     (table,) = tables.values()
     result = log_rank(table.life)
     if result is None:
@@ -314,7 +315,6 @@ def log_rank_of(estimates: Sequence[Estimate], time: str) -> LogRank:
 def plot_curves(curves: Sequence[SurvivalCurve], ax: Axes | None = None, *, level: float = 0.95) -> Axes:
     """Draw curves of cells in one picture, with the numbers at risk below (HG110)."""
     from hedgerow.plots.curves import DrawnSurvival, draw_survival
-    from hedgerow.plots.figure import shown_in_notebook
 
     drawn = []
     for curve in curves:
@@ -322,8 +322,7 @@ def plot_curves(curves: Sequence[SurvivalCurve], ax: Axes | None = None, *, leve
         label = ", ".join(f"{name}={value}" for name, value in curve.cell.items()) or "all records"
         time, share, low, high, at_risk = (columns[name] for name in ("time", "survival", "low", "high", "at_risk"))
         drawn.append(DrawnSurvival(time, share, low, high, at_risk, label))
-    with shown_in_notebook():
-        return draw_survival(drawn, across=curves[0].curve.time, level=level, ax=ax)
+    return draw_survival(drawn, across=curves[0].curve.time, level=level, ax=ax)
 
 
 def _unread(rule: str, finding: str) -> ParameterError:
