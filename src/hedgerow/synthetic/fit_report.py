@@ -103,10 +103,8 @@ def fit_tables(margins: ReleasedMargins, rows: SyntheticRows) -> tuple[FittedTab
     for table in residuals.workload.tables:
         if not table:
             continue
-        own = law.cells.table(residuals.workload, table, law.weights).reshape(-1)
-        refits = np.stack(
-            [refit.cells.table(residuals.workload, table, refit.weights).reshape(-1) for refit in rows.refits]
-        )
+        own = law.table(residuals.workload, table)
+        refits = np.stack([refit.table(residuals.workload, table) for refit in rows.refits])
         spread = refits.std(axis=0, ddof=1)
         least = spread * (0.25 + 1.645 / math.sqrt(len(refits)))
         made.append(
@@ -160,7 +158,7 @@ def check_cells(margins: ReleasedMargins, rows: SyntheticRows, count: int, level
     places = [
         (table, int(cell))
         for table in workload.largest
-        for cell in np.flatnonzero(law.cells.table(workload, table, law.weights).reshape(-1) >= _LEAST)
+        for cell in np.flatnonzero(law.table(workload, table) >= _LEAST)
     ]
     rng = np.random.default_rng(_SEED)
     chosen = sorted(map(int, rng.permutation(len(places))[:count]))
@@ -177,7 +175,7 @@ def _checked(margins: ReleasedMargins, rows: SyntheticRows, table: ColumnSet, ce
     low, high = pooled.confidence_interval(level)
     released = margins.cells(table)
     read = released.columns(level)
-    true = float(law.cells.table(workload, table, law.weights).reshape(-1)[cell]) / total
+    true = float(law.table(workload, table)[cell]) / total
     held = [abs(share - true) <= z * math.sqrt(spread) for share, spread in zip(shares, spreads, strict=True)]
     half = z * math.sqrt(spreads[0])
     name = ", ".join(

@@ -134,6 +134,10 @@ class JointLaw:
     logs: Mapping[ColumnSet, Floats]
     fit: FitDistance
 
+    def table(self, workload: Workload, columns: ColumnSet) -> Floats:
+        """Return the table of these columns, flat."""
+        return self.cells.table(workload, columns, self.weights).reshape(-1)
+
     def drawn(self, rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """Return how many of so many independent rows lie in each joint cell."""
         return rng.multinomial(rows, self.weights / self.weights.sum())
