@@ -25,8 +25,9 @@ MOST = 20_000  # losses that are held
 class Price:
     """What noise costs: `square` is mu^2, `losses` maps a loss to its chance, `told` is the chance that all is told."""
 
-    def __init__(self):
+    def __init__(self, aim=0.0):
         self.square, self.losses, self.told, self.pure, self.exact, self.lone = 0.0, {0.0: 1.0}, 0.0, 0.0, True, None
+        self.aim = aim  # the delta of the stated price
 
     def add_losses(self, law):
         total = {}
@@ -302,7 +303,7 @@ def margins(m, far, price):
     return vector(cost * (m["rows"] or 1) ** 2, 2, price)
 
 
-def resampled(m, far, price, delta):
+def resampled(m, far, price):
     """K resamples, each with noise. A record that none draws more than c times moves sqrt(k)*c*distance at most."""
     at = [c["reach"] / units(c["noise"]) for c in m["coordinates"]]
     norm = max(at) if m["shape"] == "one-of" else math.hypot(*at)
@@ -314,7 +315,7 @@ def resampled(m, far, price, delta):
         return price.gaussian(k * (m["most"] * (tight if far else norm)) ** 2)
     for most in range(1, 200):
         beyond = poisson_tail(m["rate"], most) * k * (2 if far else 1)
-        if beyond < delta / 2.0:
+        if beyond < price.aim / 2.0:
             price.told, price.exact = beyond, False
             return price.gaussian((math.sqrt(k) * most * moved) ** 2 / (1.0 - 4e-6))
     return None
@@ -415,12 +416,10 @@ def fields(value):
 def checked(certificate):
     """Return the verdict on one certificate, and a sentence."""
     mechanism, delta, far = certificate["mechanism"], certificate["delta"], certificate["relation"] == "replace-one"
-    price, parts = Price(), mechanism["parts"] if mechanism["type"] == "composition" else [mechanism]
+    price, parts = Price(delta), mechanism["parts"] if mechanism["type"] == "composition" else [mechanism]
     for part in parts:
         before = price.square, price.pure, price.told
-        if part["type"] in ("resampled-gaussian", "bounded-resampled-gaussian") and fields(part) <= FIELDS:
-            resampled(part, far, price, delta)
-        elif part["type"] in KNOWN and fields(part) <= FIELDS:
+        if part["type"] in KNOWN and fields(part) <= FIELDS:
             KNOWN[part["type"]](part, far, price)
         if (price.square, price.pure, price.told) == before:
             return "CANNOT", f"no formula here for {part['type']!r} of this shape"
