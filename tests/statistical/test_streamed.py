@@ -301,7 +301,7 @@ def test_midpoints_fill_missing_values() -> None:
     design: Any = plan.items[0].design
     (found,) = draw_tables(plan, read_histograms(plan, survey.source), SilentNoise())
     (counted,) = draw_tables(plan, {design.query: survey.source.histogram(design.query)}, SilentNoise())
-    assert design.streams and found.values.tolist() == counted.values.tolist()  # type: ignore[union-attr]
+    assert design.streams and found.values.tolist() == counted.values.tolist()
 
 
 def test_a_column_declared_complete_must_be() -> None:
@@ -321,10 +321,10 @@ def test_products_of_ours_are_made_at_once_and_of_a_user_s_functions_record_by_r
         lambda t: t["f"], columns=bounds, features={"f": (lambda c: c["x"] - c["x"].mean(), (-100, 100))}, name="own"
     )
     asked = [hg.covariance("x", "y", bounds=bounds), hg.correlation("x", "y", bounds=bounds)]
-    ours = [ResampledSmooth(one).features(index).tolist() for one in asked]  # type: ignore[arg-type]
+    ours = [ResampledSmooth(one).features(index).tolist() for one in asked]
     assert not ResampledSmooth(own).features(index)[:, 0].any()
     monkeypatch.setattr("hedgerow.release.designs.replicates_read.of_each_alone", lambda function: False)
-    assert [ResampledSmooth(one).features(index).tolist() for one in asked] == ours  # type: ignore[arg-type]
+    assert [ResampledSmooth(one).features(index).tolist() for one in asked] == ours
     # The sabotage: all functions are taken for ours.
     monkeypatch.setattr("hedgerow.release.designs.replicates_read.of_each_alone", lambda function: True)
     assert ResampledSmooth(own).features(index)[:, 0].any()

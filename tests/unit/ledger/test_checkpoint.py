@@ -126,10 +126,10 @@ def test_no_edit_of_the_file_is_hidden_by_its_checkpoint(
         changed[at] ^= 1 << chance.randrange(8)
         path.write_bytes(bytes(changed))
         place.write_text(kept)
-        begun, seen = outcome(path)  # type: ignore[misc]
+        begun, seen = outcome(path)
         place.unlink(missing_ok=True)
         assert begun in (0, None) or believed
-        hidden += seen != outcome(path)[1]  # type: ignore[index]
+        hidden += seen != outcome(path)[1]
     assert (hidden > 0) == believed
 
 
