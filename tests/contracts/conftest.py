@@ -40,6 +40,19 @@ def spark() -> Iterator[Any]:
         session.stop()
 
 
+@pytest.fixture(autouse=True)
+def settings_of_spark(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Restore what a test sets: all tests share one session, and the order of tests must not decide their results."""
+    if "spark" not in request.fixturenames:
+        yield
+        return
+    conf = request.getfixturevalue("spark").conf
+    before = {name: conf.get(name) for name in ("spark.sql.ansi.enabled", "spark.sql.adaptive.enabled")}
+    yield
+    for name, value in before.items():
+        conf.set(name, value)
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
     pytest.importorskip("ibis", reason="ibis is not installed: databases are not tested here")

@@ -115,7 +115,6 @@ def test_one_call_is_one_job(spark: Any, in_spark: Any) -> None:
     survey = hg.open(in_spark, relation="replace-one")
     assert survey.n == ROWS
     context = spark.sparkContext
-    adaptive = spark.conf.get("spark.sql.adaptive.enabled")
     spark.conf.set("spark.sql.adaptive.enabled", "false")  # it starts a job for each shuffle, of any query
     asked = [hg.mean(name, bounds=(0, 100)) for name in ("age", "income", "paid")]
     asked += [hg.variance("age", bounds=(0, 100)), hg.sum("income", bounds=(0, 100))]
@@ -125,7 +124,6 @@ def test_one_call_is_one_job(spark: Any, in_spark: Any) -> None:
             simulated.release(survey, asked, epsilon=2.0, delta=1e-9, rng=1, missing="drop", **options)
             assert len(context.statusTracker().getJobIdsForGroup(group)) == 1
     finally:
-        spark.conf.set("spark.sql.adaptive.enabled", adaptive)
         context.setLocalProperty("spark.jobGroup.id", None)
 
 

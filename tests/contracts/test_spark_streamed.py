@@ -112,14 +112,13 @@ def test_executors_without_this_hedgerow_are_refused_before_anything_is_spent(
 def test_one_draw_is_one_job(spark: Any, in_spark: Any) -> None:
     survey = hg.open(in_spark, relation="replace-one")
     plan = survey.plan(RATE, **OPTIONS)
-    context, adaptive = spark.sparkContext, spark.conf.get("spark.sql.adaptive.enabled")
+    context = spark.sparkContext
     spark.conf.set("spark.sql.adaptive.enabled", "false")  # it starts a job for each shuffle, of any query
     try:
         context.setJobGroup("streamed", "streamed")
         assert draw_tables(plan, read_histograms(plan, survey.source), SecureNoise())[0] is not None
         assert len(context.statusTracker().getJobIdsForGroup("streamed")) == 1
     finally:
-        spark.conf.set("spark.sql.adaptive.enabled", adaptive)
         context.setLocalProperty("spark.jobGroup.id", None)
 
 
