@@ -114,7 +114,7 @@ _METHOD = '''
 
         Shorthand for ``release(hg.{name}(…), …)``.
 
-        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
+        Guarantee: everything in the result together is (ε, δ)-differentially private, at the price of its certificate.
 
         Parameters
         ----------
@@ -124,12 +124,13 @@ _METHOD = '''
         Returns
         -------
         ReleasedEstimate or Release
-            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
+            If one number is released without `by`, the result is a `ReleasedEstimate`. If several numbers are released,
+            the result is a `Release`.
 
         Raises
         ------
         HedgerowError
-            The errors of `hedgerow.{name}` and of `release`.
+            The same errors as those of `hedgerow.{name}` and of the method `release`.
 
         Examples
         --------

@@ -23,36 +23,43 @@ def request(
     purpose: str,
     until: str,
 ) -> WrittenRequest:
-    """Ask for a result that another person approves, from public facts alone. Nothing is read or spent.
+    """Write a request for a result that another person must approve, from public facts alone.
 
-    The price of the request is an upper bound on ε at its δ. A ledger with approvers releases what they signed, once.
+    Writing a request reads no data and spends no budget.
+
+    The price of the request is an upper bound on the privacy loss: ε at a stated δ. A ledger with approvers runs each
+    request that the approvers signed, and runs it only once.
 
     Parameters
     ----------
     command : str
-        The command of the shell without ``hedgerow`` and without data: ``"release --count --by sex=0,1 --epsilon 1"``.
-        Every command that spends can be asked for: ``release``, ``table``, ``margins``, ``ols``, ``logit``, ``find``.
+        The command of the shell without the word ``hedgerow`` and without the data file: ``"release --count --by
+        sex=0,1 --epsilon 1"``. A request can hold every command that spends budget: ``release``, ``table``,
+        ``margins``, ``ols``, ``logit``, ``find``.
     facts : path or mapping, optional
-        The facts file (``hedgerow.toml``), or its content. The paths of data and ledger in it are left out.
+        The public facts about the data: a path of a facts file (``hedgerow.toml``), or the content of a facts file. The
+        request leaves out the paths of the data and of the ledger that the facts name.
     n : int, optional
-        The number of records, under replace-one. Under add-remove it is a guess for the forecast.
+        The public number of records, under the neighbouring relation replace-one. Under add-remove the number is
+        private, and `n` is a guess that the forecast of errors uses.
     asked_by, purpose : str
-        Who asks, and what the result is for.
+        The person who asks, and the purpose of the result.
     until : str
         The last day (UTC) on which the request may run, such as ``"2026-12-31"``.
 
     Returns
     -------
     WrittenRequest
-        The request: ``.in_words``, ``.epsilon`` and ``.expected`` say what is asked, the price and the errors to
-        expect. ``.to_json()`` is the text of the file that `hedgerow approve` signs.
+        The request, with its words (``.in_words``), its price (``.epsilon``) and the errors to expect (``.expected``).
+        The method ``.to_json()`` returns the text of the file that the command `hedgerow approve` signs.
 
     Raises
     ------
     ParameterError
-        HG116: the command cannot be understood. HG321: it names data or asks for nothing, or a text is missing.
+        HG116: the command cannot be understood. HG321: the command names data or asks for no result, or a text is
+        missing.
     HedgerowError
-        The errors that the command raises before data are read.
+        The errors that the command itself raises before it reads data.
 
     Examples
     --------

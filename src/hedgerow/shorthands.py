@@ -54,36 +54,37 @@ class AsksStatistics:
         step: float | None = None,
         **options: Unpack[ReleaseOptions],
     ) -> Any:
-        """Release a mean, of values clamped to LO and HI.
+        """Release a mean of values clamped to the bounds LO and HI.
 
         Shorthand for ``release(hg.mean(…), …)``.
 
-        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
+        Guarantee: everything in the result together is (ε, δ)-differentially private, at the price of its certificate.
 
         Parameters
         ----------
         column : str
             The name of a numeric column.
         bounds : (low, high), optional
-            The lowest and the highest value, which are public and declared. hedgerow never reads bounds from the data. If
-            the bounds are left out, the bounds of the facts are used. If the facts have no bounds either, the release is
-            refused. The estimate is an estimate of the mean of the CLAMPED values.
+            The lowest and the highest possible value, which are public and declared by the caller. hedgerow never reads
+            bounds from the data. If the bounds are left out, the bounds in the facts file are used. If the facts declare no
+            bounds either, the release is refused. The statistic estimates the mean of the CLAMPED values.
         step : float, optional
-            The distance between neighbouring grid values. The step must divide high − low exactly. If `bounds` are given
-            without a step, the range is cut into 1,024 steps. If neither bounds nor a step are given, both come from the
-            facts.
+            The distance between neighbouring grid values; every value is rounded to the nearest grid value. The step must
+            divide the width of the bounds, high − low, exactly. If `bounds` are given without a step, the range is cut into
+            1,024 equal steps. If neither bounds nor a step is given, both come from the facts.
         **options
             The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
+            If one number is released without `by`, the result is a `ReleasedEstimate`. If several numbers are released,
+            the result is a `Release`.
 
         Raises
         ------
         HedgerowError
-            The errors of `hedgerow.mean` and of `release`.
+            The same errors as those of `hedgerow.mean` and of the method `release`.
 
         Examples
         --------
@@ -125,30 +126,31 @@ class AsksStatistics:
         step: float | None = None,
         **options: Unpack[ReleaseOptions],
     ) -> Any:
-        """Release a sum, of values clamped to LO and HI.
+        """Release a sum of values clamped to the bounds LO and HI.
 
         Shorthand for ``release(hg.sum(…), …)``.
 
-        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
+        Guarantee: everything in the result together is (ε, δ)-differentially private, at the price of its certificate.
 
         Parameters
         ----------
         column : str
             The name of a numeric column.
         bounds, step : optional
-            Bounds and step, as in `hedgerow.mean`.
+            The bounds and the step of the column, as in `hedgerow.mean`.
         **options
             The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
+            If one number is released without `by`, the result is a `ReleasedEstimate`. If several numbers are released,
+            the result is a `Release`.
 
         Raises
         ------
         HedgerowError
-            The errors of `hedgerow.sum` and of `release`.
+            The same errors as those of `hedgerow.sum` and of the method `release`.
 
         Examples
         --------
@@ -172,7 +174,7 @@ class AsksStatistics:
 
         Shorthand for ``release(hg.proportion(…), …)``.
 
-        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
+        Guarantee: everything in the result together is (ε, δ)-differentially private, at the price of its certificate.
 
         Parameters
         ----------
@@ -186,12 +188,13 @@ class AsksStatistics:
         Returns
         -------
         ReleasedEstimate or Release
-            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
+            If one number is released without `by`, the result is a `ReleasedEstimate`. If several numbers are released,
+            the result is a `Release`.
 
         Raises
         ------
         HedgerowError
-            The errors of `hedgerow.proportion` and of `release`.
+            The same errors as those of `hedgerow.proportion` and of the method `release`.
 
         Examples
         --------
@@ -219,13 +222,13 @@ class AsksStatistics:
 
         Shorthand for ``release(hg.count(…), …)``.
 
-        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
+        Guarantee: everything in the result together is (ε, δ)-differentially private, at the price of its certificate.
 
         Parameters
         ----------
         of : "rows" or "units"
-            If the privacy unit has several rows: ``"rows"`` counts rows, and ``"units"`` counts units (persons,
-            households). A unit counts once in every cell in which it has a row. The estimate of the number of units is
+            For a privacy unit with several rows: ``"rows"`` counts rows, and ``"units"`` counts units (persons,
+            households). A unit counts once in every cell that contains one of its rows. The statistic that counts units is
             called ``units``.
         **options
             The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
@@ -233,12 +236,13 @@ class AsksStatistics:
         Returns
         -------
         ReleasedEstimate or Release
-            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
+            If one number is released without `by`, the result is a `ReleasedEstimate`. If several numbers are released,
+            the result is a `Release`.
 
         Raises
         ------
         HedgerowError
-            The errors of `hedgerow.count` and of `release`.
+            The same errors as those of `hedgerow.count` and of the method `release`.
 
         Examples
         --------
@@ -280,30 +284,31 @@ class AsksStatistics:
         step: float | None = None,
         **options: Unpack[ReleaseOptions],
     ) -> Any:
-        """Release a variance, of values clamped to LO and HI.
+        """Release a variance of values clamped to the bounds LO and HI.
 
         Shorthand for ``release(hg.variance(…), …)``.
 
-        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
+        Guarantee: everything in the result together is (ε, δ)-differentially private, at the price of its certificate.
 
         Parameters
         ----------
         column : str
             The name of a numeric column.
         bounds, step : optional
-            Bounds and step, as in `hedgerow.mean`.
+            The bounds and the step of the column, as in `hedgerow.mean`.
         **options
             The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
+            If one number is released without `by`, the result is a `ReleasedEstimate`. If several numbers are released,
+            the result is a `Release`.
 
         Raises
         ------
         HedgerowError
-            The errors of `hedgerow.variance` and of `release`.
+            The same errors as those of `hedgerow.variance` and of the method `release`.
 
         Examples
         --------
@@ -345,30 +350,31 @@ class AsksStatistics:
         step: float | None = None,
         **options: Unpack[ReleaseOptions],
     ) -> Any:
-        """Release a standard deviation, of values clamped to LO and HI.
+        """Release a standard deviation of values clamped to the bounds LO and HI.
 
         Shorthand for ``release(hg.standard_deviation(…), …)``.
 
-        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
+        Guarantee: everything in the result together is (ε, δ)-differentially private, at the price of its certificate.
 
         Parameters
         ----------
         column : str
             The name of a numeric column.
         bounds, step : optional
-            Bounds and step, as in `hedgerow.mean`.
+            The bounds and the step of the column, as in `hedgerow.mean`.
         **options
             The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
+            If one number is released without `by`, the result is a `ReleasedEstimate`. If several numbers are released,
+            the result is a `Release`.
 
         Raises
         ------
         HedgerowError
-            The errors of `hedgerow.standard_deviation` and of `release`.
+            The same errors as those of `hedgerow.standard_deviation` and of the method `release`.
 
         Examples
         --------
@@ -417,7 +423,7 @@ class AsksStatistics:
 
         Shorthand for ``release(hg.quantile(…), …)``.
 
-        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
+        Guarantee: everything in the result together is (ε, δ)-differentially private, at the price of its certificate.
 
         Parameters
         ----------
@@ -425,22 +431,23 @@ class AsksStatistics:
         probability : number or sequence of numbers
             A number strictly between 0 and 1.
         bounds : (low, high), optional
-            The declared bounds of the column. The default is the bounds of the facts.
+            The declared bounds of the column. The default bounds are those of the facts.
         step : number, optional
-            The distance between neighbouring values, if all values lie on a grid that starts at the lower bound. With a
-            step, released quantiles are values of the grid.
+            The distance between neighbouring values, if all values lie on a grid that starts at the lower bound. If a step
+            is given, released quantiles are values of this grid.
         **options
             The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
+            If one number is released without `by`, the result is a `ReleasedEstimate`. If several numbers are released,
+            the result is a `Release`.
 
         Raises
         ------
         HedgerowError
-            The errors of `hedgerow.quantile` and of `release`.
+            The same errors as those of `hedgerow.quantile` and of the method `release`.
 
         Examples
         --------
@@ -486,26 +493,27 @@ class AsksStatistics:
 
         Shorthand for ``release(hg.ratio(…), …)``.
 
-        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
+        Guarantee: everything in the result together is (ε, δ)-differentially private, at the price of its certificate.
 
         Parameters
         ----------
         numerator, denominator : str
             The names of two numeric columns.
         bounds : {name: (low, high) or (low, high, step)}, optional
-            The declared bounds of both columns. The default is the bounds of the facts.
+            The declared bounds of both columns. The default bounds are those of the facts.
         **options
             The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
+            If one number is released without `by`, the result is a `ReleasedEstimate`. If several numbers are released,
+            the result is a `Release`.
 
         Raises
         ------
         HedgerowError
-            The errors of `hedgerow.ratio` and of `release`.
+            The same errors as those of `hedgerow.ratio` and of the method `release`.
 
         Examples
         --------
@@ -557,7 +565,7 @@ class AsksStatistics:
 
         Shorthand for ``release(hg.bootstrap(…), …)``.
 
-        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
+        Guarantee: everything in the result together is (ε, δ)-differentially private, at the price of its certificate.
 
         Parameters
         ----------
@@ -568,10 +576,11 @@ class AsksStatistics:
         columns : {name: (low, high) or (low, high, step)}
             Numeric columns with their declared bounds.
         features : {name: (function, (low, high))}, optional
-            Functions of the columns, each with declared bounds. A feature gets arrays of grid values, and the results of
-            the feature are clamped to its bounds. Without features, the columns themselves are summed.
+            Functions of the columns, each with declared bounds, whose totals are released. The function of a feature
+            receives arrays of grid values, and its results are clamped to the bounds of the feature. If no features are
+            given, the columns themselves are summed.
         name : str, optional
-            The name of the statistic. The default is the name of the function.
+            The name under which the statistic is printed. The default is the name of the function.
         limits : (low, high)
             The range of possible values of the statistic. Intervals are cut at the ends of this range.
         **options
@@ -580,12 +589,13 @@ class AsksStatistics:
         Returns
         -------
         ReleasedEstimate or Release
-            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
+            If one number is released without `by`, the result is a `ReleasedEstimate`. If several numbers are released,
+            the result is a `Release`.
 
         Raises
         ------
         HedgerowError
-            The errors of `hedgerow.bootstrap` and of `release`.
+            The same errors as those of `hedgerow.bootstrap` and of the method `release`.
 
         Examples
         --------
@@ -630,30 +640,31 @@ class AsksStatistics:
         bounds: Mapping[str, tuple[float, ...]] | None = None,
         **options: Unpack[ReleaseOptions],
     ) -> Any:
-        """Release a covariance of two columns, clamped to LO and HI.
+        """Release a covariance of two columns whose values are clamped to bounds.
 
         Shorthand for ``release(hg.covariance(…), …)``.
 
-        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
+        Guarantee: everything in the result together is (ε, δ)-differentially private, at the price of its certificate.
 
         Parameters
         ----------
         first, second : str
             The names of two numeric columns.
         bounds : {name: (low, high) or (low, high, step)}, optional
-            The declared bounds of both columns. The default is the bounds of the facts.
+            The declared bounds of both columns. The default bounds are those of the facts.
         **options
             The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
+            If one number is released without `by`, the result is a `ReleasedEstimate`. If several numbers are released,
+            the result is a `Release`.
 
         Raises
         ------
         HedgerowError
-            The errors of `hedgerow.covariance` and of `release`.
+            The same errors as those of `hedgerow.covariance` and of the method `release`.
 
         Examples
         --------
@@ -696,30 +707,31 @@ class AsksStatistics:
         bounds: Mapping[str, tuple[float, ...]] | None = None,
         **options: Unpack[ReleaseOptions],
     ) -> Any:
-        """Release a correlation of two columns, clamped to LO and HI.
+        """Release a correlation of two columns whose values are clamped to bounds.
 
         Shorthand for ``release(hg.correlation(…), …)``.
 
-        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
+        Guarantee: everything in the result together is (ε, δ)-differentially private, at the price of its certificate.
 
         Parameters
         ----------
         first, second : str
             The names of two numeric columns.
         bounds : {name: (low, high) or (low, high, step)}, optional
-            The declared bounds of both columns. The default is the bounds of the facts.
+            The declared bounds of both columns. The default bounds are those of the facts.
         **options
             The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
+            If one number is released without `by`, the result is a `ReleasedEstimate`. If several numbers are released,
+            the result is a `Release`.
 
         Raises
         ------
         HedgerowError
-            The errors of `hedgerow.correlation` and of `release`.
+            The same errors as those of `hedgerow.correlation` and of the method `release`.
 
         Examples
         --------
@@ -769,18 +781,18 @@ class AsksStatistics:
 
         Shorthand for ``release(hg.function(…), …)``.
 
-        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
+        Guarantee: everything in the result together is (ε, δ)-differentially private, at the price of its certificate.
 
         Parameters
         ----------
         statistic : callable
             A function that takes {column: mean} and returns a number. The function must be smooth within the bounds. The
-            slope of the function is computed with complex numbers, or by differences if the function does not take complex
-            numbers.
+            derivative of the function is computed with complex numbers, or by differences if the function does not accept
+            complex numbers.
         columns : {name: (low, high) or (low, high, step)}
             Numeric columns with their declared bounds.
         name : str, optional
-            The name of the statistic. The default is the name of the function.
+            The name under which the statistic is printed. The default is the name of the function.
         limits : (low, high)
             The range of possible values of the statistic. Intervals are cut at the ends of this range.
         **options
@@ -789,12 +801,13 @@ class AsksStatistics:
         Returns
         -------
         ReleasedEstimate or Release
-            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
+            If one number is released without `by`, the result is a `ReleasedEstimate`. If several numbers are released,
+            the result is a `Release`.
 
         Raises
         ------
         HedgerowError
-            The errors of `hedgerow.function` and of `release`.
+            The same errors as those of `hedgerow.function` and of the method `release`.
 
         Examples
         --------
@@ -848,27 +861,29 @@ class AsksStatistics:
 
         Shorthand for ``release(hg.share_below(…), …)``.
 
-        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
+        Guarantee: everything in the result together is (ε, δ)-differentially private, at the price of its certificate.
 
         Parameters
         ----------
         column : str
         line, of_median : number
-            One of the two: `line`, a value of the column, or `of_median`, a positive part of its median such as 0.6.
+            One of two arguments: `line`, a fixed value, or `of_median`, a positive multiple of the median such as 0.6.
         bounds, step : optional
-            Bounds and step, as in `hedgerow.quantile`. All statistics of one column come from one table of counts.
+            The bounds and the step of the column, as in `hedgerow.quantile`. All statistics of one column are computed from
+            one table of counts.
         **options
             The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
+            If one number is released without `by`, the result is a `ReleasedEstimate`. If several numbers are released,
+            the result is a `Release`.
 
         Raises
         ------
         HedgerowError
-            The errors of `hedgerow.share_below` and of `release`.
+            The same errors as those of `hedgerow.share_below` and of the method `release`.
 
         Examples
         --------
@@ -917,27 +932,29 @@ class AsksStatistics:
 
         Shorthand for ``release(hg.cdf(…), …)``.
 
-        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
+        Guarantee: everything in the result together is (ε, δ)-differentially private, at the price of its certificate.
 
         Parameters
         ----------
         column : str
         at : number or sequence of numbers
-            The value or the values of the column.
+            One value or several values of the column.
         bounds, step : optional
-            Bounds and step, as in `hedgerow.quantile`. All statistics of one column come from one table of counts.
+            The bounds and the step of the column, as in `hedgerow.quantile`. All statistics of one column are computed from
+            one table of counts.
         **options
             The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
+            If one number is released without `by`, the result is a `ReleasedEstimate`. If several numbers are released,
+            the result is a `Release`.
 
         Raises
         ------
         HedgerowError
-            The errors of `hedgerow.cdf` and of `release`.
+            The same errors as those of `hedgerow.cdf` and of the method `release`.
 
         Examples
         --------
@@ -983,26 +1000,28 @@ class AsksStatistics:
 
         Shorthand for ``release(hg.gini(…), …)``.
 
-        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
+        Guarantee: everything in the result together is (ε, δ)-differentially private, at the price of its certificate.
 
         Parameters
         ----------
         column : str
             The name of a column without negative values.
         bounds, step : optional
-            Bounds and step, as in `hedgerow.quantile`. All statistics of one column come from one table of counts.
+            The bounds and the step of the column, as in `hedgerow.quantile`. All statistics of one column are computed from
+            one table of counts.
         **options
             The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
+            If one number is released without `by`, the result is a `ReleasedEstimate`. If several numbers are released,
+            the result is a `Release`.
 
         Raises
         ------
         HedgerowError
-            The errors of `hedgerow.gini` and of `release`.
+            The same errors as those of `hedgerow.gini` and of the method `release`.
 
         Examples
         --------
@@ -1051,7 +1070,7 @@ class AsksStatistics:
 
         Shorthand for ``release(hg.lorenz(…), …)``.
 
-        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
+        Guarantee: everything in the result together is (ε, δ)-differentially private, at the price of its certificate.
 
         Parameters
         ----------
@@ -1060,19 +1079,21 @@ class AsksStatistics:
         at : number or sequence of numbers
             One share of the records or several shares, strictly between 0 and 1.
         bounds, step : optional
-            Bounds and step, as in `hedgerow.quantile`. All statistics of one column come from one table of counts.
+            The bounds and the step of the column, as in `hedgerow.quantile`. All statistics of one column are computed from
+            one table of counts.
         **options
             The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
+            If one number is released without `by`, the result is a `ReleasedEstimate`. If several numbers are released,
+            the result is a `Release`.
 
         Raises
         ------
         HedgerowError
-            The errors of `hedgerow.lorenz` and of `release`.
+            The same errors as those of `hedgerow.lorenz` and of the method `release`.
 
         Examples
         --------
@@ -1121,27 +1142,29 @@ class AsksStatistics:
 
         Shorthand for ``release(hg.histogram(…), …)``.
 
-        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
+        Guarantee: everything in the result together is (ε, δ)-differentially private, at the price of its certificate.
 
         Parameters
         ----------
         column : str
         bins : sequence of numbers
-            The ends of the bins, in rising order.
+            The ends of the bins, in ascending order.
         bounds, step : optional
-            Bounds and step, as in `hedgerow.quantile`. Values are clamped to the bounds before they are counted.
+            The bounds and the step of the column, as in `hedgerow.quantile`. Values are clamped to the bounds before they
+            are counted.
         **options
             The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
+            If one number is released without `by`, the result is a `ReleasedEstimate`. If several numbers are released,
+            the result is a `Release`.
 
         Raises
         ------
         HedgerowError
-            The errors of `hedgerow.histogram` and of `release`.
+            The same errors as those of `hedgerow.histogram` and of the method `release`.
 
         Examples
         --------
@@ -1193,41 +1216,46 @@ class AsksStatistics:
         withdrawn: Withdrawn = "middle",
         **options: Unpack[ReleaseOptions],
     ) -> Any:
-        """Release survival: shares whose event has not come before the times T, with censored records.
+        """Release survival: shares of records whose event comes after the times T, with censored records.
 
         Shorthand for ``release(hg.survival(…), …)``.
 
-        Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of its certificate.
+        Guarantee: everything in the result together is (ε, δ)-differentially private, at the price of its certificate.
 
         Parameters
         ----------
         time : str
-            A numeric column: the time to the event, or to the end of the observation. Records without a time, or with one
-            below 0, are left out.
+            A numeric column: the time of the event, or the time at which the observation ended. Records whose time is
+            missing or negative are left out.
         event : str
-            The column that says how the time ended. Records without a value are left out.
+            The column that says whether the observed time ended with the event. Records without a value in this column are
+            left out.
         at : number or sequence of numbers, optional
-            The times. The share is P(T ≥ at): an event at the very time has not come before it. By default all of `bins`.
+            The times at which the curve is requested. A record whose event comes exactly at `at` counts as surviving: the
+            share is P(T ≥ at). By default, the curve is requested at all cut points in `bins`.
         bins : sequence of numbers, optional
-            Where time is cut into intervals; 0 need not be listed, and times of `at` are cuts too. Every interval has two
-            counts with noise. By default the times between those of `at` are cut into about 12 intervals in all.
+            Cut points that divide time into intervals; 0 and the times in `at` are added. Each interval has two noisy
+            counts: its events and its censored records. By default, the times in `at` and further cut points between them
+            form about 12 intervals.
         value : str, int, float or bool
-            The value of `event` that says that the event came. With any other value the record is censored.
+            The value of the column `event` that marks an event. A record with any other value in this column is censored.
         withdrawn : "middle" or "end"
-            ``"middle"``: a censored record is at risk for half of its interval (the life table), for times that are finer
-            than the intervals. ``"end"``: for all of it (Kaplan–Meier), for intervals of one time each.
+            With ``"middle"``, a censored record is at risk for half of its interval (the life table), which suits times
+            that are finer than the intervals. With ``"end"``, a censored record is at risk for its whole interval
+            (Kaplan–Meier), which suits intervals that contain one time each.
         **options
             The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
         Returns
         -------
         ReleasedEstimate or Release
-            A single number without `by` is a `ReleasedEstimate`. Several numbers are a `Release`.
+            If one number is released without `by`, the result is a `ReleasedEstimate`. If several numbers are released,
+            the result is a `Release`.
 
         Raises
         ------
         HedgerowError
-            The errors of `hedgerow.survival` and of `release`.
+            The same errors as those of `hedgerow.survival` and of the method `release`.
 
         Examples
         --------

@@ -65,36 +65,35 @@ def open(
     table: str | None = None,
     ledger: str | Path | None = None,
 ) -> Survey:
-    """Open a source for private releases. Only names and types of columns are read, no value.
+    """Open a data source for private releases. Only names and types of columns are read, no value.
 
     Do not filter a frame before you open it. Under replace-one the number of records is public, so a filter would
     publish how many records pass the filter. Open all records, and select a part of them with `where`. In a CSV file,
     LF, CR LF and CR end a line unless they stand inside quotation marks. A blank line is not a record, except in a file
-    of one column, where a blank line is a missing value. If types were inferred from values, a `HedgerowWarning` lists
-    them. A first column without a name, as R and pandas write row names, is left out with a warning.
+    of one column, where a blank line is a missing value. If column types were inferred from values, a `HedgerowWarning`
+    lists these columns. A first column without a name (row names of R and pandas) is left out with a warning.
 
     Parameters
     ----------
     source : path or frame, optional
         The data: a CSV (also ``.gz``, ``.zst``), Parquet or DuckDB file; a folder of Parquet files; a Stata, SPSS or
         Excel file; ``"-"`` for standard input; a pandas, polars or pyarrow frame; a DuckDB relation; a PySpark
-        DataFrame; any lazy frame that narwhals reads. The default is the source that the facts name.
+        DataFrame; any lazy frame that narwhals reads. By default, the source that the facts name is opened.
     facts : path or Facts, optional
-        A facts file (``hedgerow.toml``) or a `Facts` object. The arguments of this call and of each release override
-        the facts.
+        A facts file (``hedgerow.toml``) or a `Facts` object. The arguments of `open` and of releases override facts.
     relation : {"replace-one", "add-remove"}
         The neighbouring relation. Either this call or the facts must state the relation. Under replace-one the number
         of records is public.
     unit : "row" or {"column": …, "max_rows": …}
-        The privacy unit: one row, or all rows of one person. At most `max_rows` rows of a person count, chosen at
-        random.
+        The privacy unit: one row, or all rows of one person. At most `max_rows` rows of each person are used; they are
+        chosen at random.
     target : {"population", "file", "census"}
-        The target of the intervals: ``"population"`` (default) or ``"file"``. ``"file"`` means a census without
-        sampling error; ``"census"`` means the same.
+        What intervals cover: the number of the ``"population"`` from which records were drawn (default), or of the
+        ``"file"``. With ``"file"`` or its synonym ``"census"``, intervals include no sampling error.
     table : str, optional
         The name of the table, if the source is a database.
     ledger : path, optional
-        The ledger in which prices are reserved before data are read. The default is the ledger of the facts.
+        The ledger in which prices are reserved before data are read. By default, the facts name the ledger.
 
     Returns
     -------
@@ -103,8 +102,9 @@ def open(
     Raises
     ------
     ParameterError, DataError, FactsError, UncertifiedError
-        HG103, HG115: relation, unit or target are invalid. HG201 to HG209, HG211: the source cannot be opened. HG402:
-        the unit has too many rows. HG701, HG702: the facts file is invalid. HG703: no source is given.
+        HG103, HG115: the relation, the unit or the target is invalid. HG201 to HG209, HG211: the source cannot be
+        opened. HG402: the limit of rows is too large. HG701, HG702: the facts file is invalid. HG703: no source is
+        named.
 
     Examples
     --------
@@ -164,22 +164,22 @@ def _identity(source: object, table: str | None) -> str:
 
 @dataclass(frozen=True)
 class Survey(AsksStatistics, AsksRegressions, AsksMargins):
-    """An opened source. Every number that leaves the source is noisy and certified.
+    """An opened source. Every released number is noisy, and a certificate states its price.
 
     Attributes
     ----------
     source : ColumnSource
         The engine that counts the data.
     relation, unit, target
-        The neighbouring relation, the privacy unit, and the target of intervals.
+        The neighbouring relation, the privacy unit, and the quantity that intervals cover.
     facts : Facts or None
         The declared facts about the source.
     overrides : tuple of str
-        Which facts the opening call overrides. Every certificate lists them.
+        The names of the facts that the arguments of `open` override. Every certificate lists them.
     ledger : Path or None
-        The ledger in which prices are reserved.
+        The ledger file in which prices are reserved.
     identity : str
-        An id of this source within this process.
+        An identifier of this source, unique within this process.
     """
 
     source: ColumnSource
@@ -214,7 +214,7 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
     @takes(PlanOptions, estimator="auto", noise="auto")
     @working("Planning")
     def plan(self, statistics: StatisticRequest | Sequence[AskedFor], **options: Unpack[PlanOptions]) -> Plan:
-        """Return the plan and the price of `release` with the same arguments. No value is read.
+        """Return the plan and the privacy price of a release with the same arguments. No value is read.
 
         Parameters
         ----------
@@ -224,13 +224,13 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
         Returns
         -------
         Plan
-            The plan. Its price is at most ``.epsilon`` at ``.delta``. ``.forecast(guess)`` returns the expected errors,
-            and ``.query()`` the SQL that would be sent.
+            The plan. Its price is at most ``.epsilon`` at ``.delta``. Its method ``.forecast(guess)`` returns the
+            expected errors, and ``.query()`` returns the SQL that would be sent.
 
         Raises
         ------
         HedgerowError
-            The errors that `release` raises before data are read, with a code. Nothing is spent.
+            The errors that the method `release` raises before data are read. Nothing is spent.
 
         Examples
         --------
@@ -288,77 +288,77 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
         """Release statistics with standard errors, confidence intervals and one certificate for the whole call.
 
         Guarantee: (ε, δ)-differential privacy of everything in the result, for the survey's relation and unit.
-        ``release.certificate`` states the price, and the price can be recomputed from the JSON of the certificate.
+        The attribute ``release.certificate`` states the price, which anyone can compute again from the JSON text.
 
         Parameters
         ----------
         statistics : statistic or list of them
             The statistics: `hg.mean`, `hg.sum`, `hg.proportion`, `hg.count`, `hg.bootstrap` and others.
         by : {column: [category, …]} or [column, …], optional
-            The groups. One estimate is released for each combination of declared categories. Categories are declared
-            here or in the facts. Combinations without records are released too. ``{0: "men", 1: "women"}`` gives labels
-            to categories; `hg.bands` makes bands of numbers.
+            The groups. One estimate is released for each combination of declared categories, even without records. The
+            facts or this argument declare the categories. The form ``{0: "men", 1: "women"}`` gives labels to
+            categories; `hg.bands` groups numbers.
         epsilon, delta : float
-            The TOTAL privacy price of the call. The default of δ is that of the facts' budget, else 1e-6. δ = 0 asks
-            for a pure mechanism.
+            The TOTAL privacy price (ε at δ) of the call. The default of δ is the δ of the budget in the facts, else
+            1e-6. With δ = 0, only mechanisms of pure differential privacy are used.
         rho, mu : float, optional
-            The total price in place of `epsilon`: Gaussian noise whose composition has exactly this μ, where μ = √(2ρ).
-            The certificate states the ε of the Gaussian noise at δ, and a ledger reserves this ε.
+            The total price as ρ or μ in place of `epsilon`: the Gaussian noise then has exactly this μ in total, where
+            μ = √(2ρ). The certificate states the ε of this Gaussian noise at δ, and a ledger reserves this ε.
         estimator : {"auto", "moments", "bootstrap", "bounded-bootstrap"}
             ``"auto"`` uses second moments for the errors of sums, means and smooth functions of means, and bootstrap
-            replicates for `hg.bootstrap`. Counts and proportions need neither second moments nor replicates.
-            ``"bounded-bootstrap"`` draws a record at most 5 times in a replicate, with five times the noise and a ρ.
+            replicates for `hg.bootstrap`. Counts and proportions need neither moments nor replicates. With
+            ``"bounded-bootstrap"``, a replicate holds a record at most 5 times, with five times the noise and a ρ.
         noise : {"auto", "laplace", "gaussian", "averaged-laplace"}
-            The distribution of the noise, always on integers. ``"auto"`` chooses the noise distribution from public
-            facts. ``"averaged-laplace"`` is the average of `n_draws` (10) Laplace draws. Averaged Laplace noise is
-            close to normal, gives a pure guarantee, and serves counts, proportions, sums and means.
+            The distribution of the noise, on integers. ``"auto"`` chooses the noise distribution from public facts.
+            ``"averaged-laplace"`` is the average of `n_draws` (10) Laplace draws. Averaged Laplace noise is close to
+            normal, satisfies pure differential privacy, and serves counts, proportions, sums and means.
         missing : {"drop", "midpoint", "error-if-declared-complete"}
-            The policy for missing, NaN, infinite or unparsable values. The default is the policy of the facts, else
+            The policy for values that are missing, NaN, infinite or not numbers. The default is that of the facts, else
             ``"drop"``.
         share : list of float, optional
-            The relative noise precision (μ²) of the statistics, one number for each. The default is equal precision.
+            The relative precision of the noise (μ²), one number for each statistic. The default is equal precision.
         other : bool
-            Add one cell for all other values. Without this cell, rows outside the declared categories are left out.
+            Whether to add one cell for all undeclared values. Otherwise rows with undeclared values are left out.
         where : str, optional
             A condition that selects records: comparisons of columns with constants, ``in [...]``, ``and``, ``or``,
             ``not`` and brackets, as in ``"age >= 25 and region in ['North', 'East']"``. A comparison with a missing
             value is never true. The number of selected records is private, under either relation.
         weights : (column, largest), optional
-            The column of weights and the largest weight. Weights are clamped to 0 up to the largest weight, and a
-            missing weight is 0. A mean or a share is then Σwx/Σw, a sum Σwx, a count Σw, a ratio Σwx/Σwy. Functions of
-            means take weighted means.
+            The column of weights, and the largest weight that a record may have. Weights are clamped to the range from
+            0 to the largest weight, and a missing weight is 0. With weights w, a mean or a share is Σwx/Σw, a sum is
+            Σwx, a count is Σw, and a ratio is Σwx/Σwy. With weights, functions of means receive weighted means.
         unit_weight : {"rows", "unit"}
-            For units of several rows, distributions weigh each row equally (``"rows"``) or each unit (``"unit"``).
+            If a unit has several rows: whether distributions give each row or each unit (``"unit"``) equal weight.
         n_resamples : int, optional
-            The number of bootstrap replicates. The default number of replicates is chosen from public facts.
+            The number of bootstrap replicates. By default, the number of replicates is chosen from public facts.
         interval : str, optional
-            The interval of a bootstrap: ``"calibrated"`` (default), ``"conservative"``, ``"unbiased"`` or
-            ``"most-conservative"``.
+            The interval method for bootstrap estimates: ``"calibrated"`` (default), ``"conservative"``, ``"unbiased"``
+            or ``"most-conservative"``.
         guarantee : {"dp", "bootstrap-dp"}
-            The guarantee. ``"bootstrap-dp"`` is NOT differential privacy: the range of the data themselves determines
-            the noise. So bootstrap-dp needs no bounds, and its numbers have no errors. See
+            The guarantee ``"bootstrap-dp"`` is NOT differential privacy: its noise depends on the range of the data
+            themselves. Under bootstrap-dp, no bounds are needed, and the numbers have no standard errors. See
             `hedgerow.release.bootstrap_dp.bootstrap_release.bootstrap_release`.
         ask : list of str
-            Expressions such as ``"ratio(tax, income | sex=0) - ratio(tax, income | sex=1)"``. The answers stand in
-            ``release.answers``, in the record and in the report. The answers cost no budget; see `Release.ask`.
+            Expressions of estimates, such as ``"mean(tax | sex=0) - mean(tax | sex=1)"``. The answers are in
+            ``release.answers``, the record and the report, and cost no budget; see `Release.ask`.
         totals : {columns of `by`: {category: size}}, optional
-            The public size N_h of each cell, if the cells are strata. The answers then include the stratified mean Σ
-            N_h/N · mean_h and the total Σ N_h · mean_h of every mean and share, at no further price.
+            The public sizes N_h of the cells, if the cells are strata. The stratified mean Σ N_h/N · mean_h and the
+            total Σ N_h · mean_h of every mean and share are then computed, at no further price.
         request_id : str, optional
-            With a ledger: the name of this request. The same request under the same name is answered from its record,
-            at no further price.
+            If a ledger is used: the name of this request. If the same request was recorded under the same name, the
+            recorded result is returned, at no further price.
 
         Returns
         -------
         Release
-            The estimates, statistic by statistic and cell by cell. Under bootstrap-dp the result is a
+            The estimates, ordered by statistic and then by cell. Under the guarantee bootstrap-dp, the result is a
             `BootstrapRelease`.
 
         Raises
         ------
         HedgerowError
-            An error with a code, which ``hedgerow explain CODE`` explains. Before the data are read, an error costs
-            nothing. If a release fails after the data are read, a `SpentError` says that the price counts as spent.
+            An error with a code, which ``hedgerow explain CODE`` explains. An error before the data are read costs no
+            budget. If a release fails after the data are read, a `SpentError` says that the price counts as spent.
 
         Examples
         --------
@@ -395,33 +395,33 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
         guarantee: str = "dp",
         **options: Unpack[TableOptions],
     ) -> ProtectedTable:
-        """Release the totals of a column by cells, with errors, one certificate and, if asked, margins.
+        """Release the totals of a column by cells, with errors, one certificate and, on request, marginal totals.
 
-        The guarantee is that of the argument `guarantee`. ``"dp"`` is (ε, δ)-differential privacy, at the price of the
-        certificate.
+        The argument `guarantee` names the privacy guarantee. The guarantee ``"dp"`` is (ε, δ)-differential privacy, at
+        the price that the certificate states.
 
         Parameters
         ----------
         column, bounds, step, by
-            Column, bounds and groups, as in `hg.sum` and `release`. The first group column is outermost.
+            The column, its bounds and step, and the group columns (outermost first), as in `hg.sum` and `release`.
         guarantee : {"dp", "bootstrap-dp"}
-            The guarantee; ``"bootstrap-dp"`` is NOT differential privacy.
+            The privacy guarantee; ``"bootstrap-dp"`` is NOT differential privacy.
         **options
-            ``epsilon``, ``delta``, ``noise``, ``n_draws``, ``missing``, ``other``, ``where``, ``weights`` and
-            ``request_id`` are as in `release`. ``sensitivity`` is ``"auto"``, ``"whole-table"``, ``"per-cell"`` (with
-            ``cell_bounds``, which are bounds by cell; see `tables.dp.choice_by_cell`) or ``"public-membership"``, which
-            declares that the cell of every record is public. ``margins`` adds totals, at no further price.
+            The options ``epsilon``, ``delta``, ``noise``, ``n_draws``, ``missing``, ``other``, ``where``, ``weights``
+            and ``request_id`` are as in `release`. The option ``sensitivity`` is ``"auto"``, ``"whole-table"``,
+            ``"per-cell"`` (with bounds by cell in ``cell_bounds``; see `tables.dp.choice_by_cell`) or
+            ``"public-membership"`` (the cell of every record is public). The option ``margins`` adds marginal totals.
 
         Returns
         -------
         ProtectedTable
-            The table: a sequence of estimates, cell by cell, that can be written as CSV, JSON, HTML and XLSX.
+            The table: a sequence of estimates, ordered by cell, that can be written as CSV, JSON, HTML and XLSX.
 
         Raises
         ------
         HedgerowError
             The errors of `release`. HG111: categories are invalid. HG104 to HG107: bounds are invalid. HG401 to HG403:
-            no certified noise meets the budget. Nothing is spent before the data are read.
+            no noise with a proven price meets the budget. An error before the data are read costs no budget.
 
         Examples
         --------
@@ -436,22 +436,22 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
 
     @takes(TableOptions, sensitivity="auto", noise="auto", margins=False)
     def contingency_table(self, *, by: By, guarantee: str = "dp", **options: Unpack[TableOptions]) -> ProtectedTable:
-        """Release the number of records by cells: a contingency table with errors, a certificate and optional margins.
+        """Release the number of records by cells: a contingency table with errors and a certificate.
 
         Parameters
         ----------
         by, guarantee, **options
-            Groups and guarantee, as in `magnitude_table`. No bounds are needed.
+            The group columns and the guarantee, as in `magnitude_table`. No bounds are needed.
 
         Returns
         -------
         ProtectedTable
-            The table: a sequence of estimates, cell by cell, that can be written as CSV, JSON, HTML and XLSX.
+            The table: a sequence of estimates, ordered by cell, that can be written as CSV, JSON, HTML and XLSX.
 
         Raises
         ------
         HedgerowError
-            The errors of `magnitude_table`, except those of bounds.
+            The same errors as those of `magnitude_table`, except errors about bounds.
 
         Examples
         --------
@@ -476,40 +476,39 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
         where: str | None = None,
         request_id: str | None = None,
     ) -> Bounds | RowLimit:
-        """Find bounds that contain most values of a column, by a separate release.
+        """Find bounds that contain most values of a column, by a separate private release.
 
-        Guarantee: ε-differential privacy (δ = 0) of everything in the result. The price of the search adds to that of
-        the releases that use the bounds. Bounds from a codebook cost nothing and are better if they exist.
+        Guarantee: ε-differential privacy (δ = 0) of everything in the result. The price of the search adds to the price
+        of the releases that use the bounds. Bounds from a codebook cost no budget and are better.
 
         Parameters
         ----------
         column : str
-            A numeric column, or the result of `hg.column`. Missing values are left out. If the unit has several rows, a
-            unit counts once in each cell of the public grid in which it has one of at most ``max_rows`` rows.
+            A numeric column, or a computed column that `hg.column` returned. Missing values are left out. A unit of
+            several rows counts once in each cell of the public grid with one of its (at most ``max_rows``) rows.
         epsilon : float
             The privacy price, which has no default.
         share : float
             The share of the values that the bounds should contain, from 0.5 to 0.999.
         around : float
-            A public number near which values may lie. Each bound differs from `around` by a round number of steps.
+            A public number near which values may lie. Bounds differ from `around` by a round number of steps.
         of : str
-            ``"rows"`` finds a limit of rows such that the share `share` of the units keep all their rows. With
-            ``of="rows"``, `column` is the column of the survey's unit.
+            With ``of="rows"``, the method finds a limit on rows per unit at which the share `share` of the units keep
+            all their rows. In this case, `column` is the column that names the privacy unit.
         where, request_id : str, optional
             The arguments of `release`.
 
         Returns
         -------
         Bounds, or RowLimit
-            The bounds: ``.bounds`` is a pair to pass to a statistic, ``.max_rows`` is a limit of rows, and
+            The bounds: ``.bounds`` is a pair to pass to a statistic, ``.max_rows`` is a limit on rows per unit, and
             ``.certificate`` states the price.
 
         Raises
         ------
         HedgerowError
-            HG101, HG131, HG145, HG203, HG204: an argument is invalid. HG402: a search for a limit of rows names a
-            column that is not the survey's unit. HG704: the facts do not allow this statistic. Nothing is spent before
-            the data are read.
+            HG101, HG131, HG145, HG203, HG204: an argument is invalid. HG402: with ``of="rows"``, the column does not
+            name the privacy unit. HG704: the facts do not allow this statistic. Such an error costs no budget.
 
         Examples
         --------
@@ -535,30 +534,30 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
         where: str | None = None,
         request_id: str | None = None,
     ) -> Categories:
-        """Find the values of a column that many records have, by a separate release.
+        """Find the values of a column that many records have, by a separate private release.
 
-        Guarantee: (ε, δ)-differential privacy of everything in the result. A value that only one record has is shown
-        with a probability of at most δ. Values of the column that few records have are left out.
+        Guarantee: everything in the result together is (ε, δ)-differentially private. A value that only one record has
+        is shown with a probability of at most δ. Values of the column that few records have are left out.
 
         Parameters
         ----------
         column : str
-            A column of numbers, booleans or texts, which are compared as in `by`. Missing values are left out.
+            A column of numbers, booleans or texts, whose values are compared as in `by`. Missing values are left out.
         epsilon, delta : float
-            The privacy price. The default of δ is that of the facts' budget, else 1e-6; δ must be positive.
+            The privacy price. The default of δ is the δ of the budget in the facts, else 1e-6; δ must be positive.
         where, request_id : str, optional
             The arguments of `release`.
 
         Returns
         -------
         Categories
-            The values: pass ``.values`` in `by`. ``.certificate`` states the price.
+            The found values: ``.values`` can be passed in `by`, and ``.certificate`` states the price.
 
         Raises
         ------
         HedgerowError
-            HG101, HG102, HG111, HG131, HG203: an argument is invalid. HG401: δ is 0. HG402: a unit has several rows.
-            HG704: the facts do not allow this statistic. Nothing is spent before the data are read.
+            HG101, HG102, HG111, HG131, HG203: an argument is invalid. HG401: δ is 0. HG402: a privacy unit has several
+            rows. HG704: the facts do not allow this statistic. Such an error costs no budget.
 
         Examples
         --------

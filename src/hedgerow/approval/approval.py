@@ -108,7 +108,7 @@ class Approval:
         return {"format": FORMAT, "request": self.request.to_dict(), "signatures": [asdict(s) for s in self.signatures]}
 
     def to_json(self) -> str:
-        """Return the text of the file."""
+        """Return the JSON text of the file that holds the request."""
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
     def signed(

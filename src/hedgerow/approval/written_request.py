@@ -33,27 +33,28 @@ class WrittenRequest:
     Attributes
     ----------
     verb, words : str, list of str
-        The command that is asked for, and its options: ``release``, ``["--count", "--by", "sex=0,1", …]``.
+        The command that is requested, and its options: ``release``, ``["--count", "--by", "sex=0,1", …]``.
     facts : mapping or None
         The public facts of the request, in the structure of a facts file, without the paths of data and ledger.
     n : int or None
-        The public number of records, under replace-one; a guess for the forecast, under add-remove.
+        Under replace-one, the public number of records; under add-remove, a guess that the forecast of errors uses.
     asked_by, purpose : str
-        Who asks, and what the result is for.
+        The person who asks, and the purpose of the result.
     at, until : str
         When the request was made (UTC, ISO 8601), and the last day (UTC) on which it may run.
     in_words : list of str
-        What is asked, in sentences.
+        The request, as sentences for the approver.
     asked : mapping
-        What is asked as JSON data, with everything that the facts add: what runs must be exactly this.
+        The request as JSON data, with everything that the facts file adds; the command that runs must equal this
+        request.
     price : mapping
-        The certificate: what it may cost at most.
+        The certificate, which states the highest price (ε at δ) of the request.
     expected : list of mapping
         The expected errors.
     signatures : int
-        How many people must approve, as the facts ask.
+        The number of people who must approve the request, as the facts file states.
     amends : str or None
-        The name of the request that an approver made smaller; None if this is the request as it was asked.
+        If an approver reduced a request, the name of the original request; else None.
     """
 
     verb: str
@@ -105,12 +106,12 @@ class WrittenRequest:
         }
 
     def to_json(self) -> str:
-        """Return the text of the file."""
+        """Return the JSON text of the file that holds the request."""
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
     @classmethod
     def from_dict(cls, record: object) -> WrittenRequest:
-        """Return the request of JSON data (HG320)."""
+        """Return the request that JSON data describe; error HG320 says that the data are not a request."""
         if not isinstance(record, dict) or record.get("format") != FORMAT:
             raise not_a_document("request", "It has another format.")
         check_texts(record, "A text of the request")

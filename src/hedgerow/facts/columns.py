@@ -184,18 +184,18 @@ class Grid:
 
 @takes()
 def column(expression: str, *, bounds: tuple[float, float] | None = None, step: float | None = None) -> DerivedColumn:
-    """Return a column that is computed from other columns of the same record. Use the result like a column name.
+    """Return a column that is computed from other columns of the same record.
 
-    A value is missing if a column of the expression is missing, if the expression divides by zero, or if the result is
-    too large for a double. Values are clamped to the bounds of the result, so the other columns need no bounds.
+    A computed value is missing if a column of the expression is missing, if the expression divides by zero, or if the
+    result is too large for a double. Computed values are clamped to their bounds, so the other columns need no bounds.
 
     Parameters
     ----------
     expression : str
-        Columns and numbers with ``+ - * /``, brackets, and functions such as ``log(x)``, ``year(d)``. A name that is
-        not a plain word stands between backticks.
+        An expression of columns and numbers with ``+ - * /``, brackets, and functions such as ``log(x)``, ``year(d)``.
+        A column name that is not a plain word stands between backticks.
     bounds, step : optional
-        Bounds and step of the computed column, for every statistic that has no bounds of its own.
+        The bounds and the step of the computed column, which apply to every statistic that gives no bounds of its own.
 
     Returns
     -------
@@ -205,7 +205,7 @@ def column(expression: str, *, bounds: tuple[float, float] | None = None, step: 
     Raises
     ------
     ParameterError
-        HG132: the expression does not parse. HG105 to HG107: bounds or step are invalid.
+        HG132: the expression is not valid. HG105 to HG107: the bounds or the step are invalid.
 
     Examples
     --------
@@ -238,12 +238,12 @@ class Bands:
 
 
 def bands(*cuts: float, labels: Sequence[str] | None = None) -> Bands:
-    """Return bands of a numeric column to group by. A band has its lower cut point; the last band has both.
+    """Return bands of a numeric column: intervals [a, b) between cut points; only the last band includes both ends.
 
     Parameters
     ----------
     *cuts : float
-        Two or more cut points, in rising order. Missing values and values outside are left out, or count as ``other``.
+        Two or more cut points, in rising order. Records outside all bands are left out, or count as ``other``.
     labels : list of str, optional
         One label for each band. Every output shows the labels.
 
@@ -254,7 +254,7 @@ def bands(*cuts: float, labels: Sequence[str] | None = None) -> Bands:
     Raises
     ------
     ParameterError
-        HG133: there are fewer than two cut points, or they do not rise. HG111: the labels do not fit the bands.
+        HG133: there are fewer than two cut points, or they do not rise. HG111: the labels of the bands are invalid.
 
     Examples
     --------

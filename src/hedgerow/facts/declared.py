@@ -49,38 +49,44 @@ class DataFacts:
 
 @dataclass(frozen=True, slots=True)
 class ColumnFacts:
-    """The declared facts about one column. A fact that is None must be given in each call that needs the fact.
+    """The declared facts about one column.
+
+    If a declared fact is None, each call that needs the fact must give the fact.
 
     Attributes
     ----------
     bounds : (low, high) or None
-        The lowest and the highest value of the column. Values outside these bounds are clamped to them. Two dates are
-        the bounds of a column of dates or times: years, days and ages that are computed from it have bounds by them.
+        The lowest and the highest value of the column. A value outside these bounds is clamped: replaced by the nearest
+        bound. For a column of dates or times, the bounds are two dates, from which the bounds of computed years, days
+        and ages follow.
     step : number or None
-        The distance between neighbouring grid values. The step must divide high − low exactly.
+        The distance between neighbouring grid values; every value is rounded to the nearest grid value. The step must
+        divide the width of the bounds, high − low, exactly.
     categories : tuple or None
-        The values of the column that make cells of their own.
+        The declared values of the column, each of which forms a group of records (a cell).
     bands : tuple or None
-        Cut points of a numeric column, which make bands in place of categories. See `hedgerow.bands`.
+        Cut points that divide a numeric column into intervals (bands), which serve as categories. See `hedgerow.bands`.
     labels : tuple or None
         One label for each category or band. Every output shows the labels.
     expression : str or None
-        The expression of a computed column: arithmetic on other columns. See `hedgerow.column`.
+        For a computed column, its expression: arithmetic on other columns. See `hedgerow.column`.
     hierarchies : mapping or None
-        Groups of the categories by the name of the level: ``{"country": {"England": ["N", "S"], "Wales": ["W"]}}``.
-        Margins have the totals of these groups.
+        Groups of categories for each level of a hierarchy: ``{"country": {"England": ["N", "S"], "Wales": ["W"]}}``.
+        Tables of margins also show the totals of these groups.
     other : bool
-        Return the fit of one cell (HG194: there is no such cell).
+        Return the fit of one cell; error HG194 says that no such cell exists.
     missing : Missing or None
-        The policy for missing values of this column.
+        The policy for missing values of this column: how statistics treat them.
     source : str or None
-        The source of these facts, such as a codebook. A certificate that uses a fact without a source says so.
+        The source of these facts, such as a codebook. A certificate names the facts that it uses and that have no
+        source.
 
     Raises
     ------
     ParameterError
-        HG104 to HG107: bounds or step are invalid. HG111: categories or labels of the column are invalid. HG114: the
-        missing policy is unknown. HG132: the expression is invalid. HG133: the cut points are invalid.
+        HG104 to HG107: the bounds or the step are invalid. HG111: categories or labels of the column are invalid.
+        HG114: the missing policy is unknown. HG132: the expression of the column is invalid. HG133: the cut points of
+        the bands are invalid.
 
     Examples
     --------
@@ -135,7 +141,10 @@ class ColumnFacts:
         return "number" if self.bounds or self.bands or numbers == {True} else None
 
     def checked(self, column: str) -> ColumnFacts:
-        """Return the facts of this column if they fit together. An error message names `column`."""
+        """Return the facts of this column if they agree with each other, and raise an error otherwise.
+
+        The argument `column` is the column name that error messages show.
+        """
         if self.bands is not None and self.categories is not None:
             raise ParameterError(
                 "HG111",
@@ -194,15 +203,17 @@ class Allowance:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The public facts of one table. The facts are checked when the object is made.
+    """The declared public facts of one table, such as bounds, categories and the privacy budget.
+
+    The facts are checked when a `Facts` object is made.
 
     Attributes
     ----------
     relation : Relation or None
-        The neighbouring relation. A call must state the neighbouring relation if the facts do not.
+        The neighbouring relation. If the facts do not state the relation, each call must state the relation.
     target : Target
     unit : "row" or UnitLimit
-        The unit of privacy: one row, or all rows of one person up to a limit.
+        The privacy unit: one row, or all rows of one person up to a limit.
     data : DataFacts or None
     columns : mapping of str to ColumnFacts
     budget : Budget or None
@@ -212,19 +223,19 @@ class Facts:
     statistics : tuple of str or None
         The names of the statistics that are allowed. None allows all statistics.
     signatures : int or None
-        The number of people who must approve each request; None for one.
+        The number of people who must approve each request; None stands for one person.
     releases : tuple of mapping
-        The requests that the facts file lists. A plan can be made for each of these requests.
+        The requests for releases that the facts file lists. A plan can be made for each of these requests.
     about : mapping
-        Who publishes the data and for which use. Records and reports show the publisher and the use; no number depends
-        on them.
+        Who publishes the data and for which use. Records and reports show the publisher and the use; no released number
+        depends on them.
     folder : Path or None
         The folder of the facts file. Relative paths in the facts start there.
 
     Raises
     ------
     ParameterError
-        HG103, HG104 to HG107, HG111, HG114 or HG115: a fact is invalid.
+        HG103, HG104 to HG107, HG111, HG114 or HG115: a declared fact is invalid.
 
     Examples
     --------
@@ -290,7 +301,8 @@ class Facts:
     def read(cls, path: object) -> Facts:
         """Read a facts file.
 
-        Relative paths in the file start from the folder of the file. The format is described in `facts_file`.
+        Relative paths in the file start from the folder of the file. The module `facts_file` describes the format of
+        the file.
 
         Raises
         ------
@@ -305,7 +317,7 @@ class Facts:
 
     @classmethod
     def from_dict(cls, record: object, *, folder: Path | None = None) -> Facts:
-        """Make facts from plain data, in the structure of a facts file.
+        """Make a `Facts` object from a mapping that has the structure of a facts file.
 
         Parameters
         ----------
@@ -340,7 +352,10 @@ class Facts:
         return cls(**fields, data=None if data is None else DataFacts(**data), columns=columns, folder=folder)
 
     def column(self, name: str) -> ColumnFacts:
-        """Return the declared facts about a column. The returned facts are empty if none are declared."""
+        """Return the declared facts about a column.
+
+        The returned facts are empty if no facts about the column are declared.
+        """
         return self.columns.get(name, ColumnFacts())
 
     def types(self) -> dict[str, str]:
@@ -355,7 +370,8 @@ class Facts:
         name : str
             The name of the column.
         **facts
-            The fields of `ColumnFacts`: ``bounds``, ``step``, ``categories``, ``missing``, ``source`` and others.
+            The declared facts about the column, as fields of `ColumnFacts`: ``bounds``, ``step``, ``categories``,
+            ``missing``, ``source`` and others.
 
         Returns
         -------
@@ -394,12 +410,12 @@ class Facts:
         return None if self.ledger is None else self._located(self.ledger)
 
     def allow(self, kinds: Sequence[str]) -> None:
-        """Refuse a statistic that the facts do not allow.
+        """Raise an error if the facts do not allow a statistic.
 
         Raises
         ------
         ForbiddenError
-            HG704: one of the statistics is not among the allowed `statistics`.
+            HG704: the statistic is not in the list `statistics` of the facts.
 
         Examples
         --------
@@ -439,7 +455,7 @@ def protection_of(
     ParameterError
         HG103 no relation from anywhere, HG115 if unit or target is invalid.
     UncertifiedError
-        HG402: the unit has too many rows.
+        HG402: the limit of rows of one unit is too large.
 
     Examples
     --------

@@ -68,11 +68,11 @@ class Found(Receivable):
     found : dict
         The answer and the noisy counts behind the answer, as plain JSON data. The price covers all of these data.
     request : dict or None
-        The request as plain JSON data. None for a record of an earlier version.
+        The request as plain JSON data. The value is None for a record that an earlier version wrote.
     ledger_head, unrecorded, replayed
         The attributes of the same names of every release.
     notes : tuple of str
-        Notes about the price, in sentences.
+        Sentences about the privacy price, for readers of the score.
     """
 
     kind: ClassVar[str]
@@ -155,7 +155,10 @@ class Found(Receivable):
         return {**record, "certificate": self.certificate.to_dict()}
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Return the JSON text. If `path` is given, also write the text there (HG118: the file cannot be written)."""
+        """Return the JSON text.
+
+        If `path` is given, also write the text to this file (error HG118: the file cannot be written).
+        """
         return optionally_written(json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False) + "\n", path)
 
     def __repr__(self) -> str:

@@ -54,11 +54,11 @@ def said_once(notes: Iterable[str | None]) -> list[str]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Estimate(Operators):
-    """One released number with its error, for one cell. An estimate supports arithmetic.
+    """One released number with its error, for one cell (group of records). An estimate supports arithmetic.
 
-    ``a + b``, ``a - b``, ``2 * a``, ``a / b``, ``a.log()``, ``a.exp()``, ``a.sqrt()`` and NumPy's functions of these
-    names return estimates. The sampling and privacy errors of the result include the correlations of ``a`` and ``b`` if
-    both were released together as joint moments. Every estimate can be combined with a plain number. ``float(a)``,
+    Arithmetic such as ``a + b``, ``a - b``, ``2 * a``, ``a / b``, ``a.log()``, ``a.exp()``, ``a.sqrt()``, and NumPy's
+    functions of these names, return estimates. The errors of the result include the correlation of ``a`` and ``b`` if
+    one call released both as joint moments. Every estimate can be combined with a plain number. The calls ``float(a)``,
     ``round(a, 2)`` and ``f"{a:.2f}"`` return the number without its error.
 
     Attributes
@@ -68,28 +68,30 @@ class Estimate(Operators):
     column : str or None
         The name of the column. None for a count.
     cell : mapping
-        The cell as {column: category}; ``{}`` for an estimate of all records.
+        The cell (group of records) as {column: category}; ``{}`` for an estimate of all records.
     estimate : float
         The released number, in the unit of the column.
     standard_error : float or None
-        The standard error in the unit of the column. None if the noise is too large for a standard error.
+        The standard error in the unit of the column. The standard error is None if the noise is too large to compute a
+        standard error.
     sampling_error, bootstrap_error, privacy_error : float or None
         The three parts of the standard error. Their squares add up to the square of the standard error.
     covers : str
-        The target of the confidence interval, in words.
+        The quantity that the confidence interval covers, in words.
     method : str
         The method that released the number: ``"moments"``, ``"gaussian"``, ``"geometric"``, ``"averaged-laplace"``,
         ``"bootstrap"`` or ``"public"``.
     n_resamples : int or None
         The number of bootstrap replicates.
     reliable : bool
-        False if the privacy noise hides the number. If the privacy noise hides the number, the confidence interval
-        contains every possible value.
+        False if the privacy noise is so large that the number carries no information. The confidence interval of such
+        an unreliable number contains every possible value.
     note : str or None
         A note for readers of this number.
     replicates : tuple of float or None
-        The noisy replicates of a bootstrap estimate, in the unit of the column. None for other methods, and None if the
-        noise hides the cell. The price of the replicates was paid with the estimate, so combining them costs no budget.
+        The noisy replicates of a bootstrap estimate, in the unit of the column. The replicates are None for other
+        methods, and if the noise hides the number. The price of the estimate includes its replicates, so combining
+        replicates costs no further budget.
     labels : mapping
         The labels of the categories of this cell: {column: label}.
     """
@@ -129,7 +131,7 @@ class Estimate(Operators):
     def confidence_interval(
         self, level: float = 0.95, method: str | None = None, *, alpha_prime: float | None = None
     ) -> Interval:
-        """Return a confidence interval for the target at `level`.
+        """Return a confidence interval for the estimated quantity at the confidence level `level`.
 
         A confidence interval is computed from released numbers and costs no budget.
 
@@ -138,7 +140,7 @@ class Estimate(Operators):
         level : float
             A number strictly between 0 and 1.
         method : str, optional
-            A method that belongs to the estimate. The default is the method of the release.
+            One of the interval methods that this estimate offers. The default is the interval method of the release.
         alpha_prime : float, optional
             The α′ of Brawner and Honaker for the method ``"conservative"``, 0 ≤ α′ < 1. α′ is the probability that the
             spread of the noise alone is smaller than the amount that is subtracted for the noise. The default is 0.05;
@@ -152,8 +154,8 @@ class Estimate(Operators):
         Raises
         ------
         ParameterError
-            HG110: the level is invalid. HG108: the release does not offer this method. HG139: α′ is invalid. HG159: the
-            width of the noise is confidential.
+            HG110: the confidence level is invalid. HG108: the release does not offer this interval method. HG139: α′ is
+            invalid. HG159: the size of the noise is confidential, so no interval can be computed.
 
         Examples
         --------
@@ -187,7 +189,7 @@ class Estimate(Operators):
         return Interval(*region.ends(level, chosen), level, chosen, self.covers)
 
     def test(self, value: float = 0.0, method: str | None = None) -> HypothesisTest:
-        """Return the two-sided test that the target equals `value`.
+        """Return the two-sided test of the hypothesis that the estimated quantity equals `value`.
 
         The test includes sampling error and privacy noise. The test costs no budget.
 
@@ -198,7 +200,7 @@ class Estimate(Operators):
         Parameters
         ----------
         value : float
-            The value of the target under the null hypothesis.
+            The value of the estimated quantity under the null hypothesis.
         method : str, optional
             As in `confidence_interval`.
 
@@ -210,7 +212,7 @@ class Estimate(Operators):
         Raises
         ------
         ParameterError
-            HG139: `value` is not a finite number. HG108, HG159: the errors of `confidence_interval`.
+            HG139: `value` is not a finite number. HG108, HG159: the errors of the method `confidence_interval`.
 
         Examples
         --------
@@ -249,7 +251,10 @@ class Estimate(Operators):
         return math.sqrt(records) * self.sampling_error if records and self.sampling_error else None
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return plain JSON data with the confidence interval at `level`. Replicates are included if there are any."""
+        """Return plain JSON data with the confidence interval at `level`.
+
+        The replicates of the estimate are included if there are any.
+        """
         return {
             "statistic": self.statistic,
             "column": self.column,
@@ -277,7 +282,7 @@ class Estimate(Operators):
         """Return this estimate, marked as independent of estimates from other releases (disjoint sets of people).
 
         The caller must know that the people of the two releases are different. If the same people are in both releases,
-        the errors are wrong.
+        the computed errors are wrong.
         """
         joint = self._joint
         return self if joint is None else replace(self, _region=replace(self._region, joint=joint.of_others()))
@@ -434,7 +439,7 @@ class Estimate(Operators):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            The axes to draw in. By default a new figure is made.
+            The axes of matplotlib in which the picture is drawn. If no axes are given, a new figure is made.
         level : float
             The confidence level of the intervals.
 
@@ -445,7 +450,7 @@ class Estimate(Operators):
         Raises
         ------
         ParameterError
-            HG110: the level is not between 0 and 1.
+            HG110: the confidence level is not between 0 and 1.
 
         Examples
         --------

@@ -82,10 +82,10 @@ def normal_quantile(level: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A confidence interval with its level, its method and its target in words.
+    """A confidence interval, with its level, its method and the quantity that it covers.
 
-    ``covers`` names the target in words. An end is infinite if no bound is possible; JSON then has null. An interval
-    unpacks into its two ends: ``low, high = interval``.
+    The attribute ``covers`` names the covered quantity in words. An end is infinite if no bound is possible; in JSON
+    such an end is null. An interval unpacks into its two ends: ``low, high = interval``.
 
     >>> low, high = Interval(1.0, 3.0, 0.95, "moments")
     >>> high - low
@@ -109,7 +109,9 @@ class Interval:
         return {**ends, "level": self.level, "method": self.method, "covers": self.covers}
 
     def outward(self, places: int | None = None) -> Interval:
-        """Return the interval for printing. The ends are rounded outwards, so the interval never becomes narrower.
+        """Return the interval with rounded ends, for printing.
+
+        The ends are rounded outwards, so the interval never becomes narrower.
 
         The number of decimals. By default each end has six significant digits.
 

@@ -86,12 +86,12 @@ class Reserved:
 
 
 class Ledger:
-    """The record of the privacy budget that was spent on one data set.
+    """A ledger: the file that records how much privacy budget was spent on one data set.
 
     `Ledger.create` makes a ledger, and `Ledger.open` opens one.
 
-    The total price of all entries never exceeds the budget. The total is composed from the mechanisms of the entries by
-    `hedgerow.ledger.total`. The total is ε at the ledger's δ, rounded up to whole millionths.
+    The total price of all entries never exceeds the budget. The module `hedgerow.ledger.total` composes this price from
+    the mechanisms of the entries. The total price is ε at the ledger's δ, rounded up to 1e-6.
 
     Examples
     --------
@@ -143,32 +143,32 @@ class Ledger:
         Parameters
         ----------
         path : str or Path
-            The path of the new file. No file may exist at this path.
+            The path of the new ledger file. No file may exist at this path.
         dataset : str
-            The custodian's name for the data set. The budget belongs to this name, not to the name or the content of a
-            file.
+            The name that the custodian (the person who keeps the data) gives to the data set. The budget belongs to
+            this name of a data set, not to the name or the content of a file.
         budget : Budget
-            The privacy budget ε at δ for everything that is ever released. At δ = 0 only pure mechanisms fit.
+            The privacy budget, ε at δ, for everything that is ever released. At δ = 0 only pure mechanisms fit.
         relation : str
         unit : "row", or a column and a limit of rows as `hedgerow.open` takes them
-            The neighbouring relation, and the privacy unit. Requests under another neighbouring relation or for another
-            unit are refused. The unit may also be given as the text that a certificate states.
+            The neighbouring relation and the privacy unit: how two neighbouring data sets differ. Requests under
+            another neighbouring relation or for another unit are refused. The unit may also be a text.
         family : {"any", "gaussian"}
-            ``"gaussian"`` accepts Gaussian noise only. The total of a ledger of Gaussian noise also holds if earlier
-            answers decide the noise of later requests (see `hedgerow.ledger.total`).
+            ``"gaussian"``: the ledger accepts only requests with Gaussian noise. The total price of Gaussian noise also
+            holds if earlier answers determine later noise (see `hedgerow.ledger.total`).
         guarantee : {"dp", "bootstrap-dp"}
-            The guarantee whose prices are added. Requests under the other guarantee are refused (HG316).
+            The privacy guarantee of the ledger. Requests under another guarantee are refused (HG316).
         approvers : sequence of Approver
-            The people who may approve. If there are any, the ledger takes only requests that they signed (HG324).
+            The people who may approve requests. If any are named, the ledger takes only signed requests (HG324).
         signatures : int
-            How many approvers must sign each request.
+            The number of approvers who must sign each request.
         timeout : float
             How many seconds to wait for another process that writes to the ledger.
 
         Returns
         -------
         Ledger
-            The new ledger, open, with nothing spent.
+            The new, open ledger, in which nothing is spent.
 
         Raises
         ------
@@ -176,9 +176,9 @@ class Ledger:
             HG302: a file exists already, or the folder is missing or cannot be written.
         ParameterError
             HG103, HG115, HG314: the relation, unit, budget, name, family or guarantee is invalid. HG331: an approver is
-            named twice. HG332: more signatures are needed than there are approvers.
+            named twice in the list of approvers. HG332: fewer approvers than signatures are named.
         UncertifiedError
-            HG402: the unit has too many rows.
+            HG402: the limit of rows of one unit is too large.
 
         Examples
         --------
@@ -203,12 +203,12 @@ class Ledger:
 
     @classmethod
     def open(cls, path: str | Path, *, timeout: float = _TIMEOUT) -> Ledger:
-        """Open an existing ledger and check its hash chain. If there is no file, `open` does not create one.
+        """Open an existing ledger file and check its hash chain. If there is no file, `open` does not create a file.
 
         Parameters
         ----------
         path : str or Path
-            The path of the ledger.
+            The path of the ledger file.
         timeout : float
             How many seconds to wait for another process that writes to the ledger.
 
@@ -220,8 +220,8 @@ class Ledger:
         Raises
         ------
         LedgerError
-            HG301: the file is missing. HG303: the file is not a ledger or is damaged. HG304: the ledger is newer than
-            this version. HG305: the ledger was edited. HG307: the ledger cannot be read. HG308: the ledger is locked.
+            HG301: the file is missing. HG303: the file is not a ledger or is damaged. HG304: a newer version wrote the
+            ledger. HG305: the ledger was edited. HG307: the ledger cannot be read. HG308: the ledger is locked.
 
         Examples
         --------
@@ -240,7 +240,7 @@ class Ledger:
 
     @property
     def dataset(self) -> str:
-        """The custodian's name for the data set."""
+        """The name that the custodian (the person who keeps the data) gives to the data set."""
         return self._header.dataset
 
     @property
@@ -295,7 +295,7 @@ class Ledger:
             return (self._read(connection).total_micro or 0) / 1e6
 
     def remaining(self) -> float:
-        """Return the remaining ε, rounded down.
+        """Return the ε that remains of the budget, rounded down.
 
         Mechanisms compose, so a mixture of mechanisms may fit slightly more.
         """
@@ -305,30 +305,30 @@ class Ledger:
     def would_spend(self, certificate: Price) -> float:
         """Return the ε that `spent` would return after one more request.
 
-        The value is ``math.inf`` if no ε holds after the request. Nothing is written to the file.
+        The returned value is ``math.inf`` if no ε holds after the request. Nothing is written to the ledger.
 
         Raises
         ------
         LedgerError
-            HG309: the request has another relation or unit than the ledger. HG316: the request has another guarantee.
+            HG309: the ledger has another relation or unit than the request. HG316: the ledger has another guarantee.
         UncertifiedError
-            HG315, HG401, HG403: the request has no price in this ledger.
+            HG315, HG401, HG403: no price is known for the request.
         """
         with self._file.transaction(write=False) as connection:
             micro = with_one_more(self._totals.of(self._read(connection)), self._priced(certificate)).micro
             return float("inf") if micro is None else micro / 1e6
 
     def entries(self) -> tuple[LedgerEntry, ...]:
-        """Return all entries in order. Each recorded result is checked against its seal (HG305)."""
+        """Return all entries in order. Each recorded result is checked against its stored hash (HG305)."""
         with self._file.transaction(write=False) as connection:
             chain = self._read(connection, whole=True)
             return tuple(stored_entries(connection, chain, chain.reserved))
 
     def news(self, since: Mark | None = None) -> tuple[tuple[LedgerEntry, ...], Mark]:
-        """Return the entries that were reserved or recorded after a mark, in order, and the next mark.
+        """Return the entries since the last call, reserved or recorded, and the position where the next call continues.
 
-        This method serves a reader that asks repeatedly. If another process wrote to the ledger, or the file was opened
-        again, all entries are returned and checked, as by `entries` (HG305).
+        This method serves a program that reads new entries repeatedly. If another process wrote to the ledger, or the
+        file was opened again, all entries are returned and checked, as by the method `entries` (HG305).
         """
         with self._file.transaction(write=False) as connection:
             chain = self._read(connection, whole=True)
@@ -346,29 +346,29 @@ class Ledger:
         Parameters
         ----------
         certificate : Certificate or BootstrapStatement
-            The price. The mechanism of the certificate is composed with the mechanisms of all entries.
+            The price. The mechanism of the certificate is added to the mechanisms of all entries.
         request_id : str
-            The permanent name of the request.
+            The permanent name of the request in the ledger.
         fingerprint : str
-            The canonical text of the request (`fingerprint_of`). The ledger keeps this text, so the text may hold
+            The canonical text of the request (`fingerprint_of`). The ledger keeps this text, so the text must contain
             public facts only.
         approval : Approval, optional
-            The signed request, in a ledger with approvers.
+            If the ledger has approvers, the signed request.
 
         Returns
         -------
         Reserved or Replay
-            A `Replay` if the request was recorded before under this id. A replay costs nothing.
+            A `Replay` if a result was recorded before under this id. A replay costs nothing.
 
         Raises
         ------
         BudgetExceeded
-            HG310: the total with this request would exceed the budget. Nothing was spent.
+            HG310: with this request, the total price would exceed the budget. Nothing was spent.
         LedgerError
-            HG309, HG316: the request has another relation, unit or guarantee than the ledger. HG311: the id was used
+            HG309, HG316: the ledger has another relation, unit or guarantee than the request. HG311: the id was used
             for another request. HG312: no result was recorded for the reserved request; the price stays spent. HG318:
-            the request to a test set is not a look. HG322, HG324 to HG329: no approval covers the request. HG301, HG303
-            to HG308: the ledger cannot be opened.
+            the request to a test set does not ask for a score. HG322, HG324 to HG329: no approval covers the request.
+            HG301, HG303 to HG308: the ledger cannot be opened.
         ParameterError
             HG314: the id or the fingerprint is not a text, or is too long.
 
@@ -405,28 +405,28 @@ class Ledger:
         return Reserved(self, request_id, Head(link.counter, link.hash))
 
     def record(self, request_id: str, result: str) -> Head:
-        """Record the released text of a reserved request, and return the new head of the ledger.
+        """Record the released result of a reserved request, and return the new head (the hash of the newest entry).
 
-        If the same text is recorded twice, the ledger does not change.
+        If the same result is recorded twice, the ledger does not change.
 
         Parameters
         ----------
         request_id : str
-            The permanent name of the request, as `reserve` took it.
+            The permanent name of the request, as it was given to `reserve`.
         result : str
-            The released text. `reserve` returns this text when the same request is made again.
+            The released text. The method `reserve` returns this text when the same request is made again.
 
         Returns
         -------
         Head
-            The head of the ledger after the record.
+            The head of the ledger (the hash of its newest entry) after the result was recorded.
 
         Raises
         ------
         SpentError
-            HG606: the text could not be recorded. The price stays spent.
+            HG606: the result could not be recorded. The price stays spent.
         LedgerError
-            HG313: no request is reserved under this id, or another text is recorded for the request.
+            HG313: no request is reserved under this id, or another result is recorded for the request.
 
         Examples
         --------
@@ -462,16 +462,16 @@ class Ledger:
         return Head(link.counter, link.hash)
 
     def verify(self, head: Head | str | None = None) -> Head:
-        """Check the whole ledger again from the file alone, and return the head.
+        """Check the whole ledger again from its file alone, and return the head (the hash of the newest entry).
 
-        The check covers every page, every hash, every recorded result and every total. Totals are composed again from
-        the mechanisms. If a head that was printed earlier is given, the hash chain must pass through that head.
+        The check covers every page, every hash, every recorded result and every total. Total prices are computed again
+        from the mechanisms of the entries. If an earlier `head` is given, the hash chain must contain it.
 
         Raises
         ------
         VerificationError
-            HG305: a link, a result or a total was changed. HG306: the chain does not pass through `head`, so entries
-            were removed or an old copy was put back.
+            HG305: a hash, a result or a total was changed. HG306: the chain does not contain the given `head`, so
+            entries were removed or an old copy was put back.
         LedgerError
             HG301, HG303, HG304, HG307, HG308: the file cannot be read.
         """
@@ -497,8 +497,8 @@ class Ledger:
     def close(self) -> None:
         """Close the file.
 
-        The file is opened again at the next use. A long ledger writes a checkpoint, so that the next process opens the
-        ledger quickly.
+        The next use of a closed ledger opens its file again. A long ledger writes a checkpoint on disk, so that the
+        next process opens the ledger quickly.
         """
         with suppress(LedgerError, OSError):
             self._leave_checkpoint()

@@ -50,36 +50,38 @@ REASON = "one vector of residuals, from which all tables follow and add up"
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
 class Margins(Synthesizable, Result):
-    """All tables of up to a number of columns, as a sequence of `Estimate`, table by table and cell by cell.
+    """A sequence of estimates: all tables by up to a given number of columns, ordered by table and then by cell.
 
-    Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of ``certificate``. All methods are
-    post-processing of the released residuals and cost no further budget.
+    Guarantee: everything in the result together is (ε, δ)-differentially private, at the price that ``certificate``
+    states. All methods are post-processing of the released residuals and cost no further budget.
 
-    The numbers are unbiased, and all tables add up. The noise can make the numbers fractional or negative.
-    `nonnegative` and `rounded` change the shown numbers. The errors and intervals stay those of the drawn numbers, and
-    the intervals are cut at 0, because an interval about the changed numbers would not keep its level.
+    The noisy numbers are unbiased, and the totals of all tables agree. The noise can make the numbers fractional or
+    negative. The methods `nonnegative` and `rounded` change the shown numbers. Errors and intervals remain those of the
+    noisy numbers, with intervals cut at 0; an interval about the changed numbers would not keep its level.
 
     Attributes
     ----------
     axes : tuple of Category
-        The columns with their categories.
+        The group columns, with their categories.
     residuals : TableResiduals
-        The released numbers: the residual of each table.
+        The released numbers: the noisy residual of each table.
     facts : PublicFacts
     statistic : Statistic
         The statistic of the cells: counts, or sums of a column.
     remarks : tuple of str
         Notes for readers about the margins as a whole.
     shown : ShownTables or None
-        The numbers that are shown in place of the drawn numbers. None if the drawn numbers are shown.
+        The numbers that are shown in place of the noisy numbers. The value is None if the noisy numbers themselves are
+        shown.
     hierarchies : tuple of Hierarchy
-        Groups of categories. Every table has the totals of the groups too, which are sums of its cells.
+        Groups of categories. For columns with a hierarchy, every table also has the totals of groups of categories,
+        which are sums of its cells.
     request, noisy, steps : dict, tuple of dict, tuple of dict
         The request, the noisy numbers, and the steps that computed the shown numbers from the noisy numbers, as plain
         JSON data.
 
-    All fields of `hedgerow.release.publication.shared.Result` (certificate, source, relation, unit, target, n, missing,
-    …) are given by name.
+    The fields of `hedgerow.release.publication.shared.Result` (certificate, source, relation, unit, target, n, missing,
+    …) are keyword arguments.
     """
 
     axes: tuple[Category, ...]
@@ -135,7 +137,7 @@ class Margins(Synthesizable, Result):
         return Card(caption=str(self)).html()
 
     def table_lines(self) -> list[str]:
-        """Return one line for each table, with its columns, its number of cells, and the noise of each cell."""
+        """Return one line for each table: its columns, its number of cells, and the noise of each cell."""
         workload = self.residuals.workload
         return [
             table_line(self.columns(table), workload.length(table), math.sqrt(self.residuals.noise_variance(table)))
@@ -143,7 +145,10 @@ class Margins(Synthesizable, Result):
         ]
 
     def price(self) -> str:
-        """Return the privacy price in one line (ε, δ, relation and unit), or say that the margins are simulated."""
+        """Return the privacy price in one line: ε, δ, relation and unit.
+
+        For simulated margins, the line says that there is no price.
+        """
         return SIMULATED if self.certificate is None else self.certificate.price()  # type: ignore[attr-defined]  # margins have certificates
 
     def _noted(self, notes: Sequence[str]) -> Self:
@@ -161,11 +166,11 @@ class Margins(Synthesizable, Result):
         return (*self.remarks, *size, *units, *bound, *(() if self.shown is not None else (AGREE,)), *drawn)
 
     def columns(self, table: ColumnSet) -> tuple[str, ...]:
-        """Return the names of the columns of a table. The columns are given by their positions."""
+        """Return the names of the columns of a table. The arguments are the positions of the columns."""
         return tuple(str(self.axes[place].column) for place in table)
 
     def cells(self, table: ColumnSet) -> TableCells:
-        """Return the cells of a table as arrays. The table is given by the positions of its columns."""
+        """Return the cells of one table as arrays. The arguments are the positions of the table's columns."""
         if table not in self._cells:
             limit, counted = self.facts.limit, self.statistic.is_count
             remark = None if limit is None else rows_kept(limit)
@@ -204,27 +209,27 @@ class Margins(Synthesizable, Result):
         return 0.0, math.inf if self.n is None else self.n * self.largest
 
     def tables(self) -> list[tuple[str, ...]]:
-        """Return the columns of every table: the total, then the tables of one column, of two columns, and so on."""
+        """Return the columns of every table: the grand total, then tables of one column, of two columns, and so on."""
         return [self.columns(table) for table in self.residuals.workload.tables]
 
     def table(self, *columns: str) -> ProtectedTable:
-        """Return the table by these columns, with all its totals, in the form that `Survey.contingency_table` returns.
+        """Return the table by the named columns with all its totals, in the form of `Survey.contingency_table`.
 
         Parameters
         ----------
         *columns : str
-            The columns of the table, in any order. Without columns, the method returns the total.
+            The columns of the table, in any order. If no columns are named, the method returns the grand total.
 
         Returns
         -------
         ProtectedTable
-            The table, which can be written as CSV, HTML and XLSX. The errors and the price of the table come from the
-            whole workload of margins.
+            The table, which can be written as CSV, HTML and XLSX. The errors and the price of the table are those of
+            the whole release of margins.
 
         Raises
         ------
         ParameterError
-            HG160: the margins have no table by these columns.
+            HG160: the margins include no table by these columns.
 
         Examples
         --------
@@ -247,7 +252,7 @@ class Margins(Synthesizable, Result):
         return self._table(places)
 
     def levels(self, table: ColumnSet) -> Iterator[tuple[tuple[str, ...], TableCells]]:
-        """Yield the columns and the cells of a table, then those of the totals of groups in place of categories."""
+        """Yield the columns and cells of one table, then those of its totals over groups of categories."""
         yield self.columns(table), self.cells(table)
         if any(hierarchy.column in self.columns(table) for hierarchy in self.hierarchies):
             for names, cells in self._table(table).margins.items():
@@ -255,7 +260,7 @@ class Margins(Synthesizable, Result):
                     yield names, cells
 
     def every_level(self) -> Iterator[tuple[tuple[str, ...], TableCells]]:
-        """Yield the columns and the cells of every table, each followed by its totals of groups."""
+        """Yield the columns and cells of every table, each table followed by its totals over groups of categories."""
         for table in self.residuals.workload.tables:
             yield from self.levels(table)
 
@@ -282,7 +287,7 @@ class Margins(Synthesizable, Result):
         return table.with_margins([level for level in self.hierarchies if level.column in self.columns(places)])
 
     def place(self, cell: Mapping[str, object]) -> Place:
-        """Return the position of a cell: its table and its categories (HG137: there is no such cell)."""
+        """Return the position of a cell: its table and its categories; error HG137 says that no such cell exists."""
         axes = [
             (str(axis.column), [str(axis.label(level)) for level in range(axis.levels)], axis.names)
             for axis in self.axes
@@ -298,24 +303,26 @@ class Margins(Synthesizable, Result):
         return place
 
     def estimates(self, *cells: Mapping[str, Scalar]) -> list[Estimate]:
-        """Return cells of any tables as estimates a, b, …. Differences a − b and ratios a / b have correct errors.
+        """Return named cells of any tables as estimates.
+
+        The difference and the ratio of two such estimates have correct errors.
 
         Parameters
         ----------
         *cells : mapping
-            Each cell as {column: category}; ``{}`` is the total.
+            The cells, each as {column: category}; ``{}`` is the grand total.
 
         Returns
         -------
         list of Estimate
-            The drawn numbers. The errors and covariances include the noise exactly. The covariances also include
-            sampling if the margins have the table by the columns of both cells together.
+            The drawn numbers. The errors and covariances include those of the noise exactly. The covariance of two
+            cells also includes sampling error if the margins have a table by the columns of both cells.
 
         Raises
         ------
         ParameterError
-            HG137: there is no such cell. HG130: the sampling covariance of two cells is not known, because the margins
-            do not have the table by the columns of both cells together.
+            HG137: the margins include no such cell. HG130: the sampling covariance of two cells is not known, because
+            the margins have no table by the columns of both cells.
 
         Examples
         --------
@@ -340,24 +347,24 @@ class Margins(Synthesizable, Result):
         return made
 
     def covariance(self, *cells: Mapping[str, Scalar]) -> Covariances:
-        """Return the covariance matrix of cells of any tables, with sampling and noise apart; see `estimates`."""
+        """Return the covariance matrix of cells of any tables, as a sampling part and a noise part; see `estimates`."""
         return covariances(self.estimates(*cells))
 
     def ask(self, expression: str) -> Estimate:
-        """Return the estimate of an expression of cells, with the errors of the whole expression, at no further price.
+        """Return the estimate of an expression of several cells, with its error, at no further price.
 
         Parameters
         ----------
         expression : str
             The expression: terms such as ``count(| sex=0, region=North)`` and ``count()``; numbers; ``+ - * /``;
-            brackets; ``log``, ``exp`` and ``sqrt``. For example, ``100 * count(| sex=0, region=North) / count(|
-            region=North)`` is a percentage.
+            brackets; ``log``, ``exp`` and ``sqrt``. For example, the expression ``100 * count(| sex=0, region=North) /
+            count(| region=North)`` is a percentage.
 
         Raises
         ------
         ParameterError
-            HG136: the expression cannot be parsed; the message says where. HG137: there is no such cell. HG130: the
-            covariance of two cells is not known, as in `estimates`.
+            HG136: the expression cannot be parsed; the message says where. HG137: the margins include no such cell.
+            HG130: the covariance of two cells is not known; see `estimates`.
 
         Examples
         --------
@@ -380,8 +387,8 @@ class Margins(Synthesizable, Result):
     def nonnegative(self) -> Self:
         """Return the margins with non-negative numbers that agree in all tables; see `margins.agreeing_fit`.
 
-        On average the changed numbers are nearer to the truth than the drawn numbers, but the changed numbers are
-        biased: small cells are too large. The intervals stay the intervals of the drawn numbers, cut at 0.
+        On average, the changed numbers are nearer to the true counts than the noisy numbers, but they are biased: small
+        cells are too large. The intervals remain those of the noisy numbers, cut at 0.
         """
         if not self.statistic.is_count and min(self.statistic.grids[0][1].as_bounds()) < 0.0:
             raise ParameterError(
@@ -393,7 +400,10 @@ class Margins(Synthesizable, Result):
         return self._showing(agreeing(self.residuals), {"step": "nonnegative"})
 
     def rounded(self) -> Self:
-        """Return the margins with whole numbers. If the tables do not agree exactly, a note states the difference."""
+        """Return the margins with numbers rounded to whole numbers.
+
+        If the rounded tables do not agree exactly, a note states the difference.
+        """
         return self._showing(in_whole_numbers(self.residuals, self.shown), {"step": "rounded"})
 
     def after(self, steps: Sequence[Mapping[str, Any]]) -> Self:
@@ -451,12 +461,15 @@ class Margins(Synthesizable, Result):
         return MarginsPublication(self, parse_level(level))
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
-        """Return the cells of all tables as columns of equal length. A total has "" in columns that it sums over."""
+        """Return the cells of all tables as columns of equal length.
+
+        In the line of a total, the columns that it sums over are empty ("").
+        """
         head, *lines = self.lines(level)
         return {name: list(column) for name, column in zip(head, zip(*lines, strict=True), strict=True)}
 
     def lines(self, level: float = 0.95) -> Iterator[Sequence[Any]]:
-        """Yield the names of the columns, then one line for each cell of each table."""
+        """Yield the header with the names of the columns, then one line for each cell of each table."""
         names = [*(str(axis.column) for axis in self.axes), *(level.name for level in self.hierarchies)]
         labelled = [str(axis.column) for axis in self.axes if axis.names]
         headings, of_labels = group_headings(names, labelled)

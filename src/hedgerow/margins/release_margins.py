@@ -137,18 +137,18 @@ class MarginsDesign(Design[ResidualMargins, AdditiveTable]):
 
 @dataclass(frozen=True, slots=True)
 class ExpectedTable:
-    """The expected noise of one table of the margins, computed before anything is spent.
+    """The noise that one table of the margins is expected to have, computed before budget is spent.
 
     Attributes
     ----------
     columns : tuple of str
         The columns of the table.
     cells : int
-        The number of cells of the table.
+        The number of cells in the table.
     weight : float
-        The weight of the table.
+        The weight of the table, by which precision is divided among the tables.
     privacy_error : float
-        The standard deviation of the noise of each cell. The noise is 0 if the table is known.
+        The standard deviation of the noise of each cell. The standard deviation is 0 if the table is known.
     """
 
     columns: tuple[str, ...]
@@ -465,10 +465,10 @@ def margins_from_record(record: Any, *, shown: bool = True) -> Margins:
     Parameters
     ----------
     record : mapping
-        The record of the margins, as JSON data.
+        The record of the margins, as plain JSON data.
     shown : bool
-        Whether to compute the shown numbers again, which may take seconds. If False, the margins show the drawn
-        numbers.
+        Whether to compute the shown numbers again, which may take several seconds. If `shown` is False, the margins
+        show the noisy numbers.
 
     Returns
     -------
@@ -477,7 +477,7 @@ def margins_from_record(record: Any, *, shown: bool = True) -> Margins:
     Raises
     ------
     VerificationError
-        HG502: the record is not a record of margins.
+        HG502: the data are not a record of margins.
 
     Examples
     --------

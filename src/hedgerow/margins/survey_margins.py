@@ -57,10 +57,12 @@ class AsksMargins:
     @takes(MarginsOptions, order=3)
     @working("Planning, reading and releasing")
     def margins(self, **options: Unpack[MarginsOptions]) -> Margins:
-        """Release all tables of counts, or of totals, by up to `order` columns. All tables agree with one another.
+        """Release all tables, of counts or of a column's totals, by up to `order` columns.
 
-        Guarantee: (ε, δ)-differential privacy of everything in the result. Tables, differences, ratios and percentages
-        that are computed from the result cost no further budget.
+        All tables agree with one another: common totals are equal.
+
+        Guarantee: everything in the result together is (ε, δ)-differentially private. Tables, differences, ratios and
+        percentages that are computed from the result cost no further budget.
 
         Parameters
         ----------
@@ -68,54 +70,58 @@ class AsksMargins:
             The columns and their categories, as in `release`: categories with labels, `hg.bands`, or the categories of
             the facts.
         total : str, optional
-            A numeric column. With `total` the tables hold the totals of this column, with values clamped to `bounds` as
-            in `hg.sum`. If the target is the population and the lower bound is 0 or more, the sampling errors are upper
-            bounds; see the notes of the result. By default the tables hold counts of records.
+            A numeric column. If `total` is given, the tables contain totals of this column, whose values are clamped to
+            `bounds` as in `hg.sum`. If the target is the population and the lower bound is 0 or more, the sampling
+            errors are upper bounds; see the notes of the result. By default the tables hold counts of records.
         bounds, step : optional
-            The bounds and the step of the column `total`. The default is the bounds and the step of the facts.
+            The bounds and the step of the column `total`. By default, the bounds and the step in the facts are used.
         order : int
-            The largest number of columns of a table. The default is 3.
+            The largest number of group columns that a table has. The default is 3.
         weights : mapping or "equal", optional
-            The importance of the noise of each table. ``{("sex", "region"): 5, 1: 10}`` multiplies the default weight
-            of one table by 5, and the default weights of all tables of one column by 10. By default the tables of each
-            order have the same total weight. With ``"equal"`` each table has the same weight.
+            The importance of each table: a table with a larger weight gets less noise. ``{("sex", "region"): 5, 1:
+            10}`` multiplies the default weight of one table by 5, and the default weights of all tables of one column
+            by 10. By default the tables of each order have the same total weight. With ``"equal"``, every single table
+            has the same weight.
         known : mapping, optional
             Exact totals that are public: ``{("sex", "region"): {("f", "N"): 5200, …}, "age": [10, 20]}``. Known totals
-            are not released, so the whole price serves the other tables. You are responsible for the claim that these
-            totals are the totals of this file.
+            need no release, so the whole price serves the other tables. The caller is responsible for the claim that
+            these totals are the totals of this file.
         target_se : mapping, optional
             The largest standard deviation of the noise of each cell, by table, such as ``{("sex", "region"): 20}``. The
-            weights are chosen such that the noise meets these targets.
+            weights of the tables are chosen such that the noise meets these targets.
         hierarchies : mapping, optional
-            Groups of categories: ``{"region": {"country": {"England": ["N", "S"], "Wales": ["W"]}}}``. Every table then
-            has the totals of the groups too, which are sums of its cells and cost nothing. A column may have several
-            levels of groups. The default is the hierarchies of the facts.
+            Groups of categories, by column and level: ``{"region": {"country": {"England": ["N", "S"], "Wales":
+            ["W"]}}}``. Every table then also contains the totals of the groups, which are sums of its cells and cost no
+            budget. A column may have several levels of groups. By default, the hierarchies in the facts are used.
         other : bool
-            Whether to add to each column a category for all other values. Without this category, a record outside the
-            categories of one column is left out of every table, so that all tables count the same records.
+            Whether each column gets one further category for all values that are not declared. Without this category, a
+            record with an undeclared value in one column is left out of every table, so that all tables count the same
+            records.
         missing : str, optional
-            ``"error-if-declared-complete"`` declares that every record has a declared category in each column. If every
-            record has a category, the total is public under replace-one and costs nothing.
+            The policy for missing values; ``"error-if-declared-complete"`` declares that every record has a declared
+            category in each column. If every record has a declared category, then under replace-one the total is public
+            and costs no budget.
         epsilon, delta, rho, mu, where, request_id
-            The arguments of `release`. δ must be positive.
+            The same arguments as in `release`. δ must be positive.
 
         Returns
         -------
         Margins
-            All tables: ``margins["sex", "region"]`` is a `ProtectedTable`. The result also has ``.ask(…)``,
+            All tables; ``margins["sex", "region"]`` is a `ProtectedTable`. The result also offers ``.ask(…)``,
             ``.covariance(…)``, ``.nonnegative()``, ``.rounded()`` and ``.certificate``.
 
         Raises
         ------
         HedgerowError
-            HG160, HG162: a hierarchy is no tree of the categories. HG240: the columns, the order or the weights are
-            invalid, or the bounds of a total begin below 0 and the target is the population. HG241: the known totals
-            do not fit. HG242: no weights meet the targets. Nothing is spent before the data are read.
+            HG160, HG162: a hierarchy does not form a tree of the declared categories. HG240: the columns, the order or
+            the weights are invalid; or the target is the population, and the lower bound of the column `total` is
+            negative. HG241: the known totals contradict each other or the declared categories. HG242: no weights of the
+            tables meet the requested standard deviations. An error before the data are read costs no budget.
 
         Source
-            The residuals follow Xiao, He, Zhang & Kifer, *An Optimal and Scalable Matrix Mechanism for Noisy Marginals
-            under Convex Loss Functions*, NeurIPS 2023. The module `mechanisms.residual_margins` derives the price
-            under replace-one.
+            The noisy residuals follow Xiao, He, Zhang & Kifer, *An Optimal and Scalable Matrix Mechanism for Noisy
+            Marginals under Convex Loss Functions*, NeurIPS 2023. The module `mechanisms.residual_margins` derives the
+            price under replace-one.
 
         Examples
         --------
@@ -139,7 +145,9 @@ class AsksMargins:
     @takes(MarginsOptions, order=3)
     @working("Planning")
     def plan_margins(self, **options: Unpack[MarginsOptions]) -> PlannedMargins:
-        """Return the plan and the price of `margins` with the same arguments. No value is read.
+        """Return the plan and the privacy price of `margins` with the same arguments, without reading data.
+
+        No value is read.
 
         Parameters
         ----------
@@ -155,7 +163,7 @@ class AsksMargins:
         Raises
         ------
         HedgerowError
-            The errors that `margins` raises before data are read. Nothing is spent.
+            The errors that the method `margins` raises before data are read. Nothing is spent.
 
         Examples
         --------

@@ -41,30 +41,35 @@ class Synthesizable:
         *,
         rng: np.random.Generator | int | None = None,
     ) -> SyntheticFiles:
-        """Return synthetic files from these margins alone, with which pooled standard errors hold. They cost no budget.
+        """Return synthetic files that are computed from these margins alone, with valid pooled standard errors.
 
-        The law of the files is fitted to the drawn numbers. Each file is drawn from a fit to a simulated re-release, so
-        the files vary as the release does; `hedgerow.pool` computes standard errors from their differences. The files
-        carry interactions of up to `order` columns; other interactions are lost.
+        They cost no budget.
+
+        The distribution of the files is fitted to the noisy numbers. Each file is drawn from a fit to a simulated
+        repetition of the release, so the files vary as the release does; `hedgerow.pool` computes standard errors from
+        their differences. The files preserve interactions of up to `order` columns; other interactions are lost.
 
         Parameters
         ----------
         n_files : int
-            The number of files, 2 or more. As many files are drawn from the fitted law itself.
+            The number of files, 2 or more. The same number of further files is drawn from the fitted distribution
+            itself.
         n_rows : int, optional
-            The number of rows of each file. The default is the released number of records.
+            The number of rows of each file. By default, each file has the released number of records.
         rng : Generator or int, optional
-            The source of chance, for files that can be drawn again. No budget depends on it.
+            The random generator or its seed; a seed makes it possible to draw the same files again. The argument `rng`
+            does not affect the privacy budget.
 
         Returns
         -------
         SyntheticFiles
-            ``.files`` and ``.centre_files`` are data frames; ``.pool(analysis)`` and ``.write(folder)``.
+            The synthetic files: ``.files`` and ``.centre_files`` are data frames, ``.pool(analysis)`` pools estimates,
+            and ``.write(folder)`` writes the files.
 
         Raises
         ------
         ParameterError
-            HG251: `n_files` or `n_rows` is invalid, or the margins are totals of a column.
+            HG251: `n_files` or `n_rows` is invalid, or the margins are totals of a column rather than counts.
 
         Source
             Räisä, Jälkö, Kaski & Honkela, *Noise-Aware Statistical Inference with Differentially Private Synthetic

@@ -92,7 +92,7 @@ class Workload:
 
     @property
     def order(self) -> int:
-        """The largest number of columns of a table."""
+        """The largest number of group columns that a table has."""
         return max(map(len, self.tables))
 
     @property

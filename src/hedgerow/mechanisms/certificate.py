@@ -83,31 +83,32 @@ class FurtherBounds:
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """The certificate of a release: what was protected, by which mechanism, and at which price.
+    """The certificate of a release: who was protected, by which mechanism, and at which privacy price.
 
     Attributes
     ----------
     mechanism : Mechanism
-        The mechanism with every parameter that determines the price.
+        The mechanism, with every parameter that determines the privacy price.
     relation, unit : str
-        Who is protected. Two neighbouring data sets differ in one unit, in the way that the relation defines.
+        Who is protected. Two neighbouring data sets differ in one privacy unit, as the neighbouring relation defines.
     epsilon, delta : float
-        The price: ε at δ, with ε rounded up to 1e-6.
+        The privacy price: ε at δ, where ε is rounded up to 1e-6.
     profile : tuple of Point
-        More points of the privacy curve. Each point is a valid upper bound.
+        Further points (ε, δ) of the privacy profile. Each point is a valid upper bound.
     bound : str
-        The text ``"upper"``: the true privacy curve lies at or below the stated curve.
+        The text ``"upper"``, which says that the stated ε and δ are upper bounds.
     assumptions : tuple of str
-        The assumptions of the price. The list is empty if the price relies only on the code and its libraries.
+        The assumptions on which the price rests. The list of assumptions is empty if the price relies only on the code
+        and its libraries.
     versions : mapping
         The versions of the software that computed the price.
     stated : FurtherBounds or None
-        μ and the lower bound on ε as a record states them. If None, μ and the lower bound are computed when they are
-        asked for, since the computation takes as long as the rest of a small release.
+        The stated μ (of Gaussian differential privacy) and the stated lower bound on ε. If None, μ and the lower bound
+        are computed only on demand, since the computation takes as long as the rest of a small release.
     narrowed : str or None
-        The reason why no lower bound is known, as in `certify`.
+        The reason why no lower bound on ε is known, as in `certify`.
     curve : Profile or None
-        The privacy profile of the mechanism, where it was computed before.
+        The privacy profile of the mechanism, if it was computed before.
     """
 
     mechanism: Mechanism
@@ -168,12 +169,12 @@ class Certificate:
         return profile_of(self.mechanism, self.relation)
 
     def verify(self) -> None:
-        """Compute the price of the mechanism again, and compare the result with the stated price.
+        """Compute the price of the mechanism again, and compare the computed price with the stated price.
 
         Raises
         ------
         VerificationError
-            HG501: the stated (ε, δ), a point of the curve, μ or the lower bound is wrong.
+            HG501: the stated (ε, δ), a point of the privacy profile, μ or the lower bound is wrong.
         """
         curve = self.reprice()
         stated = [Point(self.epsilon, self.delta), *self.profile]
@@ -188,7 +189,7 @@ class Certificate:
             )
 
     def unfounded(self, curve: Profile) -> tuple[str, ...]:
-        """Return sentences that say whether μ is too small or the lower bound is too large for the mechanism."""
+        """Return sentences that say whether the stated μ is too small, or the stated lower bound too large."""
         reasons = []
         if self.mu is not None and self.mu < least_mu(self.mechanism.terms(self.relation), curve) * (1.0 - 1e-8):
             reasons.append("Its μ is smaller than that of its mechanism.")
@@ -199,11 +200,11 @@ class Certificate:
         return tuple(reasons)
 
     def price(self) -> str:
-        """Return the privacy price in one line: ε, δ, relation and unit."""
+        """Return the privacy price as one line of text: ε, δ, relation and unit."""
         return f"ε ≤ {self.epsilon:.6g} at δ = {self.delta:.3g}, {self.relation}, unit {self.unit}"
 
     def attack(self) -> str:
-        """Return a sentence: how often an attacker with even prior odds guesses right, at most."""
+        """Return a sentence that says how often an attacker with even prior odds guesses right, at most."""
         return attack_in_words(self.reprice(), self.relation, self.unit)
 
     def to_dict(self) -> dict[str, Any]:
@@ -227,7 +228,7 @@ class Certificate:
 
     @classmethod
     def from_dict(cls, record: object) -> Certificate:
-        """Read a certificate from plain data. Unknown or missing fields are refused (HG502)."""
+        """Read a certificate from JSON data. Unknown or missing fields raise error HG502."""
         try:
             fields: Any = dict(record)  # type: ignore[call-overload]  # refused where it is none
             stated = {name: fields[name] for name in _FURTHER if name in fields}
@@ -243,7 +244,10 @@ class Certificate:
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:
-        """Read a certificate from JSON text. The text is a certificate or a release that holds one."""
+        """Read a certificate from JSON text.
+
+        The text contains a certificate, or the record of a release with a certificate.
+        """
         record = record_of(text)
         if isinstance(record, dict) and "certificate" in record:
             record = record["certificate"]

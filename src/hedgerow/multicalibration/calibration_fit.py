@@ -144,9 +144,9 @@ class FitResult(Receivable):
     replayed : bool
         Whether the model was read from its record.
     unrecorded : bool
-        Whether the ledger holds only the price, because the model could not be written there (HG606).
+        True if the ledger holds only the price, because the model could not be written to the ledger (HG606).
     notes : tuple of str
-        Notes about the price, in sentences.
+        Sentences about the privacy price, for readers of the score.
     """
 
     model: CalibratedModel
@@ -407,7 +407,7 @@ def fit_from_source(
     ParameterError, DataError, UncertifiedError, BudgetExceeded, LedgerError
         Nothing was spent: the columns and their kinds are checked against the schema first.
     SpentError
-        The price counts as spent.
+        After this error the price counts as spent.
     """
     mechanism, relation = mechanism_named(options.mechanism), parse_relation(options.relation)
     budget = Budget(options.epsilon, mechanism.default_delta if options.delta is None else options.delta)

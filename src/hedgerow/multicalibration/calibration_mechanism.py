@@ -68,14 +68,14 @@ def check_parameter(fits: bool, rule: str, *values: object, code: str = "HG165",
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Everything that may be known before data are read.
+    """All settings of the calibration that are known before data are read.
 
     Attributes
     ----------
     family : Family
         The groups; ``family.most_groups`` is M.
     relation : Relation
-        The neighbouring relation, and the privacy unit.
+        The neighbouring relation and the privacy unit: how two neighbouring data sets differ.
     n : int or None
         The number of records: public under replace-one, None under add-remove.
     n_buckets : int
@@ -163,19 +163,21 @@ class CalibrationMechanism(ABC, Generic[D]):
 
     @abstractmethod
     def describe(self, setting: Setting, budget: Budget) -> D:
-        """Return the mechanism of ONE model. As many such mechanisms as ``setting.models`` together meet the budget.
+        """Return the privacy mechanism for ONE calibrated model.
+
+        The mechanism is chosen so that all ``setting.models`` models together meet the budget.
 
         Parameters
         ----------
         setting : Setting
-            Everything that may be known before data are read.
+            All settings of the calibration that are known before data are read.
         budget : Budget
-            The privacy budget of all models together.
+            The privacy budget for all models together.
 
         Returns
         -------
         Mechanism
-            The privacy mechanism, which is priced and certified before data are read.
+            The privacy mechanism, whose price is certified before data are read.
 
         Raises
         ------
@@ -193,28 +195,28 @@ class CalibrationMechanism(ABC, Generic[D]):
 
     @abstractmethod
     def run(self, setting: Setting, described: D, records: Records, noise: NoiseSource) -> FittedCalibration:
-        """Fit one model with the noise that `described` states.
+        """Fit one model with the noise that the mechanism `described` states.
 
         Parameters
         ----------
         setting : Setting
-            Everything that may be known before data are read.
+            All settings of the calibration that are known before data are read.
         described : Mechanism
             The privacy mechanism that `describe` returned.
         records : Records
-            The private records, folded into distinct rows.
+            The private records, grouped into distinct rows with their counts.
         noise : NoiseSource
             The source of random numbers.
 
         Returns
         -------
         FittedCalibration
-            The model, and the noisy tables from which the model was computed.
+            The calibrated model, and the noisy tables from which it was computed.
 
         Raises
         ------
         UncertifiedError
-            The noise source cannot draw the noise that `described` states.
+            The noise source cannot draw the noise that the mechanism `described` states.
 
         Examples
         --------
@@ -229,28 +231,28 @@ class CalibrationMechanism(ABC, Generic[D]):
         """
 
     def read(self, setting: Setting, described: D, numbers: Sequence[NDArray[np.float64]]) -> FittedCalibration:
-        """Return the model that the released numbers of a run determine.
+        """Return the calibrated model that the released numbers determine.
 
-        No record is read. `hedgerow verify` uses this method to check a model.
+        No record is read. The command `hedgerow verify` uses this method to check a model.
 
         Parameters
         ----------
         setting : Setting
-            Everything that may be known before data are read.
+            All settings of the calibration that are known before data are read.
         described : Mechanism
             The privacy mechanism that `describe` returned.
         numbers : sequence of float array
-            The released numbers, as ``FittedCalibration.numbers`` holds them.
+            The released numbers, in the form of ``FittedCalibration.numbers``.
 
         Returns
         -------
         FittedCalibration
-            The calibration that `run` returned when it drew these numbers.
+            The same calibration that `run` returned when it drew these numbers.
 
         Raises
         ------
         TypeError
-            The user's own mechanism does not define this method.
+            The mechanism was written by the user, and does not define this method.
 
         Examples
         --------
@@ -265,26 +267,26 @@ class CalibrationMechanism(ABC, Generic[D]):
 
     @classmethod
     def agrees(cls, model: CalibratedModel, before: Residuals | None, part: Any) -> bool:
-        """Return whether a model's groups and residuals agree with `part` of its certificate.
+        """Return whether the groups and residuals of a model agree with the part of its certificate.
 
         Parameters
         ----------
         model : CalibratedModel
-            The model that a file holds.
+            The calibrated model that was read from a file.
         before : Residuals or None
-            The residuals of the original scores that the file states.
+            The residuals of the uncorrected scores, as the file states them.
         part : Mechanism
-            The mechanism that the certificate states for one model.
+            The part of the certificate that describes one model.
 
         Returns
         -------
         bool
-            False if the certificate of the model must belong to another model.
+            False if the certificate cannot belong to this model.
 
         Raises
         ------
         HedgerowError
-            No error is expected: a disagreement is a result.
+            No error is expected: if model and certificate disagree, the method returns False.
 
         Examples
         --------

@@ -155,7 +155,7 @@ _KINDS = (CategoryGroups, Cuts, Predicate, Disjoint)
 
 
 def cuts(*points: float) -> CutPoints:
-    """Return declared cut points for a numeric column, as in ``groups={"age": cuts(30, 50)}``.
+    """Return declared cut points that divide a numeric column into groups, as in ``groups={"age": cuts(30, 50)}``.
 
     >>> [cuts(30, 50)("age").label(interval) for interval in range(3)]
     ['age < 30', '30 <= age < 50', '50 <= age']
@@ -178,12 +178,14 @@ class CutPoints:
 
 
 def masks(*columns: Column, disjoint: bool = False) -> tuple[Attribute, ...]:
-    """Return one group for each yes-or-no column. A record is in at most one of the groups if they are `disjoint`.
+    """Return one group for each column of yes and no.
+
+    If the groups are declared as `disjoint`, a record belongs to at most one of them.
 
     Parameters
     ----------
     *columns : str or int
-        Columns of yes and no (1 and 0): names for a data frame, positions for an array.
+        Columns of yes and no (1 and 0): their names in a data frame, or their positions in an array.
     disjoint : bool
         Whether each record belongs to at most one of the groups.
 
@@ -195,7 +197,7 @@ def masks(*columns: Column, disjoint: bool = False) -> tuple[Attribute, ...]:
     Raises
     ------
     ParameterError
-        HG165: no column, or the same column twice, was named. The error is raised when the groups are used.
+        HG165: no column was named, or a column was named twice. The error is raised only when the groups are used.
 
     Examples
     --------
@@ -213,7 +215,8 @@ def family_of(groups: object, *, depth: int | None = None) -> Family:
     groups : mapping, sequence, Family or None
         See the module's table.
     depth : int, optional
-        The largest number of classes that a group joins: 2 for a mapping, 1 for a sequence.
+        The largest number of classifications that a group combines, such as race and age: 2 for a mapping, 1 for a
+        sequence.
 
     Raises
     ------

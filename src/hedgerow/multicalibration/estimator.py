@@ -102,29 +102,32 @@ Floats = NDArray[np.float64]
 class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Corrects the scores of a classifier in every group of people, with a privacy guarantee.
 
-    Guarantee for a private mechanism: ``model_``, ``report_`` and every prediction are (ε, δ)-differentially private
-    with respect to the labels, scores and groups that the calibration reads. ``certificate_`` states the price, which
-    is computed before the labels, scores and groups are read. The guarantee does not cover the base model unless the
-    base model has a ``certificate_`` of its own. So a base model that is not fitted is refused (HG428), unless `fit`
-    gets separate rows for the base model. The classes come from the base model (or from `classes`) and are public.
+    Guarantee for a private mechanism: the attributes ``model_`` and ``report_`` and every prediction are (ε,
+    δ)-differentially private with respect to the labels, scores and groups that the calibration reads. The attribute
+    ``certificate_`` states the privacy price, which is computed before the labels, scores and groups are read. The
+    guarantee does not cover the base model (the classifier that is corrected) unless the base model has a
+    ``certificate_`` of its own. So a base model that is not fitted is refused (HG428), unless `fit` gets separate rows
+    for the base model. The classes are public: they come from the base model or from the argument `classes`.
 
     Parameters
     ----------
     estimator : classifier, optional
-        The base model, with a method ``predict_proba``. With None the scores are already computed and stand in the
-        column `score_column` of X.
+        The base model: a classifier with a method ``predict_proba``. If the estimator is None, the column
+        `score_column` of X contains scores that were computed before.
     groups : mapping, sequence or None
-        The groups, such as ``{"race": [...], "age": cuts(30, 50)}``, ``masks("a", "b")`` or predicates; see
-        `hedgerow.multicalibration.declared_groups`. Columns are given by name for data frames, and by position for
-        arrays. With None all records are one group.
+        The groups of people, such as ``{"race": [...], "age": cuts(30, 50)}``, ``masks("a", "b")`` or predicates; see
+        `hedgerow.multicalibration.declared_groups`. Columns of groups are named in data frames, and numbered by
+        position in arrays. If `groups` is None, all records are one group.
     n_buckets : int
-        The number k of score buckets. Every group is calibrated and reported in each bucket.
+        The number k of buckets (intervals) into which scores are divided. The scores of every group are corrected and
+        reported in each bucket (interval of scores).
     alpha : float, optional
         The target α. In every group, the buckets with a mean residual above α hold at most the share α of the group's
-        records (Definition 3 of Fishman, Mugunthan and Tanzer). Only cells with a mean residual of at least α/2 are
-        corrected. A private mechanism stops when its released numbers reach the target; ``report_.target`` says whether
-        the target was reached. With None the mechanism goes as far as the noise allows (without privacy: α = 0.1).
-        `hoped_alpha` returns an α that is realistic.
+        records (Definition 3 of Fishman, Mugunthan and Tanzer). Only cells (a group within a bucket of scores) whose
+        mean residual is at least α/2 in size are corrected. A private mechanism stops when its released numbers reach
+        the target α; ``report_.target`` says whether it was reached. If alpha is None, a private mechanism goes as far
+        as its noise allows, and a fit without privacy uses α = 0.1. The function `hoped_alpha` computes an α that can
+        be expected despite the noise.
     mechanism : str or object
         The mechanism: ``"table"`` (default), ``"rounds"``, ``"numeric_sparse"``, ``"input_perturbation"``, or an object
         with other parameters, e.g. ``Table(bins=20)``. Without privacy: `hedgerow.testing.published.NoPrivacy`.
@@ -132,52 +135,54 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         The neighbouring relation. Under replace-one the number of records is public. The neighbouring relation has no
         default: without a relation a private fit is refused (HG189).
     epsilon, delta : float
-        The privacy price of one fit, for all classes together. ε has no default (HG189). The default of δ is 0 if the
-        mechanism allows δ = 0, else 1e-6.
+        The privacy price of one fit, for all classes together. ε has no default: a fit without ε is refused (HG189).
+        The default of δ is 0 if the mechanism satisfies pure differential privacy (δ = 0), else 1e-6.
     ledger : path, optional
-        The ledger in which the price is reserved. Without a ledger, each fit has its own certificate, and the prices of
-        several fits add up. From the second fit of an estimator and its clones on, a `HedgerowWarning` says that
-        the prices add up; `total_spent_` is the sum.
+        The ledger file in which the price is reserved. Without a ledger, each fit has a separate certificate, and the
+        prices of several fits add up. From the second fit of an estimator or its clones on, a `HedgerowWarning` says
+        that the prices add up; the attribute `total_spent_` is the sum.
     n_fits : int
-        With a ledger: the number of fits that the ledger allows, including the clones that cross-validation fits. A fit
-        beyond this number is refused (HG423).
+        If a ledger is used: the number of fits that the ledger allows, including fits of clones in cross-validation. A
+        fit beyond this number is refused (HG423).
     request_id : str, optional
-        With a ledger: the name of this request. The same request under the same name returns the recorded model and
-        costs no budget.
+        If a ledger is used: the name of this request. If the same request was recorded under the same name, the
+        recorded model is returned, at no further cost.
     depth : int, optional
-        The largest number of classes that a group joins: 2 for a mapping, 1 for a sequence.
+        The largest number of classifications that a group combines, such as race and age: 2 for a mapping, 1 for a
+        sequence.
     score_column : str, int or list of them
-        With ``estimator=None``: the column with the probability of the second class, or one column for each class.
+        If ``estimator`` is None: the column with the probability of the second class, or one column for each class.
     classes : sequence, optional
-        With ``estimator=None``: the labels, (0, 1) by default. The labels are never read from y.
+        If ``estimator`` is None: the labels of the classes, (0, 1) by default. The labels of the classes are never read
+        from y.
     prefit : {"auto", True, False}
-        Whether the base model is used as it is. With "auto" the base model is used as it is if it is fitted. A clone of
-        an estimator is not fitted. If the multicalibrator will be cloned, wrap the fitted base model in
-        `sklearn.frozen.FrozenEstimator`.
+        Whether the base model is used as it is, without fitting. With "auto", a base model that is already fitted is
+        not fitted again. A clone of a fitted estimator is not fitted. If the multicalibrator will be cloned, wrap the
+        fitted base model in `sklearn.frozen.FrozenEstimator`.
     base_fit : {None, "on_private_rows_without_protection"}
-        Consent to fit the base model on the private rows themselves. With this consent no ε holds for the base model:
-        such a model may reveal every label. The certificate and the report say that no ε holds. A fit without privacy
-        does not need the consent.
+        Permission to fit the base model on the private rows themselves. If this permission is given, no ε holds for the
+        base model: such a model may reveal every label. In this case the certificate and the report say that no ε
+        holds. A fit without privacy does not need this permission.
 
     Attributes
     ----------
     classes_ : array
     estimator_ : fitted classifier or None
     model_ : Model
-        The model that `hedgerow.multicalibration.write_model` writes to a file.
+        The calibrated model, which `hedgerow.multicalibration.write_model` can write to a file.
     certificate_ : Certificate or None
-        The certificate of the price. None without privacy.
+        The certificate, which states the privacy price and the mechanism. None without privacy.
     report_ : Report
         The calibration errors before and after the fit. With privacy the errors are computed from released numbers;
         without privacy, from the records.
     ledger_head_ : str or None
-        The head of the ledger after the fit.
+        The head of the ledger (the hash of its newest entry) after the fit.
     unrecorded_ : bool
-        Whether the ledger holds only the price, because the model could not be written there (HG606).
+        True if the ledger holds only the price, because the model could not be written to the ledger (HG606).
     total_spent_ : FitsSoFar
-        The total price of the private fits of this estimator and its clones in this process: the sums of ε and of δ.
+        The total price of all private fits of this estimator and its clones in this process: the sums of ε and of δ.
     replayed_ : bool
-        Whether the model was read from the ledger's record of the same request, at no further price.
+        True if the ledger had recorded the same request and returned its model, at no further price.
     n_features_in_, feature_names_in_
         The number and the names of the features, as in all scikit-learn estimators.
 
@@ -236,13 +241,13 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         ----------
         X : array or frame, (records, features)
         y : array, (records,)
-            Labels. A label that is not among the classes counts as a record of no class.
+            Labels. A record whose label is not among the declared classes belongs to no class.
         sample_weight : array, optional
-            Weights of the records, without privacy only. A record of weight 5 would move a count by 5, and no price is
-            known for weights.
+            Weights of the records; they are allowed only without privacy. A record of weight 5 would change a count by
+            5, and no privacy price is known for weighted records.
         base_rows : (X, y), optional
-            Separate rows for fitting the base model. The price of the calibration does not cover the rows in
-            `base_rows`.
+            Rows apart from the private rows; the base model is fitted on them. The price of the calibration does not
+            cover the rows in `base_rows`.
 
         Returns
         -------
@@ -253,9 +258,9 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         ------
         ParameterError, UncertifiedError, BudgetExceeded, LedgerError
             Nothing was spent. HG189: a parameter is missing. HG428, HG429: the base model would be fitted on the
-            private rows. HG440: a predicate cannot be evaluated for one record.
+            private rows. HG440: the predicate of a group cannot be evaluated for a record.
         SpentError
-            The price counts as spent.
+            After this error the price counts as spent.
 
         Examples
         --------
@@ -337,7 +342,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         Raises
         ------
         DataError, UncertifiedError
-            HG166: a column is missing. HG440: a predicate cannot be evaluated for one record of these types.
+            HG166: a column is missing. HG440: the predicate of a group cannot be evaluated for a record of these types.
         """
         check_is_fitted(self)
         # First the base model's own checks, which know more of X.

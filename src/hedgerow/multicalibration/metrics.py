@@ -36,9 +36,9 @@ Floats = NDArray[np.float64]
 def multicalibration_error(
     y: object, p: object, groups: object = None, *, n_buckets: int = 10, kind: Kind = "max", X: object = None
 ) -> float:
-    """Return the calibration error M, W or α of the scores p for the labels y.
+    """Return a calibration error of the scores p for the labels y: the largest error M, the weighted error W, or α.
 
-    The result is exact and not private: use the function only for data that you may look at.
+    The result is exact and not private: use the function only for data that you are allowed to see.
 
     Parameters
     ----------
@@ -48,22 +48,22 @@ def multicalibration_error(
     groups : boolean array (records, groups), {name: mask}, or groups as `Multicalibrator` takes them together with `X`
         The groups. The group of all records is always included.
     n_buckets : int
-        The number k of score buckets of equal width.
+        The number k of score buckets: intervals of equal width.
     kind : {"max", "group-weighted", "alpha"}
-        The error to compute: M, W or α, as the module `hedgerow.multicalibration.metrics` defines these errors.
+        The error to compute: M, W or α, which the module `hedgerow.multicalibration.metrics` defines.
     X : array or frame, optional
-        The records, needed if groups are declared by columns or predicates.
+        The records, which are needed if groups are declared by columns or predicates.
 
     Returns
     -------
     float
-        The error, between 0 and 1.
+        The calibration error, between 0 and 1.
 
     Raises
     ------
     ParameterError, DataError, UncertifiedError
-        HG165: `kind` is unknown. HG166: the arrays do not fit together. HG440: a predicate has no answer for one
-        record.
+        HG165: `kind` is unknown. HG166: the arrays have different lengths, or a score lies outside [0, 1]. HG440: the
+        predicate of a group has no answer for a record.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def alpha_of(residuals: Residuals, errors: Floats) -> Floats:
 
 
 def residuals_of(y: object, p: object, groups: object = None, *, n_buckets: int = 10, X: object = None) -> Residuals:
-    """Return the exact sums of residuals by group and score bucket.
+    """Return the exact sums of residuals (label − score) by group and score bucket.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def residuals_of(y: object, p: object, groups: object = None, *, n_buckets: int 
     Returns
     -------
     Residuals
-        The sums of label − score, the numbers of records and the sums of scores, by group and bucket.
+        The sums of label − score, the numbers of records and the sums of scores, each by group and score bucket.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def noise_floor(
     n_draws: int = 50,
     rng: np.random.Generator | int | None = None,
 ) -> float:
-    """Return the mean error M or W if labels are drawn from p: the error of a perfectly calibrated model.
+    """Return the mean error (M or W) of a perfectly calibrated model, whose labels are drawn with probabilities p.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def noise_floor(
     kind : {"max", "group-weighted"}
         The error to compute: M or W.
     n_draws : int
-        The number of times that new labels are drawn.
+        The number of times that labels are drawn again.
     rng : Generator or int, optional
         The random generator for the labels. Use a seed for studies only.
 
@@ -190,7 +190,7 @@ def noise_floor(
 
 
 def log_loss(y: object, p: object) -> float:
-    """Return the mean log loss in nats. Scores are kept at least 1e-15 away from 0 and 1.
+    """Return the mean logarithmic loss in nats. Scores closer to 0 or 1 than 1e-15 are moved to this distance.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ def log_loss(y: object, p: object) -> float:
     Raises
     ------
     ParameterError or DataError
-        HG166: the arrays do not fit together, or a score lies outside [0, 1].
+        HG166: the arrays have different lengths, or a score lies outside [0, 1].
 
     Examples
     --------
@@ -218,7 +218,7 @@ def log_loss(y: object, p: object) -> float:
 
 
 def brier_score(y: object, p: object) -> float:
-    """Return the mean squared difference of labels and scores.
+    """Return the mean squared difference between labels and scores.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def brier_score(y: object, p: object) -> float:
     Raises
     ------
     ParameterError or DataError
-        HG166: the arrays do not fit together, or a score lies outside [0, 1].
+        HG166: the arrays have different lengths, or a score lies outside [0, 1].
 
     Examples
     --------

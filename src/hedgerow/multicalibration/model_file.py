@@ -203,7 +203,7 @@ def _residuals(record: Mapping[str, Any] | None) -> Residuals | None:
 
 
 def write_model(model: CalibratedModel, path: str | Path) -> None:
-    """Write a model as JSON. An existing file of that name is replaced.
+    """Write a calibrated model to a JSON file. An existing file at that path is replaced.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def write_model(model: CalibratedModel, path: str | Path) -> None:
     Raises
     ------
     ParameterError
-        HG169: a group is a Python function, which a file cannot hold.
+        HG169: a group is defined by a Python function, which a file cannot hold.
     DataError
         HG168: the file cannot be written.
 
@@ -295,7 +295,7 @@ def is_model(path: Path) -> bool:
 
 
 def read_model(path: str | Path) -> CalibratedModel:
-    """Read a model from a file that `write_model` wrote.
+    """Read a calibrated model from a file that `write_model` wrote.
 
     Raises
     ------

@@ -401,19 +401,21 @@ def hoped_alpha(
     m: float, groups: object, *, epsilon: float, relation: object = "add-remove", n_buckets: int = 10,
     bound: Bound = "table",
 ) -> float:  # fmt: skip
-    """Return the α that the noise allows in cells of m records, with probability 0.95. Above 1, no α is possible.
+    """Return the calibration error α that is reached with probability 0.95 despite the noise, in cells of m records.
+
+    A returned value above 1 means that no calibration error α can be reached.
 
     Parameters
     ----------
     m : float
-        The number of records in the smallest cell (one group in one bucket) that is calibrated. A group with the share
-        γ of n records has about γn/k records in each of its k buckets.
+        The number of records in the smallest calibrated cell (one group within one score bucket). A group that is the
+        share γ of n records has about γn/k records in each of its k score buckets.
     groups : mapping, sequence or None
-        The parameter of the same name of `Multicalibrator`.
+        The value of the `Multicalibrator` parameter of the same name.
     epsilon, relation, n_buckets
-        The parameter of the same name of `Multicalibrator`.
+        The value of the `Multicalibrator` parameter of the same name.
     bound : {"table", "published"}
-        The bound to use; see the module `hedgerow.multicalibration.report`.
+        The bound to use: ``"table"`` or ``"published"``; see the module `hedgerow.multicalibration.report`.
 
     Returns
     -------
@@ -441,19 +443,19 @@ def least_cell(
     alpha: float, groups: object, *, epsilon: float, relation: object = "add-remove", n_buckets: int = 10,
     bound: Bound = "table",
 ) -> float:  # fmt: skip
-    """Return the smallest number of records in a cell for which α is possible despite the noise (Theorem 2).
+    """Return the number of records in a cell at which the calibration error α can be reached (Theorem 2).
 
     Parameters
     ----------
     alpha : float
-        The α to reach, between 0 and 1.
+        The calibration error α to reach, between 0 and 1.
     groups, epsilon, relation, n_buckets, bound
         The arguments of `hoped_alpha`.
 
     Returns
     -------
     float
-        The number of records in one cell: one group in one bucket.
+        The number of records in one cell: one group within one score bucket.
 
     Raises
     ------

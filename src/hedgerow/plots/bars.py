@@ -248,7 +248,7 @@ def draw_grouped_bars(
         Of the intervals; the thick part of a whisker is ±z·privacy_error at the same level, cut at the interval.
     title, unit : str
     ax : matplotlib Axes, optional
-        Without it a new figure is made.
+        If no axes are given, a new figure is made.
 
     Raises
     ------

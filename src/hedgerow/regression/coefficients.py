@@ -157,7 +157,7 @@ class Coefficients(Receivable, FitOutputs, Generic[ModelT, MechanismT]):
         return replace(self, about=replace(self.about, remarks=(*self.about.remarks, *notes)))
 
     def with_backend(self, backend: str | None) -> Self:
-        """Return the same result, which remembers the caller's frame library for `to_frame`."""
+        """Return the same result, whose method `to_frame` will use the data frame library of the caller."""
         return replace(self, backend=backend)
 
     @property
@@ -167,11 +167,11 @@ class Coefficients(Receivable, FitOutputs, Generic[ModelT, MechanismT]):
         return f"{self.family} {self.about.formula}{where}"
 
     def header(self) -> dict[str, str]:
-        """Return the facts that statsmodels prints above the coefficients, by their names there."""
+        """Return the facts above the coefficients that statsmodels prints, under the same names as in statsmodels."""
         raise NotImplementedError
 
     def head(self) -> tuple[str, ...]:
-        """Return the lines of text above the table of coefficients: the facts and the price, in two columns."""
+        """Return the lines above the table of coefficients, in two columns: facts about the fit and its price."""
         facts = {**self.header(), "Relation": str(self.about.facts["relation"])}
         if self.certificate is not None:
             facts |= {"ε": f"≤ {self.certificate.epsilon:.6g}", "δ": f"{self.certificate.delta:.3g}"}
@@ -221,9 +221,9 @@ class Coefficients(Receivable, FitOutputs, Generic[ModelT, MechanismT]):
     def conf_int(self, level: float = 0.95) -> dict[str, Interval]:
         """Return the confidence interval of each coefficient.
 
-        An end is infinite if the noise hides the coefficient (HG110: the level is invalid).
+        The end of an interval is infinite if the noise hides the coefficient. Error HG110: the level is invalid.
 
-        ``low, high = fit.conf_int()["age"]`` unpacks the two ends of an interval.
+        The code ``low, high = fit.conf_int()["age"]`` unpacks the two ends of an interval.
         """
         level, whose = parse_level(level), "this file" if self.about.census else "the population"
         intervals = {}
@@ -251,12 +251,12 @@ class Coefficients(Receivable, FitOutputs, Generic[ModelT, MechanismT]):
         Returns
         -------
         Contrast
-            The estimate of the weighted sum, ``.estimate``, with its errors and its interval.
+            The estimate of the weighted sum, with its errors and its interval.
 
         Raises
         ------
         ParameterError
-            HG194: a name is not the name of a coefficient. HG110: the level is invalid.
+            HG194: a name in the weighted sum is not the name of a coefficient. HG110: the confidence level is invalid.
 
         Examples
         --------
@@ -274,26 +274,26 @@ class Coefficients(Receivable, FitOutputs, Generic[ModelT, MechanismT]):
         )
 
     def t_test(self, contrasts: object, level: float = 0.95) -> ContrastTests:
-        """Return two-sided tests of weighted sums of coefficients, as the method `t_test` of statsmodels does.
+        """Test weighted sums of coefficients, two-sided, as the method `t_test` of statsmodels does.
 
-        The tests cost no budget. A test rejects at level α exactly if the interval at level 1 − α excludes the value,
-        so the test includes the privacy noise.
+        The tests cost no budget, since they are computed from released numbers. A test rejects at level α exactly if
+        the interval at level 1 − α excludes the value, so the test includes the privacy noise.
 
         Parameters
         ----------
         contrasts : str, {name: weight}, sequence or array
-            The hypotheses: ``"age"``, ``"10 * age - educ = 5"``, several in a list or separated by commas, weights by
-            name, or an array with one weight for each coefficient.
+            The hypotheses: an equation such as ``"10 * age - educ = 5"``, several equations in a list or separated by
+            commas, a mapping of weights, or an array with one weight for each coefficient.
 
         Returns
         -------
         ContrastTests
-            The tests in order, each with ``.pvalue``.
+            The tests in the order of the hypotheses, each with a p-value (``.pvalue``).
 
         Raises
         ------
         ParameterError
-            HG194: a hypothesis is not a weighted sum of coefficients. HG110: the level is invalid.
+            HG194: a hypothesis is not about a weighted sum of coefficients. HG110: the level is invalid.
 
         Examples
         --------
@@ -331,7 +331,7 @@ class Coefficients(Receivable, FitOutputs, Generic[ModelT, MechanismT]):
         return dict(zip(self.names, self.t_test(np.eye(len(self))).pvalue.tolist(), strict=True))
 
     def predict(self, records: object, level: float = 0.95) -> list[Contrast]:
-        """Return the predicted response of records with these columns, each with its interval.
+        """Return the predicted response for each given record, with an interval.
 
         Parameters
         ----------
@@ -344,7 +344,7 @@ class Coefficients(Receivable, FitOutputs, Generic[ModelT, MechanismT]):
         Returns
         -------
         list of Contrast
-            One prediction for each record, also if there is only one record.
+            A list with one prediction for each record, even for a single record.
 
         Raises
         ------
@@ -389,11 +389,11 @@ class Coefficients(Receivable, FitOutputs, Generic[ModelT, MechanismT]):
         return self.summary()
 
     def price(self) -> str:
-        """Return the privacy price in one line, or say that the result is simulated."""
+        """Return the privacy price as one line of text. The line of a simulated result says that there is none."""
         return SIMULATED if self.certificate is None else self.certificate.price()
 
     def missing_in_words(self) -> tuple[str, ...]:
-        """Return a sentence on the treatment of missing values. The text is empty if a note says the same."""
+        """Return a sentence that says how missing values were treated; it is empty if a note says the same."""
         return ()
 
     def summary(self, level: float = 0.95, *, p_values: bool = False, stars: bool = False) -> str:
@@ -404,7 +404,7 @@ class Coefficients(Receivable, FitOutputs, Generic[ModelT, MechanismT]):
         level : float
             The confidence level of the intervals.
         p_values : bool
-            Whether to print the columns t and P>|t|, as statsmodels does. The printed tests include the privacy noise.
+            Whether to print the columns t and P>|t|, as statsmodels does; the tests include the privacy noise.
         stars : bool
             Whether to mark coefficients whose p-value is below 0.05, 0.01 and 0.001.
 
@@ -415,7 +415,7 @@ class Coefficients(Receivable, FitOutputs, Generic[ModelT, MechanismT]):
         Raises
         ------
         ParameterError
-            HG110: the level is not between 0 and 1.
+            HG110: the confidence level is not between 0 and 1.
 
         Examples
         --------
@@ -450,7 +450,7 @@ class Coefficients(Receivable, FitOutputs, Generic[ModelT, MechanismT]):
         return Lines("\n".join(aligned(rows, 1)))
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
-        """Return one line for each coefficient, as columns of equal length. Infinite numbers become None."""
+        """Return one line for each coefficient, in columns of equal length. Infinite numbers become None."""
         ends = list(self.conf_int(level).values())
         return {
             **{column: [value] * len(self) for column, value in self.cell.items()},
@@ -465,7 +465,7 @@ class Coefficients(Receivable, FitOutputs, Generic[ModelT, MechanismT]):
         }
 
     def error_bars(self, level: float = 0.95) -> list[ErrorBar]:
-        """Return the coefficients as error bars on one axis that shows 0. The intercept has its own panel, the last."""
+        """Return the coefficients as error bars on one axis that shows 0; the intercept has a panel of its own."""
         from hedgerow.plots.bars import ErrorBar
 
         cell, bars = ", ".join(f"{column}={value}" for column, value in self.cell.items()), []
@@ -479,12 +479,12 @@ class Coefficients(Receivable, FitOutputs, Generic[ModelT, MechanismT]):
     def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
         """Draw each coefficient with its interval and the part of the interval that comes from the noise.
 
-        The coefficients stand on one axis with a line at 0. The intercept has its own panel.
+        The coefficients share one axis with a line at 0. The intercept is drawn in a panel of its own.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            The axes to draw in. By default a new figure is made.
+            The axes of matplotlib in which the picture is drawn. If no axes are given, a new figure is made.
         level : float
             The confidence level of the intervals.
 
@@ -496,7 +496,7 @@ class Coefficients(Receivable, FitOutputs, Generic[ModelT, MechanismT]):
         Raises
         ------
         ParameterError
-            HG110: the level is not between 0 and 1.
+            HG110: the confidence level is not between 0 and 1.
 
         Examples
         --------
@@ -530,7 +530,7 @@ class Coefficients(Receivable, FitOutputs, Generic[ModelT, MechanismT]):
         return card_of_fits([self], self.plot)
 
     def coefficients(self, level: float = 0.95) -> list[dict[str, Any]]:
-        """Return one record for each coefficient, as plain JSON data. Infinite numbers become null."""
+        """Return a list of the coefficients, each with its errors, as plain JSON data. Infinite numbers become null."""
         columns = self.to_columns(level)
         records = []
         for place, name in enumerate(self.names):
@@ -542,11 +542,14 @@ class Coefficients(Receivable, FitOutputs, Generic[ModelT, MechanismT]):
         return records
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return plain JSON data: the request, the coefficients, the noisy numbers behind them, and the certificate."""
+        """Return plain JSON data: the request, the coefficients, the underlying noisy numbers, and the certificate."""
         return record_of_fits([self], level)
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Return the JSON text. If `path` is given, also write the text there (HG118: the file cannot be written)."""
+        """Return the JSON text.
+
+        If `path` is given, also write the text to this file (error HG118: the file cannot be written).
+        """
         return written(self.to_dict(), path)
 
 

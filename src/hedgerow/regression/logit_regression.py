@@ -417,17 +417,17 @@ _HOW = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
-    """A logistic regression that was computed from noisy Newton steps.
+    """A logistic regression, computed from noisy Newton steps.
 
-    Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of ``certificate``. Contrasts and
-    predictions are computed from released numbers and cost no further budget.
+    Guarantee: everything in the result together is (ε, δ)-differentially private, at the price that ``certificate``
+    states. Contrasts and predictions are computed from released numbers, so they cost no further budget.
 
     Attributes
     ----------
     about : FitContext
-        The request and the source, with all public facts.
+        The request and the data source, with all public facts.
     released : float array, (steps, numbers)
-        The noisy numbers of each step in units of 2⁻³⁰: first the gradient, then the curvature.
+        The noisy numbers of each Newton step, in multiples of 2⁻³⁰: first the gradient, then the curvature.
     """
 
     family: ClassVar[str] = "Logit"
@@ -465,7 +465,7 @@ class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
         return f"{self.about.model.response} = {self.about.model.value}, {len(self.released)} Newton steps"
 
     def facts_of_fit(self) -> dict[str, str]:
-        """Return the number of records, or "private" if this number is not public."""
+        """Return the number of records, or the word "private" if this number is not public."""
         return {self._what: "private" if self.about.n is None else f"{self.about.n:,}"}
 
     @property
@@ -484,7 +484,7 @@ class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
         return (*sentences, *self.about.remarks)
 
     def submodel(self, formula: object, regressors: object = None, *, intercept: bool = True) -> LogitRegression:
-        """Refuse: the released Newton steps determine the coefficients of their own model only.
+        """Raise an error: the released Newton steps determine only the coefficients of their own model.
 
         Parameters
         ----------
@@ -520,7 +520,7 @@ class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
         )
 
     def predict(self, records: object, level: float = 0.95) -> list[Contrast]:
-        """Return the predicted probability of the outcome for records with these columns, each with its interval.
+        """Return the predicted probability of the outcome for each given record, with an interval.
 
         Parameters
         ----------
@@ -531,7 +531,7 @@ class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
         Returns
         -------
         list of Contrast
-            One prediction for each record, also if there is only one record.
+            A list with one prediction for each record, even for a single record.
 
         Raises
         ------
@@ -562,7 +562,7 @@ class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
         return chances
 
     def header(self) -> dict[str, str]:
-        """Return the facts that statsmodels prints above the coefficients, by their names there."""
+        """Return the facts above the coefficients that statsmodels prints, under the same names as in statsmodels."""
         facts = {counted_in_words(name): size for name, size in self.facts_of_fit().items()}
         outcome = f"{self.about.model.response} = {self.about.model.value}"
         steps = {"Newton steps": str(len(self.released)), "Covariance Type": "nonrobust"}

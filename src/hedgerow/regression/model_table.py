@@ -39,7 +39,7 @@ class FitOutputs(Writable):
         raise NotImplementedError
 
     def error_bars(self, level: float = 0.95) -> list[ErrorBar]:
-        """Return the coefficients as error bars."""
+        """Return the coefficients as data for a picture of error bars."""
         raise NotImplementedError
 
     def _publication(self, title: str | None = None, *, level: float = 0.95) -> FitPublication:
@@ -53,28 +53,29 @@ class FitOutputs(Writable):
         values: str | Sequence[str] = "estimate",
         p_values: bool = False,
     ) -> Any:
-        """Return a data frame of the coefficients in the caller's own library.
+        """Return a data frame of the coefficients, in the data frame library of the caller.
 
         Parameters
         ----------
         backend : str, optional
             ``"polars"``, ``"pandas"`` or ``"pyarrow"``.
         across : str or list of str, optional
-            The columns of categories that stand side by side, as in `Release.to_frame`.
+            Group columns whose categories become columns of the frame, side by side, as in `Release.to_frame`.
         values : str or list of str
-            The numbers in these columns.
+            The numbers that these columns show.
         p_values : bool
-            Whether the frame has the columns ``t`` and ``pvalue``. The tests include the privacy noise.
+            Whether the frame has the columns ``t`` and ``pvalue``, whose tests include the privacy noise. These tests
+            include the privacy noise.
 
         Returns
         -------
         DataFrame or Table
-            One row for each coefficient.
+            A frame with one row for each coefficient.
 
         Raises
         ------
         ParameterError
-            HG208: no library is installed. HG160: a column does not exist.
+            HG208: no data frame library is installed. HG160: a named column does not exist.
 
         Examples
         --------
@@ -135,7 +136,9 @@ class FitPublication:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelTable(Writable):
-    """A table of several fits: each column is a fit, each row is a coefficient. Standard errors stand in brackets.
+    """A table of several fits, with a column for each fit and a row for each coefficient.
+
+    Standard errors are printed in brackets.
 
     Attributes
     ----------
@@ -144,7 +147,7 @@ class ModelTable(Writable):
     names : tuple of str
         The heading above the column of each fit.
     p_values, stars : bool
-        Whether the table prints p-values, and stars that mark small p-values.
+        Whether the table prints p-values, and stars beside coefficients with small p-values.
     """
 
     fits: tuple[Any, ...]
@@ -168,7 +171,7 @@ class ModelTable(Writable):
         return self.summary()
 
     def printed(self, title: str | None = None) -> PrintedTable:
-        """Return the table with all its cells as text, for the output formats."""
+        """Return the table with all its entries as text, for the output formats."""
         columns = [self._column(fit) for fit in self.fits]
         rows: list[tuple[str, ...]] = []
         for term in self.terms:
@@ -223,7 +226,10 @@ class ModelTable(Writable):
         return FitPublication(self, self, level, title)
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
-        """Return one line for each coefficient of each fit, with the name of the fit (HG110: the level is invalid)."""
+        """Return one line for each coefficient of each fit, with the name of the fit.
+
+        Error HG110: the level is invalid.
+        """
         lines = []
         for name, fit in zip(self.names, self.fits, strict=True):
             ends, parts = fit.conf_int(level), (fit.sampling_error, fit.privacy_error)
@@ -242,7 +248,7 @@ class ModelTable(Writable):
         return backend
 
     def error_bars(self, level: float = 0.95) -> list[ErrorBar]:
-        """Return the coefficients of all fits as error bars, those of one name beside each other."""
+        """Return the coefficients of all fits as error bars; coefficients of the same name stand side by side."""
         bars: dict[tuple[str, str], list[ErrorBar]] = {}
         for name, fit in zip(self.names, self.fits, strict=True):
             for bar in fit.error_bars(level):
@@ -295,16 +301,18 @@ def card_of_fits(fits: Sequence[Any], picture: Callable[[], Axes]) -> str:
 
 
 def models(*fits: Any, names: Sequence[str] | None = None, p_values: bool = False, stars: bool = False) -> ModelTable:
-    """Return one table that shows several fits side by side, as papers do. The table costs no budget.
+    """Return one table that shows several fits side by side, as in papers.
+
+    The table is computed from released numbers, so it costs no budget.
 
     Parameters
     ----------
     *fits
-        The fits: results of `Survey.ols` and `Survey.logit`, or their submodels. A result by cell adds the fit of
-        every cell.
+        The fits: results of `Survey.ols` and `Survey.logit`, or their submodels. The fits to show; a result with
+        several cells adds one fit for each cell.
     names : list of str, optional
-        The heading above the column of each fit. By default the headings are ``(1)``, ``(2)``, …, or the cell's label
-        if a fit comes from a cell of a grouping.
+        The heading above the column of each fit. By default the headings are ``(1)``, ``(2)``, …; the heading of a fit
+        for one cell is the label of the cell.
     p_values : bool
         Whether to print the p-value of each coefficient below the standard error.
     stars : bool
@@ -313,13 +321,12 @@ def models(*fits: Any, names: Sequence[str] | None = None, p_values: bool = Fals
     Returns
     -------
     ModelTable
-        The table, with ``.summary()``, ``.to_latex()``, ``.to_markdown()`` and ``.to_frame()``.
+        The table of fits, with ``.summary()``, ``.to_latex()``, ``.to_markdown()`` and ``.to_frame()``.
 
     Raises
     ------
     ParameterError
-        HG194: you gave no fit, you gave an argument that is not a fit, or the number of names is not the number of
-        fits.
+        HG194: no fit was given, an argument is not a fit, or the number of names is not the number of fits.
 
     Examples
     --------

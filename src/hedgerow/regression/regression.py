@@ -63,26 +63,26 @@ _HOW = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Regression(Coefficients[LinearFeatures, JointMoments]):
-    """The least-squares fit of one cell, computed from noisy moments.
+    """A least-squares fit for one cell of records, computed from noisy moments.
 
-    Guarantee: (ε, δ)-differential privacy of everything in the result, at the price of ``certificate``. Contrasts and
-    predictions are computed from released numbers and cost no further budget.
+    Guarantee: everything in the result together is (ε, δ)-differentially private, at the price that ``certificate``
+    states. Contrasts and predictions are computed from released numbers, so they cost no further budget.
 
     Attributes
     ----------
     about : FitContext
-        The request and the source, with all public facts.
+        The request and the data source, with all public facts.
     released : float array
-        The noisy numbers of this cell, in the order of the mechanism.
+        The released noisy numbers of this cell, in the order in which the mechanism lists them.
     regressors : tuple of Regressor
         The terms of this fit: all terms of the request, or fewer terms for a submodel.
     certificate : Certificate or None
-        The certificate. None for a simulated result.
+        The certificate of the fit; None for a simulated result.
     cell : mapping
-        The cell as {column: category}; empty without `by`.
+        The cell of records as {column: category}; empty if the fit has no groups (`by`).
     second : SandwichRelease, ClusterRelease or None
-        The numbers that the second step released for robust errors, or for errors of clusters. None for a fit without
-        robust or clustered errors.
+        The numbers that a second step released for the standard errors, if these are robust or clustered. If the
+        standard errors are neither robust nor clustered, this attribute is None.
     """
 
     family: ClassVar[str] = "OLS"
@@ -198,7 +198,7 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
         return f"{size}, R² {determined}"
 
     def facts_of_fit(self) -> dict[str, str]:
-        """Return the number of records or the sum of weights, and R², by name."""
+        """Return R² and the number of records or the sum of weights, by name."""
         size = "Records" if self.about.facts.get("weights") is None else "Sum of weights"
         determined = "hidden" if math.isnan(self.rsquared) else number(self.rsquared, 3)
         return {size: number(round(self.weight)) + ("" if self.public else " (noisy)"), "R²": determined}
@@ -209,7 +209,7 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
         return ("Records with a missing value in any column of the model are left out.",) if dropped else ()
 
     def submodel(self, formula: object, regressors: object = None, *, intercept: bool = True) -> Regression:
-        """Return the fit with fewer regressors, computed from the same released numbers at no further price.
+        """Return a fit with fewer regressors, computed from the same released numbers at no further price.
 
         Parameters
         ----------
@@ -224,8 +224,8 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
         Raises
         ------
         ParameterError
-            HG193: the released numbers do not determine the submodel. A release for units of several rows has no
-            submodels.
+            HG193: the released numbers do not determine the submodel. HG193 is also raised if the privacy unit has
+            several rows: such a fit has no submodels.
 
         Examples
         --------
@@ -264,7 +264,7 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
         )
 
     def header(self) -> dict[str, str]:
-        """Return the facts that statsmodels prints above the coefficients, by their names there."""
+        """Return the facts above the coefficients that statsmodels prints, under the same names as in statsmodels."""
         weighed = self.about.facts.get("weights") is not None
         size = f"{self.weight:,.6g}" if weighed else f"{self.nobs:,.0f}"
         return {
@@ -283,7 +283,7 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
         return question if self.second is None else question | {"robust": self.second.kind}
 
     def known(self) -> dict[str, Any]:
-        """Return the number of records, R² and the second step, as plain JSON data."""
+        """Return the number of records, R² and the numbers of the second step, as plain JSON data."""
         second = {} if self.second is None else {"second_step": self.second.to_dict()}
         size = "records" if self.about.facts.get("weights") is None else "sum_of_weights"
         return {size: self.weight, "rsquared": finite(self.rsquared)} | second
@@ -291,7 +291,10 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RegressionByCell(FitOutputs, Sequence[Regression]):
-    """The fits of all cells of one release, in the order of the cells. All fits share one certificate."""
+    """The fits of all cells (groups of records) of one release, in the order of the cells.
+
+    All fits share one certificate.
+    """
 
     fits: tuple[Regression, ...]
 
@@ -309,7 +312,7 @@ class RegressionByCell(FitOutputs, Sequence[Regression]):
         return RegressionByCell(tuple(fit._received(receipt) for fit in self.fits))
 
     def with_backend(self, backend: str | None) -> RegressionByCell:
-        """Return the same fits, which remember the caller's frame library for `to_frame`."""
+        """Return the same fits, whose method `to_frame` will use the data frame library of the caller."""
         return RegressionByCell(tuple(fit.with_backend(backend) for fit in self.fits))
 
     def __repr__(self) -> str:
@@ -319,12 +322,12 @@ class RegressionByCell(FitOutputs, Sequence[Regression]):
         return self.summary()
 
     def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
-        """Draw the coefficients of all cells. The coefficients of one name share a panel; see `Regression.plot`.
+        """Draw the coefficients of all cells. Coefficients of the same name share a panel; see `Regression.plot`.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            The axes to draw in. By default a new figure is made.
+            The axes of matplotlib in which the picture is drawn. If no axes are given, a new figure is made.
         level : float
             The confidence level of the intervals.
 
@@ -336,7 +339,7 @@ class RegressionByCell(FitOutputs, Sequence[Regression]):
         Raises
         ------
         ParameterError
-            HG110: the level is not between 0 and 1.
+            HG110: the confidence level is not between 0 and 1.
 
         Examples
         --------
@@ -357,14 +360,17 @@ class RegressionByCell(FitOutputs, Sequence[Regression]):
         return card_of_fits(self.fits, self.plot)
 
     def summary(self, level: float = 0.95, *, p_values: bool = False, stars: bool = False) -> str:
-        """Return one table of coefficients for each cell as text. The price and each note stand once below the tables.
+        """Return one table of coefficients for each cell, as text.
+
+        The price and each note are printed once, below all tables.
 
         Parameters
         ----------
         level : float
             The confidence level of the intervals.
         p_values : bool
-            Whether to print the columns t and P>|t|, as statsmodels does. The printed tests include the privacy noise.
+            Whether to print the columns t and P>|t|, as statsmodels does; the tests include the privacy noise. The
+            printed tests include the privacy noise.
         stars : bool
             Whether to mark coefficients whose p-value is below 0.05, 0.01 and 0.001.
 
@@ -375,7 +381,7 @@ class RegressionByCell(FitOutputs, Sequence[Regression]):
         Raises
         ------
         ParameterError
-            HG110: the level is not between 0 and 1.
+            HG110: the confidence level is not between 0 and 1.
 
         Examples
         --------
@@ -391,7 +397,7 @@ class RegressionByCell(FitOutputs, Sequence[Regression]):
         return Lines("\n".join([*tables, *dict.fromkeys(line for fit in self.fits for line in fit.closing())]))
 
     def table(self, level: float = 0.95) -> str:
-        """Return the coefficients of every cell as text, under the name of the cell."""
+        """Return the coefficients of every cell as text, below the name of the cell."""
         return Lines("\n\n".join(f"{fit.title}\n{fit.table(level)}" for fit in self.fits))
 
     @property
@@ -410,7 +416,7 @@ class RegressionByCell(FitOutputs, Sequence[Regression]):
         return self.fits[0].replayed
 
     def at(self, **cell: Any) -> Regression:
-        """Return the fit of one cell (HG194: there is no such cell)."""
+        """Return the fit of one cell; error HG194 says that no such cell exists."""
         for fit in self.fits:
             if dict(fit.cell) == cell:
                 return fit
@@ -422,21 +428,24 @@ class RegressionByCell(FitOutputs, Sequence[Regression]):
         return self.fits[0].backend
 
     def error_bars(self, level: float = 0.95) -> list[ErrorBar]:
-        """Return the coefficients of all cells as error bars, those of one name beside each other."""
+        """Return the coefficients of all cells as error bars; coefficients of the same name stand side by side."""
         fits = [fit.error_bars(level) for fit in self.fits]
         return [bar for bars in zip(*fits, strict=True) for bar in bars]
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
-        """Return one line for each coefficient of each cell, as columns of equal length."""
+        """Return one line for each coefficient of each cell, in columns of equal length."""
         tables = [fit.to_columns(level) for fit in self.fits]
         return {key: [value for table in tables for value in table[key]] for key in tables[0]}
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return plain JSON data, as `Regression.to_dict` does."""
+        """Return plain JSON data of all fits, in the form of `Regression.to_dict`."""
         return record_of_fits(self.fits, level)
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Return the JSON text. If `path` is given, also write the text there (HG118: the file cannot be written)."""
+        """Return the JSON text.
+
+        If `path` is given, also write the text to this file (error HG118: the file cannot be written).
+        """
         return written(self.to_dict(), path)
 
 

@@ -170,7 +170,10 @@ class PlannedRegression(PlanHolder):
         return (*self.plan.notes(), *kept, *(() if weights is None else (f"Records count {weights.in_words}.",)))
 
     def narrowed(self) -> str:
-        """Return why records differ less than the mechanism allows. The text is empty if columns vary freely."""
+        """Return the reason why neighbouring data sets differ less than the mechanism allows.
+
+        The text is empty if the columns of a record can vary freely.
+        """
         model = self.design.model
         if self.second is not None:
             return "The second step is taken at coefficients that follow from noise: how far a record moves it varies."

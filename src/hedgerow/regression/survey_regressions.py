@@ -39,31 +39,34 @@ class AsksRegressions:
     def ols(
         self, formula: str, regressors: Sequence[str] | None = None, **options: Unpack[RegressionOptions]
     ) -> Regression | RegressionByCell:
-        """Release a linear regression. The standard errors of the coefficients include sampling error and noise.
+        """Release a linear regression.
 
-        Guarantee: (ε, δ)-differential privacy of everything in the result. Submodels, contrasts and predictions are
-        computed from the released numbers and cost no further budget.
+        The standard errors of the coefficients include sampling error and privacy noise.
+
+        Guarantee: everything in the result together is (ε, δ)-differentially private. Submodels, contrasts and
+        predictions are computed from the released numbers and cost no further budget.
 
         Parameters
         ----------
         formula : str
-            The formula, such as ``"income ~ age + educ + C(sex)"``. ``C(column)`` makes one coefficient for each
-            category but the first declared category. ``a:b`` and ``a * b`` are products, ``I(age ** 2)`` is a power,
-            and ``- 1`` leaves out the intercept. A formula needs the extra package ``hedgerow[formulas]``.
+            The formula, such as ``"income ~ age + educ + C(sex)"``. The term ``C(column)`` gives one coefficient for
+            each declared category except the first. The terms ``a:b`` and ``a * b`` are products, ``I(age ** 2)`` is a
+            power, and ``- 1`` removes the intercept. Formulas with ``~`` need the extra package ``hedgerow[formulas]``.
         regressors : list of str, optional
-            The terms, if `formula` is only the name of the response. With a list of terms, the package formulaic is not
-            needed.
+            The terms of the model, if `formula` is only the name of the response. If the terms are a list, the package
+            formulaic is not needed.
         **options
-            ``bounds={column: (low, high)}`` of numeric columns and ``categories={column: [value, …]}``, if the facts do
-            not declare them. ``intercept=False`` leaves out the intercept. ``guess={column: {"mean": …}}``, made
-            without the data, improves the weights of the release. ``clip_norm=1.0`` shrinks records that lie far from
-            the middle of the bounds; the share of these records is released. ``robust=True`` (HC1) or ``"HC0"`` asks
-            for standard errors that also hold if variances differ, for a small share of the price. If a unit can have
-            several rows, the standard errors are always clustered by unit. ``weights=(column, largest)`` weights the
-            records, with robust errors.
-            ``by``, ``where``, ``epsilon``, ``delta``, ``rho``, ``mu``, ``noise``, ``missing``, ``other`` and
-            ``request_id`` are as in `release`. A record is left out if a column of the model is missing or has a
-            category that is not declared.
+            Options: ``bounds={column: (low, high)}`` for numeric columns and ``categories={column: [value, …]}``, if
+            the facts do not declare them. The option ``intercept=False`` removes the intercept. The option
+            ``guess={column: {"mean": …}}`` states means that were guessed without the data; the guess improves how the
+            release divides its precision. The option ``clip_norm=1.0`` shrinks records that lie far from the middle of
+            the bounds; the share of shrunk records is released. The option ``robust=True`` (HC1) or ``"HC0"`` requests
+            standard errors that are valid under heteroscedasticity, for a small part of the price. If a privacy unit
+            can have several rows, the standard errors are always clustered by unit. The option ``weights=(column,
+            largest)`` weights the records; the standard errors are then robust. The options ``by``, ``where``,
+            ``epsilon``, ``delta``, ``rho``, ``mu``, ``noise``, ``missing``, ``other`` and ``request_id`` are as in
+            `release`. A record is left out if a column of the model is missing, or contains a category that was not
+            declared.
 
         Returns
         -------
@@ -74,10 +77,11 @@ class AsksRegressions:
         Raises
         ------
         HedgerowError
-            HG190 to HG192: the formula is invalid. HG197: robust errors are not possible. HG104: bounds are missing.
-            HG111: categories are missing. HG188 and HG402: you asked for Laplace noise, weights or a clip norm, which
-            are not available if a unit can have several rows. If the noise hides the fit, the fit is returned and
-            marked as unreliable. The intervals of a fit that the noise hides contain every value that is possible.
+            HG190 to HG192: the formula is invalid. HG197: robust standard errors are not possible for this fit. HG104:
+            bounds are missing. HG111: categories are missing. HG188 and HG402: Laplace noise, weights or a clip norm
+            were requested, which are not available if a privacy unit can have several rows. If the noise is too large
+            for a fit, the fit is still returned, marked as unreliable. The intervals of such an unreliable fit contain
+            every possible value.
 
         Examples
         --------
@@ -102,7 +106,9 @@ class AsksRegressions:
     def plan_ols(
         self, formula: str, regressors: Sequence[str] | None = None, **options: Unpack[RegressionOptions]
     ) -> PlannedRegression:
-        """Return the plan and the price of `ols` with the same arguments. No value is read.
+        """Return the plan and the privacy price of `ols` with the same arguments, without reading data.
+
+        No value is read.
 
         Parameters
         ----------
@@ -118,7 +124,7 @@ class AsksRegressions:
         Raises
         ------
         HedgerowError
-            The errors that `ols` raises before data are read. Nothing is spent.
+            The errors that the method `ols` raises before data are read. Nothing is spent.
 
         Examples
         --------
@@ -140,26 +146,28 @@ class AsksRegressions:
     def logit(
         self, formula: str, regressors: Sequence[str] | None = None, **options: Unpack[LogitOptions]
     ) -> LogitRegression:
-        """Release a logistic regression. The standard errors of the coefficients include sampling error and noise.
+        """Release a logistic regression.
 
-        Guarantee: (ε, δ)-differential privacy of everything in the result. Contrasts and predictions are computed from
-        the released numbers and cost no further budget. The release of a logistic regression consists of a few Newton
-        steps. Each Newton step releases the gradient and the curvature at public coefficients, with noise.
+        The standard errors of the coefficients include sampling error and privacy noise.
+
+        Guarantee: everything in the result together is (ε, δ)-differentially private. Contrasts and predictions are
+        computed from the released numbers and cost no further budget. A logistic regression is computed from a few
+        noisy Newton steps. Each Newton step releases the gradient and the curvature at public coefficients, with noise.
 
         Parameters
         ----------
         formula, regressors
-            The formula, as in `ols`. The response may hold numbers, texts or booleans.
+            The formula or the terms, as in `ols`. The response column may contain numbers, texts or booleans.
         value : number, text or boolean
-            The outcome is 1 if the response equals `value`, and 0 otherwise. The default is 1. If the declared type of
-            the response is text, `value` must be given (HG111).
+            The outcome is 1 in records whose response equals `value`, and 0 in all other records. The default is 1. If
+            the declared type of the response is text, `value` must be given (HG111).
         steps : int
-            The number of steps that share the price. The default is 2 (a pilot step and one more), or 5 without an
-            intercept.
+            The number of Newton steps, which share the privacy price. The default is 2 steps with an intercept (a pilot
+            step and one more), and 5 steps without an intercept.
         **options
-            ``bounds``, ``categories`` and ``intercept`` are as in `ols`. ``where``, ``epsilon``, ``delta``, ``rho``,
-            ``mu`` and ``request_id`` are as in `release`. A record is left out if a column of the model is missing or
-            has a category that is not declared.
+            The options ``bounds``, ``categories`` and ``intercept`` are as in `ols`. The options ``where``,
+            ``epsilon``, ``delta``, ``rho``, ``mu`` and ``request_id`` are as in `release`. A record is left out if a
+            column of the model is missing, or contains a category that was not declared.
 
         Returns
         -------
@@ -170,9 +178,9 @@ class AsksRegressions:
         Raises
         ------
         HedgerowError
-            HG190 to HG192: the formula is invalid. HG196: the number of steps is invalid. HG104: bounds are missing.
-            HG111: categories are missing. If the fit does not converge or the noise hides the fit, the fit is returned
-            and marked as unreliable. The intervals of a fit that does not converge have infinite ends.
+            HG190 to HG192: the formula is invalid. HG196: the number of Newton steps is invalid. HG104: bounds are
+            missing. HG111: categories are missing. If the fit does not converge or the noise is too large, the fit is
+            still returned, marked as unreliable. The intervals of a fit that does not converge have infinite ends.
 
         Examples
         --------
@@ -197,7 +205,9 @@ class AsksRegressions:
     def plan_logit(
         self, formula: str, regressors: Sequence[str] | None = None, **options: Unpack[LogitOptions]
     ) -> PlannedLogit:
-        """Return the plan and the price of `logit` with the same arguments. No value is read.
+        """Return the plan and the privacy price of `logit` with the same arguments, without reading data.
+
+        No value is read.
 
         Parameters
         ----------
@@ -207,13 +217,13 @@ class AsksRegressions:
         Returns
         -------
         PlannedLogit
-            The plan. ``.price`` is the certificate of the planned fit, and ``.expected(guess)`` returns the expected
-            errors.
+            The plan. The plan: ``.price`` is the certificate of the planned fit, and ``.expected(guess)`` returns the
+            expected errors.
 
         Raises
         ------
         HedgerowError
-            The errors that `logit` raises before data are read. Nothing is spent.
+            The errors that the method `logit` raises before data are read. Nothing is spent.
 
         Examples
         --------

@@ -129,9 +129,9 @@ def correlated_numbers(estimates: Sequence[Estimate]) -> list[Any]:
     Raises
     ------
     ImportError
-        The package is not installed: ``pip install hedgerow[uncertainties]``.
+        The package `uncertainties` is not installed: ``pip install hedgerow[uncertainties]``.
     ParameterError
-        HG130: a covariance is not known.
+        HG130: the covariance of two of the estimates is not known.
     """
     from uncertainties import correlated_values
 

@@ -80,20 +80,23 @@ def _noise(estimate: Estimate) -> float:
 
 @takes()
 def combine(releases: Sequence[Release | ReleasedEstimate]) -> Release:
-    """Pool repeated releases of the same statistics from the same records, weighted by inverse variance.
+    """Combine repeated releases of the same statistics of the same records.
 
-    Pooling is post-processing of released numbers. The certificate covers all releases together; their prices add up.
+    The result is a mean weighted by inverse variances.
+
+    Combining releases is post-processing: it uses released numbers only. The certificate covers all releases together;
+    their prices add up.
 
     Parameters
     ----------
     releases : sequence of Release or ReleasedEstimate
-        Two or more releases of the same numbers: same source, relation, unit, target, missing policy, statistics,
-        bounds and cells, in the same order.
+        Two or more releases of the same numbers: their source, relation, unit, target, missing policy, statistics,
+        bounds and cells are equal and in the same order.
 
     Raises
     ------
     ParameterError
-        HG122: the releases do not estimate the same numbers, so they cannot be pooled.
+        HG122: the releases do not estimate the same numbers, so they cannot be combined.
 
     Examples
     --------

@@ -45,22 +45,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Plan:
-    """The mechanisms and the price of a release with these arguments.
+    """The plan of a release: the mechanisms that will run, and their privacy price.
 
-    The plan uses public facts only and spends nothing.
+    A plan uses public facts only and spends no budget.
 
     Attributes
     ----------
     request : Request
-        The request, with everything that the facts add.
+        The request, completed by the facts.
     facts : PublicFacts
-        The neighbouring relation, the privacy unit, and n if n is public.
+        The neighbouring relation, the privacy unit, and the number of records n if it is public.
     items : tuple of PlannedStatistic
-        Each statistic with its design and its mechanism.
+        The planned statistics, each with its mechanism.
     calibrated : Calibrated or None
-        The smallest noise that meets the budget. None if nothing is to be paid.
+        The smallest noise that meets the budget, which the calibration found. The value is None if the release costs no
+        budget.
     source : ColumnSource or None
-        The source for which the survey made the plan. `query` shows the questions to this source.
+        The data source for which the plan was made. The method `query` shows the SQL questions to this source.
     """
 
     request: Request
@@ -81,7 +82,7 @@ class Plan:
         return self.forecast().card(*self.headline())
 
     def headline(self) -> tuple[str, tuple[str, ...]]:
-        """Return the title of the notebook card and the lines beside it: the price, and the reason for each method."""
+        """Return the title and the lines of the notebook card: the privacy price, and the reason for each method."""
         price = f"ε ≤ {self.epsilon:.6g} at δ = {self.delta:.3g}, {self.facts.relation}, unit {self.facts.unit}"
         reasons = (f"{method}: {reason}" for method, reason in self.reasons().items())
         return repr(self)[1:-1].partition(", ε")[0], (price, *reasons)
@@ -134,21 +135,23 @@ class Plan:
     def forecast(
         self, guess: Mapping[str, Mapping[str, Any]] | None = None, *, n: int | None = None, level: float = 0.95
     ) -> Forecast:
-        """Return the expected errors of this release, for a guess that was made without the data.
+        """Return the errors that this release is expected to have, for a guess that was made without the data.
 
         Parameters
         ----------
         guess : {column: {"mean": …, "sd": …, "share": …, "missing": …, "correlation": {other: …}}}, optional
-            A guess of the moments of each column. Moments that are not guessed take their worst values, and columns are
-            taken as independent. For quantiles and shares of a skewed column, also guess ``"quantiles": {0.1: …, 0.5:
-            …, 0.9: …}``, or give ``"law": "lognormal"``, "gamma" or "beta" with mean and sd. Without quantiles and
-            without a law, the forecast is the widest interval of three laws: lognormal, gamma and beta. With `where`,
-            ``{"where": {"share": …}}`` guesses the share of records that are selected. Without a guess of the selected
-            share, only the error of the noise is forecast. For a unit of several rows, a guess of mean and sd of the
-            unit's column is a guess of the rows of one unit. The forecast for units includes the share of units beyond
-            the limit, whose further rows are dropped.
+            A guess of the mean, standard deviation and other moments of each column. Moments without a guess take their
+            worst values, and columns are assumed to be independent. For quantiles and shares of a skewed column, the
+            guess may also contain ``"quantiles": {0.1: …, 0.5: …, 0.9: …}``, or a distribution by name (``"law":
+            "lognormal"``, "gamma" or "beta") with its mean and sd. If the guess contains neither quantiles nor a
+            distribution, the forecast is the widest interval under three distributions: lognormal, gamma and beta. With
+            a condition `where`, the entry ``{"where": {"share": …}}`` guesses the share of records that satisfy the
+            condition. Without a guess of this share, only the error of the noise is forecast. For a privacy unit with
+            several rows, the guess of the mean and sd of the column that names the unit describes the number of rows of
+            one unit. The forecast then includes the share of units that exceed the limit of rows, whose further rows
+            are dropped.
         n : int, optional
-            A guess of the number of records, needed under add-remove, where the number is private.
+            A guess of the number of records, which is needed under add-remove, where the number is private.
         level : float
             The confidence level of the intervals.
 
@@ -160,7 +163,7 @@ class Plan:
         Raises
         ------
         ParameterError
-            HG707: the guess is impossible. HG110: the level is invalid.
+            HG707: the guess is impossible. HG110: the confidence level is invalid.
 
         Examples
         --------
@@ -175,23 +178,24 @@ class Plan:
         return forecast(self.items, self.facts, cells=self.cells, guess=guess, n=n, level=level)
 
     def advice(self, guess: Mapping[str, Mapping[str, Any]] | None = None, *, n: int | None = None) -> tuple[str, ...]:
-        """Return which statistics would have less noise if their columns were declared complete, and how much less.
+        """Return which statistics would have less noise if their columns had no missing values, and how much less.
 
-        If missing values are dropped, the number of remaining records is private and needs noise of its own. The noise
-        on the number of records enlarges the error of a mean that lies far from the midpoint of its bounds. The gain is
-        the difference of two forecasts at the guess: with columns declared complete, and without. A column that is not
-        guessed is taken to have a mean near its lower bound. A gain of less than 5 % of a standard error is not
-        mentioned. No data are read: the caller must know whether a column has missing values.
+        If records with missing values are dropped, the number of remaining records is private and needs noise of its
+        own. The noise on the number of records enlarges the error of a mean that lies far from the midpoint of its
+        bounds. The gain is the difference of two forecasts for the guess: with complete columns, and without. A column
+        without a guess is assumed to have a mean near its lower bound. A gain below 5 % of the standard error is not
+        reported. No data are read: the caller must know whether a column has missing values.
 
         Parameters
         ----------
         guess, n
-            The guess, as in `forecast`.
+            The guess of moments and the number of records, as in `forecast`.
 
         Returns
         -------
         tuple of str
-            One sentence for each statistic that would gain. The list is empty if no statistic would have less noise.
+            One sentence for each statistic that would have less noise. The list is empty if no statistic would have
+            less noise.
 
         Raises
         ------
@@ -234,16 +238,17 @@ class Plan:
     def query(self) -> tuple[str, ...]:
         """Return the SQL that `Survey.release` would send for this plan, statement by statement. Nothing is sent.
 
-        The texts are the texts that run, except for two parts that are not known before the run. Each question about
-        units of several rows has a secret random key, and ``<a secret key …>`` stands in its place. A packed CSV file,
-        or a CSV file that is not plain UTF-8, is read through a pipe whose path is not known. The texts depend only on
-        the request, the facts, and the names and types of columns. No record is read, and nothing is spent.
+        The returned SQL is the SQL that runs, except for two parts that are not known before the run. A question about
+        privacy units of several rows contains a secret random key, in whose place ``<a secret key …>`` is shown. A
+        compressed CSV file, or a CSV file that is not plain UTF-8, is read through a pipe whose path is not known
+        before the run. The returned SQL depends only on the request, the facts, and the names and types of columns. The
+        method reads no record and spends no budget.
 
         Raises
         ------
         ParameterError
-            HG213: the plan was made without a source, or the source is a frame of pandas, polars, Arrow or Spark, which
-            gets no text.
+            HG213: the plan was made without a source, or the source is a frame of pandas, polars, Arrow or Spark, for
+            which no SQL is sent.
         DataError
             HG207: the source could not be opened, or the source has changed.
 
@@ -269,7 +274,10 @@ class Plan:
         return tuple(text for query in self.sent() for text in source.statements(query, by_record=query in streamed))
 
     def sent(self) -> list[Query | SumsQuery]:
-        """Return the questions to the source, in order. Sums are asked together, and n is compared after each one."""
+        """Return the questions that are sent to the data source, in order.
+
+        Questions about sums are sent together, and the number of records n is compared after each question.
+        """
         sent: list[Query | SumsQuery] = []
         for query, sums in self.questions().items():
             sent += as_sent(sums) if sums else [query]
@@ -285,9 +293,9 @@ class Plan:
     def each_drawn(
         self, make: Callable[[Design[Any, Any], AtomicMechanism], AdditiveTable]
     ) -> list[AdditiveTable | None]:
-        """Return one table for each statistic.
+        """Return one table of noisy numbers for each statistic.
 
-        Statistics that are drawn together share a table. Public statistics have None in place of a table.
+        Statistics whose noise is drawn together share a table. A statistic that is public has None in place of a table.
         """
         made: dict[int, AdditiveTable] = {}
         tables: list[AdditiveTable | None] = []
@@ -301,13 +309,16 @@ class Plan:
         return tables
 
     def places(self) -> Iterator[tuple[range, PlannedStatistic]]:
-        """Yield each statistic with the positions of its estimates."""
+        """Yield each statistic, with the positions of its estimates in the release."""
         place = 0
         for item in self.items:
             yield range(place, place := place + (1 if item.design is None else self.cells)), item
 
     def questions(self) -> dict[Query | SumsQuery, list[SumsQuery]]:
-        """Return each question once, in order. All questions about sums are asked together with the first of them."""
+        """Return each distinct question to the data source once, in order.
+
+        All questions about sums are sent together with the first of them.
+        """
         queries = dict.fromkeys(design.query for design in self.designs)
         sums = [query for query in queries if isinstance(query, SumsQuery)]
         return {
@@ -317,12 +328,12 @@ class Plan:
         }
 
     def streamed(self) -> set[Query | SumsQuery]:
-        """Return the questions whose records are read one by one: the questions of bootstraps with fine grids."""
+        """Return the questions for which records are read one by one: those of bootstraps with fine grids."""
         counted = {design.query for design in self.designs if not design.streams}
         return {design.query for design in self.designs} - counted
 
     def public_record(self) -> dict[str, Any]:
-        """Return the request as plain JSON data. Two requests are the same if these data are the same."""
+        """Return the request as plain JSON data. Two requests count as the same request if these data are equal."""
         request = self.request
         return {
             "statistics": [statistic.public_record() for statistic in request.statistics],
@@ -331,7 +342,7 @@ class Plan:
         }
 
     def assumptions(self) -> tuple[str, ...]:
-        """Return the assumptions on the certificate: declared facts that are relied on, and facts without a source."""
+        """Return the assumptions on the certificate: facts on which the price depends, and facts without a source."""
         pairs = zip(self.request.statistics, self.request.policies, strict=True)
         complete = dict.fromkeys(
             statistic.column for statistic, policy in pairs if statistic.column and policy is Missing.DECLARED_COMPLETE
@@ -351,7 +362,10 @@ class Plan:
             yield "the functions of columns that define features keep nothing from one record to the next"
 
     def narrowed(self) -> str:
-        """Return why records differ less than the mechanism allows. The text is empty if columns vary freely."""
+        """Return the reason why neighbouring data sets differ less than the mechanism allows.
+
+        The text is empty if the columns of a record can vary freely.
+        """
         if self.request.where is not None:
             return "Records that `where` leaves out may be the worst ones."
         if self.request.weights is not None:
@@ -380,7 +394,7 @@ class Plan:
         return (*selected, LEFT_OUT) if left_out else selected
 
     def reasons(self) -> dict[str, str]:
-        """Return the reason for each method in use."""
+        """Return the reason for each method that the release uses."""
         reasons = {design.method: design.reason for design in self.designs if design.drawn is design}
         # Of what several statistics share, each reason is told.
         shared = dict.fromkeys((design.method, design.reason) for design in self.designs if design.drawn is not design)
@@ -397,7 +411,7 @@ class PlanHolder:
 
     @property
     def facts(self) -> PublicFacts:
-        """The neighbouring relation, the privacy unit, and n if n is public."""
+        """The neighbouring relation, the privacy unit, and the number of records n if it is public."""
         return self.plan.facts
 
     @property

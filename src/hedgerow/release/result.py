@@ -58,21 +58,21 @@ _TAIL = ("method", "n_resamples", "reliable", "note")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Release(ReadsOfRelease, Result):
-    """The result of one call: a sequence of `Estimate`, and one certificate for the whole call.
+    """The result of one call: a sequence of estimates, and one certificate of the privacy price of the whole call.
 
     Attributes
     ----------
     estimates : sequence of Estimate
     certificate : Certificate or None
-        The certificate. None for a simulated release, which is never certified.
+        The certificate. None for a simulated release, which has no certificate.
     reasons : dict
-        The reason for each method, which follows from public facts.
+        The reason for the choice of each method, which follows from public facts.
     notes : tuple of str
-        Notes for readers about the release as a whole.
+        Notes for readers that apply to the release as a whole.
     answers : dict
-        The answers to expressions, {expression: Estimate}, which the record and the report show.
+        The answers to expressions, as {expression: estimate}, which the record and the report of the release show.
 
-    The fields of `hedgerow.release.publication.shared.Result` (source, relation, unit, target, …) are given by name.
+    The fields of `hedgerow.release.publication.shared.Result` (source, relation, unit, …) are keyword arguments.
     """
 
     estimates: Sequence[Estimate]
@@ -136,14 +136,14 @@ class Release(ReadsOfRelease, Result):
 
     @classmethod
     def from_json(cls, path: str | Path) -> Release:
-        """Return the release whose record stands in a file; see `release_from_record`.
+        """Return the release whose record is in a file; see `release_from_record`.
 
         Raises
         ------
         ParameterError
             HG503: the file cannot be read.
         VerificationError
-            HG502: the file is not the record of a release.
+            HG502: the file does not contain the record of a release.
         """
         try:
             text = Path(path).read_text(encoding="utf-8-sig")
@@ -185,17 +185,17 @@ class Release(ReadsOfRelease, Result):
             raise AttributeError(f"A release has no {name!r}{near}.", name=name)
 
     def estimate(self, statistic: str, *about: object, **cell: object) -> Estimate:
-        """Return one estimate by its statistic, its columns and its cell.
+        """Return one estimate, selected by its statistic, its columns and its cell (group of records).
 
         Parameters
         ----------
         statistic : str
             The name of the statistic: ``"mean"``, ``"ratio"``, or the name of your own function.
         *about
-            The columns in order, and other parts of the name in brackets, such as ``"employed=1"`` or ``0.5``. The
+            The columns in order, and further parts of the printed name, such as ``"employed=1"`` or ``0.5``. The
             columns may be left out if only one estimate fits.
         **cell
-            The cell: one category for each group column.
+            The cell (group of records): one category for each group column.
 
         Returns
         -------
@@ -204,7 +204,7 @@ class Release(ReadsOfRelease, Result):
         Raises
         ------
         ParameterError
-            HG137: no estimate fits, or several estimates fit. The message lists all estimates of the release.
+            HG137: no estimate matches, or several do. The error message lists all estimates of the release.
 
         Examples
         --------
@@ -217,9 +217,9 @@ class Release(ReadsOfRelease, Result):
         return found(self.estimates, statistic, [tuple(str(category).split("=", 1)) for category in about], cell)
 
     def ask(self, expression: str) -> Estimate:
-        """Return the estimate of an expression, with the errors of the whole expression.
+        """Return the estimate of an expression of several estimates, with the error of the whole expression.
 
-        The answer is computed from released numbers and costs no budget.
+        The estimate is computed from released numbers and costs no budget.
 
         Parameters
         ----------
@@ -259,19 +259,19 @@ class Release(ReadsOfRelease, Result):
         return replace(self, answers=self.answers | {expression: self.ask(expression) for expression in expressions})
 
     def distribution(self, column: str, **cell: object) -> ColumnDistribution:
-        """Return the released distribution of a column in a cell, with every quantile and a band, at no further price.
+        """Return the released distribution of a column within a cell, with all its quantiles, at no further price.
 
         Parameters
         ----------
         column : str
         **cell
-            The cell: one category for each group column.
+            The cell (group of records): one category for each group column.
 
         Returns
         -------
         ColumnDistribution
-            The distribution. ``.quantile(p)``, ``.cdf(x)`` and other methods return estimates; ``.plot(kind=…)`` draws
-            the distribution.
+            The distribution. Its methods ``.quantile(p)``, ``.cdf(x)`` and others return estimates; ``.plot(kind=…)``
+            draws a picture.
 
         Raises
         ------
@@ -302,11 +302,11 @@ class Release(ReadsOfRelease, Result):
         return list(readings(self._distributions, self.certificate.mechanism, n=self.n, **about))
 
     def covariance(self) -> Covariances:
-        """Return the covariance matrix of all estimates, with sampling and noise apart. Unknown values are NaN."""
+        """Return the covariance matrix of all estimates, in a sampling and a noise part. Unknown values are NaN."""
         return covariances(self.estimates)
 
     def to_uncertainties(self, *estimates: Estimate) -> list[Any]:
-        """Return estimates as correlated numbers of the package `uncertainties`. The default is all estimates.
+        """Return estimates (by default, all) as correlated numbers of the Python package `uncertainties`.
 
         Raises
         ------
@@ -333,7 +333,7 @@ class Release(ReadsOfRelease, Result):
         return copyreg.__newobj__, (type(self),), state  # type: ignore[attr-defined]  # typeshed does not list it
 
     def price(self) -> str:
-        """Return the privacy price in one line (ε, δ, relation and unit), or say that the release is simulated."""
+        """Return the privacy price in one line: ε, δ, relation and unit; a simulated release has no price."""
         return SIMULATED if self.certificate is None else self.certificate.price()
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
@@ -374,7 +374,7 @@ class Release(ReadsOfRelease, Result):
         Parameters
         ----------
         path : str or Path, optional
-            The file for the text.
+            The path of the file to which the text is written.
         level : float
             The confidence level of the intervals.
 
@@ -386,7 +386,7 @@ class Release(ReadsOfRelease, Result):
         Raises
         ------
         ParameterError
-            HG118: the file cannot be written. HG110: the level is invalid.
+            HG118: the file cannot be written. HG110: the confidence level is invalid.
 
         Examples
         --------
@@ -420,7 +420,7 @@ class Release(ReadsOfRelease, Result):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            The axes for all estimates, on one scale. By default each statistic has its own panel in a new figure.
+            The axes for all estimates, on one scale. By default, each statistic has a panel in a new figure.
         level : float
             The confidence level of the intervals.
 
@@ -432,7 +432,7 @@ class Release(ReadsOfRelease, Result):
         Raises
         ------
         ParameterError
-            HG110: the level is not between 0 and 1.
+            HG110: the confidence level is not between 0 and 1.
 
         Examples
         --------
@@ -527,7 +527,7 @@ def release_from_record(text: str, *, backend: str | None = None) -> Release:
     Raises
     ------
     VerificationError
-        HG502: the file is not the record of a release.
+        HG502: the file does not contain the record of a release.
 
     Examples
     --------

@@ -142,7 +142,7 @@ class Answered:
 
 
 class Spending(Protocol):
-    """The ledger in which prices are reserved."""
+    """The ledger file in which prices are reserved."""
 
     def reserve(self, certificate: Price, request: Mapping[str, Any], request_id: str | None) -> Reservation | Answered:
         """Make the price durable, or refuse it with `BudgetExceeded`; nothing was read yet."""
@@ -230,7 +230,7 @@ class Account:
     total : Budget or None
         The whole budget of the facts: a call that alone costs more is refused. None without such facts.
     ledger : path, Spending or None
-        The ledger in which the price is reserved.
+        The ledger file in which the price is reserved.
     request_id : str or None
         The caller's id; a fresh one where it is None.
     asking : bool
@@ -500,7 +500,7 @@ class OpenedSource:
     n : int or None
         The number of units, under replace-one.
     ledger : Path, Spending or None
-        The ledger in which prices are reserved.
+        The ledger file in which prices are reserved.
     backend : str or None
         The caller's own frame library.
     identity : str

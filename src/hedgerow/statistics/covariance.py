@@ -64,26 +64,26 @@ def covariance(first: str, second: str, *, bounds: Mapping[str, tuple[float, ...
 def covariance(
     first: str, second: str, *, bounds: Mapping[str, tuple[float, ...]] | None = None
 ) -> Covariance | NeedsBounds:
-    """Ask for the covariance (divisor N − 1) of two clamped columns.
+    """Request the covariance (divisor N − 1) of two clamped columns.
 
     Parameters
     ----------
     first, second : str
         The names of two numeric columns.
     bounds : {name: (low, high) or (low, high, step)}, optional
-        The declared bounds of both columns. The default is the bounds of the facts.
+        The declared bounds of both columns. The default bounds are those of the facts.
 
     Returns
     -------
     Covariance or NeedsBounds
-        The request for `Survey.release` or `Survey.plan`. The request is a `NeedsBounds` if the bounds come from the
-        facts.
+        The request, to be passed to `Survey.release` or `Survey.plan`. If the bounds come from the facts, the request
+        is a `NeedsBounds` object.
 
     Raises
     ------
     ParameterError
-        HG105 to HG107: bounds or step are invalid; see ``hedgerow explain``. HG104: neither call nor facts declare
-        bounds; this error is raised at the release.
+        HG105 to HG107: the bounds or the step are invalid. HG104: neither the call nor the facts declare bounds; this
+        error is raised only at the release.
 
     Examples
     --------
@@ -155,7 +155,7 @@ class _Covariance:
 
 
 SECOND = ("second", Field("text", "The second column of a covariance or a correlation."))
-ENTRY = entry_of_pair(covariance, 10, "A covariance of two columns, clamped to LO and HI.", SECOND)
+ENTRY = entry_of_pair(covariance, 10, "A covariance of two columns whose values are clamped to bounds.", SECOND)
 
 
 class Correlation(SmoothStatistic):
@@ -198,26 +198,26 @@ def correlation(first: str, second: str, *, bounds: Mapping[str, tuple[float, ..
 def correlation(
     first: str, second: str, *, bounds: Mapping[str, tuple[float, ...]] | None = None
 ) -> Correlation | NeedsBounds:
-    """Ask for the correlation of two clamped columns.
+    """Request the correlation of two clamped columns.
 
     Parameters
     ----------
     first, second : str
         The names of two numeric columns.
     bounds : {name: (low, high) or (low, high, step)}, optional
-        The declared bounds of both columns. The default is the bounds of the facts.
+        The declared bounds of both columns. The default bounds are those of the facts.
 
     Returns
     -------
     Correlation or NeedsBounds
-        The request for `Survey.release` or `Survey.plan`. The request is a `NeedsBounds` if the bounds come from the
-        facts.
+        The request, to be passed to `Survey.release` or `Survey.plan`. If the bounds come from the facts, the request
+        is a `NeedsBounds` object.
 
     Raises
     ------
     ParameterError
-        HG105 to HG107: bounds or step are invalid; see ``hedgerow explain``. HG104: neither call nor facts declare
-        bounds; this error is raised at the release.
+        HG105 to HG107: the bounds or the step are invalid. HG104: neither the call nor the facts declare bounds; this
+        error is raised only at the release.
 
     Examples
     --------
@@ -236,4 +236,6 @@ class _Correlation:
         return covariance_of_totals(totals, first, second, both) / math.sqrt(x * y) if x > 0.0 < y else math.nan
 
 
-ENTRY_OF_CORRELATION = entry_of_pair(correlation, 11, "A correlation of two columns, clamped to LO and HI.", SECOND)
+ENTRY_OF_CORRELATION = entry_of_pair(
+    correlation, 11, "A correlation of two columns whose values are clamped to bounds.", SECOND
+)

@@ -105,7 +105,7 @@ class StatisticEntry:
 
     @property
     def kind(self) -> str:
-        """The name of the statistic."""
+        """The name under which the statistic is printed."""
         return self.ask.__name__
 
     @property

@@ -41,32 +41,32 @@ def mean(column: str, *, bounds: None = None, step: float | None = None) -> Need
 def mean(column: str, *, bounds: tuple[float, float], step: float | None = None) -> Mean: ...
 @takes()
 def mean(column: str, *, bounds: tuple[float, float] | None = None, step: float | None = None) -> Mean | NeedsBounds:
-    """Ask for the mean of a column whose values are clamped to `bounds`.
+    """Request the mean of a column whose values are clamped to `bounds`.
 
     Parameters
     ----------
     column : str
         The name of a numeric column.
     bounds : (low, high), optional
-        The lowest and the highest value, which are public and declared. hedgerow never reads bounds from the data. If
-        the bounds are left out, the bounds of the facts are used. If the facts have no bounds either, the release is
-        refused. The estimate is an estimate of the mean of the CLAMPED values.
+        The lowest and the highest possible value, which are public and declared by the caller. hedgerow never reads
+        bounds from the data. If the bounds are left out, the bounds in the facts file are used. If the facts declare no
+        bounds either, the release is refused. The statistic estimates the mean of the CLAMPED values.
     step : float, optional
-        The distance between neighbouring grid values. The step must divide high − low exactly. If `bounds` are given
-        without a step, the range is cut into 1,024 steps. If neither bounds nor a step are given, both come from the
-        facts.
+        The distance between neighbouring grid values; every value is rounded to the nearest grid value. The step must
+        divide the width of the bounds, high − low, exactly. If `bounds` are given without a step, the range is cut into
+        1,024 equal steps. If neither bounds nor a step is given, both come from the facts.
 
     Returns
     -------
     Mean or NeedsBounds
-        The request for `Survey.release` or `Survey.plan`. The request is a `NeedsBounds` if the bounds come from the
-        facts.
+        The request, to be passed to `Survey.release` or `Survey.plan`. If the bounds come from the facts, the request
+        is a `NeedsBounds` object.
 
     Raises
     ------
     ParameterError
-        HG105 to HG107: bounds or step are invalid; see ``hedgerow explain``. HG104: neither call nor facts declare
-        bounds; this error is raised at the release.
+        HG105 to HG107: the bounds or the step are invalid. HG104: neither the call nor the facts declare bounds; this
+        error is raised only at the release.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def mean(column: str, *, bounds: tuple[float, float] | None = None, step: float 
     return Mean(checked_column(column), Grid.from_bounds(column, bounds, step))
 
 
-ENTRY = entry_on_grid(mean, 1, "A mean, of values clamped to LO and HI.", ("average", "avg"))
+ENTRY = entry_on_grid(mean, 1, "A mean of values clamped to the bounds LO and HI.", ("average", "avg"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,21 +132,21 @@ class CountOfUnits(Count):
 
 @takes()
 def count(*, of: Literal["rows", "units"] = "rows") -> Count:
-    """Ask for the number of records, in each cell or in total.
+    """Request the number of records, in each cell or in total.
 
-    Without groups, under replace-one, the number of records is n, which is exact and public.
+    Under replace-one and without groups, the number of records is n, which is exact and public.
 
     Parameters
     ----------
     of : "rows" or "units"
-        If the privacy unit has several rows: ``"rows"`` counts rows, and ``"units"`` counts units (persons,
-        households). A unit counts once in every cell in which it has a row. The estimate of the number of units is
+        For a privacy unit with several rows: ``"rows"`` counts rows, and ``"units"`` counts units (persons,
+        households). A unit counts once in every cell that contains one of its rows. The statistic that counts units is
         called ``units``.
 
     Raises
     ------
     ParameterError
-        HG111: `of` is neither "rows" nor "units".
+        HG111: the argument `of` is neither "rows" nor "units".
 
     Examples
     --------
@@ -206,26 +206,28 @@ def sum(column: str, *, bounds: None = None, step: float | None = None) -> Needs
 def sum(column: str, *, bounds: tuple[float, float], step: float | None = None) -> Sum: ...
 @takes()
 def sum(column: str, *, bounds: tuple[float, float] | None = None, step: float | None = None) -> Sum | NeedsBounds:
-    """Ask for the sum of a column whose values are clamped to `bounds`. A missing value adds nothing. See also `mean`.
+    """Request the sum of a column whose values are clamped to `bounds`.
+
+    A missing value adds nothing to the sum. See also `mean`.
 
     Parameters
     ----------
     column : str
         The name of a numeric column.
     bounds, step : optional
-        Bounds and step, as in `hedgerow.mean`.
+        The bounds and the step of the column, as in `hedgerow.mean`.
 
     Returns
     -------
     Sum or NeedsBounds
-        The request for `Survey.release` or `Survey.plan`. The request is a `NeedsBounds` if the bounds come from the
-        facts.
+        The request, to be passed to `Survey.release` or `Survey.plan`. If the bounds come from the facts, the request
+        is a `NeedsBounds` object.
 
     Raises
     ------
     ParameterError
-        HG105 to HG107: bounds or step are invalid; see ``hedgerow explain``. HG104: neither call nor facts declare
-        bounds; this error is raised at the release.
+        HG105 to HG107: the bounds or the step are invalid. HG104: neither the call nor the facts declare bounds; this
+        error is raised only at the release.
 
     Examples
     --------
@@ -237,4 +239,4 @@ def sum(column: str, *, bounds: tuple[float, float] | None = None, step: float |
     return Sum(checked_column(column), Grid.from_bounds(column, bounds, step))
 
 
-ENTRY_OF_SUM = entry_on_grid(sum, 2, "A sum, of values clamped to LO and HI.")
+ENTRY_OF_SUM = entry_on_grid(sum, 2, "A sum of values clamped to the bounds LO and HI.")

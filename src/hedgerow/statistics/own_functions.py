@@ -76,7 +76,7 @@ def bootstrap(
     name: str | None = None,
     limits: tuple[float, float] = (-math.inf, math.inf),
 ) -> FunctionOfTheUser:
-    """Ask for a smooth function of totals, by a private bootstrap.
+    """Request a smooth function of totals, computed by a private bootstrap.
 
     Parameters
     ----------
@@ -87,22 +87,23 @@ def bootstrap(
     columns : {name: (low, high) or (low, high, step)}
         Numeric columns with their declared bounds.
     features : {name: (function, (low, high))}, optional
-        Functions of the columns, each with declared bounds. A feature gets arrays of grid values, and the results of
-        the feature are clamped to its bounds. Without features, the columns themselves are summed.
+        Functions of the columns, each with declared bounds, whose totals are released. The function of a feature
+        receives arrays of grid values, and its results are clamped to the bounds of the feature. If no features are
+        given, the columns themselves are summed.
     name : str, optional
-        The name of the statistic. The default is the name of the function.
+        The name under which the statistic is printed. The default is the name of the function.
     limits : (low, high)
         The range of possible values of the statistic. Intervals are cut at the ends of this range.
 
     Returns
     -------
     Statistic
-        The request for `Survey.release` or `Survey.plan`.
+        The request, to be passed to `Survey.release` or `Survey.plan`.
 
     Raises
     ------
     ParameterError
-        HG104 to HG107: bounds are invalid. HG112: an argument is not a statistic.
+        HG104 to HG107: bounds are invalid. HG112: an argument does not describe a statistic.
 
     Examples
     --------
@@ -221,31 +222,33 @@ def function(
     name: str | None = None,
     limits: tuple[float, float] = (-math.inf, math.inf),
 ) -> FunctionOfMeans:
-    """Ask for a smooth function of means of columns. The error of the result is computed from joint moments.
+    """Request a smooth function of the means of columns.
+
+    The error of the result is computed from the joint noisy moments of the columns.
 
     Parameters
     ----------
     statistic : callable
         A function that takes {column: mean} and returns a number. The function must be smooth within the bounds. The
-        slope of the function is computed with complex numbers, or by differences if the function does not take complex
-        numbers.
+        derivative of the function is computed with complex numbers, or by differences if the function does not accept
+        complex numbers.
     columns : {name: (low, high) or (low, high, step)}
         Numeric columns with their declared bounds.
     name : str, optional
-        The name of the statistic. The default is the name of the function.
+        The name under which the statistic is printed. The default is the name of the function.
     limits : (low, high)
         The range of possible values of the statistic. Intervals are cut at the ends of this range.
 
     Returns
     -------
     FunctionOfMeans
-        The request for `Survey.release` or `Survey.plan`.
+        The request, to be passed to `Survey.release` or `Survey.plan`.
 
     Raises
     ------
     ParameterError
-        HG104 to HG107: bounds are invalid. HG112: the argument is not a function of means. HG129: the function is not
-        smooth.
+        HG104 to HG107: bounds are invalid. HG112: the argument is not a function of means of columns. HG129: the
+        function is not smooth.
 
     Examples
     --------

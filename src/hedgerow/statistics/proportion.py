@@ -75,7 +75,9 @@ class Proportion(Statistic):
 
 @takes()
 def proportion(column: str, *, value: Scalar) -> Proportion:
-    """Ask for the share of records whose `column` equals `value`. `value` is compared in the type of the column.
+    """Request the share of records whose `column` equals `value`.
+
+    The value is compared in the declared type of the column.
 
     Parameters
     ----------
@@ -87,7 +89,7 @@ def proportion(column: str, *, value: Scalar) -> Proportion:
     Returns
     -------
     Proportion
-        The request for `Survey.release` or `Survey.plan`.
+        The request, to be passed to `Survey.release` or `Survey.plan`.
 
     Raises
     ------

@@ -47,26 +47,26 @@ def ratio(numerator: str, denominator: str, *, bounds: Mapping[str, tuple[float,
 def ratio(
     numerator: str, denominator: str, *, bounds: Mapping[str, tuple[float, ...]] | None = None
 ) -> Ratio | NeedsBounds:
-    """Ask for Σ numerator / Σ denominator, the ratio of the sums of two columns.
+    """Request the ratio of the sums of two columns: Σ numerator / Σ denominator.
 
     Parameters
     ----------
     numerator, denominator : str
         The names of two numeric columns.
     bounds : {name: (low, high) or (low, high, step)}, optional
-        The declared bounds of both columns. The default is the bounds of the facts.
+        The declared bounds of both columns. The default bounds are those of the facts.
 
     Returns
     -------
     Ratio or NeedsBounds
-        The request for `Survey.release` or `Survey.plan`. The request is a `NeedsBounds` if the bounds come from the
-        facts.
+        The request, to be passed to `Survey.release` or `Survey.plan`. If the bounds come from the facts, the request
+        is a `NeedsBounds` object.
 
     Raises
     ------
     ParameterError
-        HG105 to HG107: bounds or step are invalid; see ``hedgerow explain``. HG104: neither call nor facts declare
-        bounds; this error is raised at the release.
+        HG105 to HG107: the bounds or the step are invalid. HG104: neither the call nor the facts declare bounds; this
+        error is raised only at the release.
 
     Examples
     --------

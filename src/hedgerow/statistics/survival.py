@@ -154,40 +154,46 @@ def survival(
     value: Scalar = 1,
     withdrawn: Withdrawn = "middle",
 ) -> Survival | list[Survival]:
-    """Ask for the share of records whose event has not come before a time: the survival curve at these times.
+    """Request a survival curve: the shares of records whose event comes after given times.
 
-    All times come from one table of counts: the events and the censored records of each interval. From the same table
-    ``release.survival(time)`` reads the whole curve, its median, restricted means, the numbers at risk and a log-rank
-    test, at no further price. The estimate is the life table, or that of Kaplan and Meier; see `withdrawn`.
+    All times are computed from one table: the numbers of events and of censored records in each interval of time. The
+    method ``release.survival(time)`` computes the whole curve, its median, restricted means, the numbers at risk and a
+    log-rank test from the same table, at no further price. The estimator is the life table, or the estimator of Kaplan
+    and Meier; see the argument `withdrawn`.
 
     Parameters
     ----------
     time : str
-        A numeric column: the time to the event, or to the end of the observation. Records without a time, or with one
-        below 0, are left out.
+        A numeric column: the time of the event, or the time at which the observation ended. Records whose time is
+        missing or negative are left out.
     event : str
-        The column that says how the time ended. Records without a value are left out.
+        The column that says whether the observed time ended with the event. Records without a value in this column are
+        left out.
     at : number or sequence of numbers, optional
-        The times. The share is P(T ≥ at): an event at the very time has not come before it. By default all of `bins`.
+        The times at which the curve is requested. A record whose event comes exactly at `at` counts as surviving: the
+        share is P(T ≥ at). By default, the curve is requested at all cut points in `bins`.
     bins : sequence of numbers, optional
-        Where time is cut into intervals; 0 need not be listed, and times of `at` are cuts too. Every interval has two
-        counts with noise. By default the times between those of `at` are cut into about 12 intervals in all.
+        Cut points that divide time into intervals; 0 and the times in `at` are added. Each interval has two noisy
+        counts: its events and its censored records. By default, the times in `at` and further cut points between them
+        form about 12 intervals.
     value : str, int, float or bool
-        The value of `event` that says that the event came. With any other value the record is censored.
+        The value of the column `event` that marks an event. A record with any other value in this column is censored.
     withdrawn : "middle" or "end"
-        ``"middle"``: a censored record is at risk for half of its interval (the life table), for times that are finer
-        than the intervals. ``"end"``: for all of it (Kaplan–Meier), for intervals of one time each.
+        With ``"middle"``, a censored record is at risk for half of its interval (the life table), which suits times
+        that are finer than the intervals. With ``"end"``, a censored record is at risk for its whole interval
+        (Kaplan–Meier), which suits intervals that contain one time each.
 
     Returns
     -------
     Survival, or a list of them
-        The request for `Survey.release` or `Survey.plan`. The result is a list unless `at` is one number.
+        The request, to be passed to `Survey.release` or `Survey.plan`. The result is a list, except if `at` is one
+        number.
 
     Raises
     ------
     ParameterError
-        HG112: times that do not rise from 0, more than 200 intervals, or another word for `withdrawn`. HG111: the value
-        is not a text, a finite number or a boolean.
+        HG112: the times do not rise from 0, there are more than 200 intervals, or `withdrawn` is another word. HG111:
+        the value is not a text, a finite number or a boolean.
 
     Examples
     --------
@@ -293,7 +299,7 @@ ENTRY = StatisticEntry(
     },
     by_name=("at",),
     metavar="TIME/EVENT[=VALUE]:T[,T…]",
-    about="Survival: shares whose event has not come before the times T, with censored records.",
+    about="Survival: shares of records whose event comes after the times T, with censored records.",
     parse=_parse,
     also_called=("kaplan_meier", "life_table", "survfit"),
 )

@@ -59,26 +59,26 @@ def variance(column: str, *, bounds: tuple[float, float], step: float | None = N
 def variance(
     column: str, *, bounds: tuple[float, float] | None = None, step: float | None = None
 ) -> Variance | NeedsBounds:
-    """Ask for the variance (divisor N − 1) of a clamped column.
+    """Request the variance (divisor N − 1) of a clamped column.
 
     Parameters
     ----------
     column : str
         The name of a numeric column.
     bounds, step : optional
-        Bounds and step, as in `hedgerow.mean`.
+        The bounds and the step of the column, as in `hedgerow.mean`.
 
     Returns
     -------
     Variance or NeedsBounds
-        The request for `Survey.release` or `Survey.plan`. The request is a `NeedsBounds` if the bounds come from the
-        facts.
+        The request, to be passed to `Survey.release` or `Survey.plan`. If the bounds come from the facts, the request
+        is a `NeedsBounds` object.
 
     Raises
     ------
     ParameterError
-        HG105 to HG107: bounds or step are invalid; see ``hedgerow explain``. HG104: neither call nor facts declare
-        bounds; this error is raised at the release.
+        HG105 to HG107: the bounds or the step are invalid. HG104: neither the call nor the facts declare bounds; this
+        error is raised only at the release.
 
     Examples
     --------
@@ -133,7 +133,7 @@ class _Variance:
         return self.half**2 * variance_of_totals(totals)
 
 
-ENTRY = entry_on_grid(variance, 5, "A variance, of values clamped to LO and HI.", ("var",))
+ENTRY = entry_on_grid(variance, 5, "A variance of values clamped to the bounds LO and HI.", ("var",))
 
 
 class StandardDeviation(SmoothStatistic):
@@ -168,26 +168,26 @@ def standard_deviation(column: str, *, bounds: tuple[float, float], step: float 
 def standard_deviation(
     column: str, *, bounds: tuple[float, float] | None = None, step: float | None = None
 ) -> StandardDeviation | NeedsBounds:
-    """Ask for the standard deviation (divisor N − 1) of a clamped column.
+    """Request the standard deviation (divisor N − 1) of a clamped column.
 
     Parameters
     ----------
     column : str
         The name of a numeric column.
     bounds, step : optional
-        Bounds and step, as in `hedgerow.mean`.
+        The bounds and the step of the column, as in `hedgerow.mean`.
 
     Returns
     -------
     StandardDeviation or NeedsBounds
-        The request for `Survey.release` or `Survey.plan`. The request is a `NeedsBounds` if the bounds come from the
-        facts.
+        The request, to be passed to `Survey.release` or `Survey.plan`. If the bounds come from the facts, the request
+        is a `NeedsBounds` object.
 
     Raises
     ------
     ParameterError
-        HG105 to HG107: bounds or step are invalid; see ``hedgerow explain``. HG104: neither call nor facts declare
-        bounds; this error is raised at the release.
+        HG105 to HG107: the bounds or the step are invalid. HG104: neither the call nor the facts declare bounds; this
+        error is raised only at the release.
 
     Examples
     --------
@@ -209,5 +209,5 @@ class _Deviation:
 
 
 ENTRY_OF_DEVIATION = entry_on_grid(
-    standard_deviation, 6, "A standard deviation, of values clamped to LO and HI.", ("std", "sd", "stddev")
+    standard_deviation, 6, "A standard deviation of values clamped to the bounds LO and HI.", ("std", "sd", "stddev")
 )

@@ -32,7 +32,7 @@ class ReleasedMargins(Protocol):
 
     @property
     def axes(self) -> tuple[Category, ...]:
-        """The columns with their categories."""
+        """The group columns, with their categories."""
         ...
 
     @property
@@ -74,19 +74,19 @@ class ReleasedMargins(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FittedTable:
-    """How near the law of the files is to one released table.
+    """The distance between the distribution of the files and one released table.
 
     Attributes
     ----------
     columns : tuple of str
     cells : int
     gap : float
-        The root mean square of the differences between the table of the law and the released table.
+        The root mean square of the differences between the fitted table and the released table.
     noise : float
         The standard deviation of the noise of a released cell.
     flagged : int
-        How many cells the refits change in one direction by more than a quarter of their standard deviation, by more
-        than chance.
+        The number of biased cells: the refits change them in one direction by more than a quarter of their standard
+        deviation, and by more than chance.
     """
 
     columns: tuple[str, ...]
@@ -129,20 +129,20 @@ class NumberWithEnds(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CheckedCell:
-    """One cell of a released table.
+    """One cell of a released table, estimated in three ways.
 
     Attributes
     ----------
     name : str
-        The cell in words: ``"sex=f, old=1"``.
+        The name of the cell: ``"sex=f, old=1"``.
     released : NumberWithEnds
         Of the release.
     pooled : NumberWithEnds
-        Of the files by `hedgerow.pool`, as a number of records.
+        The number of records in the cell, pooled over the files by `hedgerow.pool`.
     one_file : NumberWithEnds
-        Of the first file, by its own standard error.
+        The number of records in the cell in the first file, with the standard error of that file alone.
     naive_held : float
-        In which share of the files the interval by the file's own standard error holds the number of the fitted law.
+        The share of files whose own interval contains the number of the fitted distribution.
     """
 
     name: str

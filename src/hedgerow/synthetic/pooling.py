@@ -52,12 +52,12 @@ _TENDENCY, _ONE_SIDED = 0.25, 1.645  # which bias matters, in standard errors; a
 
 @dataclass(frozen=True, slots=True)
 class PooledEstimate:
-    """The pooled estimate of one question.
+    """The estimate of one question, pooled over the synthetic files.
 
     Attributes
     ----------
     name : str
-        The name of the question, for example of a coefficient.
+        The name of the question, such as the name of a coefficient.
     estimate : float
         q̄, or q̄₀ where files from the fit itself were given.
     standard_error : float
@@ -65,15 +65,16 @@ class PooledEstimate:
     df : float
         The degrees of freedom of the Student interval.
     between, within : float
-        B, the variance of the estimates between the files; Ū, the mean of their own variances.
+        The two parts of the variance: B is the variance of the estimates between the files, and Ū is the mean of their
+        estimated variances.
     n_files : int
         m.
     replaced : bool
-        Whether the estimated variance T was 0 or less, so that Ū takes its place.
+        True if the estimated variance T was not positive, so that Ū replaced it.
     bias : float or None
-        q̄ − q̄₀: by how much a refit leans. None if no files were drawn from the fit itself.
+        q̄ − q̄₀: by how much a refit leans. The value is None if no files were drawn from the fit itself.
     bias_error : float or None
-        The standard error of `bias`.
+        The standard error of the estimated bias.
     """
 
     name: str
@@ -104,7 +105,7 @@ class PooledEstimate:
         return _TENDENCY + _ONE_SIDED * self.bias_error / self.standard_error
 
     def confidence_interval(self, level: float = 0.95) -> Interval:
-        """Return the Student interval at a level (HG110: the level is not between 0 and 1)."""
+        """Return the Student interval at a level; error HG110 says that the level is not between 0 and 1."""
         from hedgerow.special import stdtrit
 
         level = parse_level(level)
@@ -120,7 +121,7 @@ class PooledEstimate:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Pooled(Sequence[PooledEstimate]):
-    """The pooled estimates of all questions, as a sequence of `PooledEstimate`; see `pool`.
+    """A sequence with the pooled estimate (`PooledEstimate`) of each question; see `pool`.
 
     Attributes
     ----------
@@ -163,11 +164,11 @@ class Pooled(Sequence[PooledEstimate]):
         return np.array([one.df for one in self])
 
     def confidence_interval(self, level: float = 0.95) -> list[Interval]:
-        """Return the Student interval of each question at a level."""
+        """Return the Student confidence interval of each question at a level."""
         return [one.confidence_interval(level) for one in self]
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return plain JSON data, with intervals at a level."""
+        """Return plain JSON data, with confidence intervals at a level."""
         return {"pooled": [one.to_dict(level) for one in self], "notes": list(self.notes)}
 
     def to_frame(self, backend: str | None = None, *, level: float = 0.95) -> Any:
@@ -176,19 +177,21 @@ class Pooled(Sequence[PooledEstimate]):
         Parameters
         ----------
         backend : str, optional
-            ``"polars"``, ``"pandas"`` or ``"pyarrow"``; the first that is installed by default.
+            The data frame library: ``"polars"``, ``"pandas"`` or ``"pyarrow"``; by default, the first of these that is
+            installed.
         level : float
-            The level of the intervals.
+            The confidence level of the intervals.
 
         Returns
         -------
         DataFrame or Table
-            Name, estimate, standard error, degrees of freedom, the parts of the variance, and the interval.
+            A frame with the columns name, estimate, standard error, degrees of freedom, the parts of the variance, and
+            the interval.
 
         Raises
         ------
         ParameterError
-            HG208: no library for frames is installed. HG110: the level is not between 0 and 1.
+            HG208: no library for frames is installed. HG110: the confidence level is not between 0 and 1.
 
         Examples
         --------
@@ -205,22 +208,22 @@ class Pooled(Sequence[PooledEstimate]):
         return build_frame({**columns, **ends, "level": [parse_level(level)] * len(self)}, backend)
 
     def summary(self, level: float = 0.95) -> str:
-        """Return the table of all questions as text, with the notes below the table.
+        """Return the estimates of all questions as a printed table, with notes below the table.
 
         Parameters
         ----------
         level : float
-            The level of the intervals.
+            The confidence level of the intervals.
 
         Returns
         -------
         str
-            The text has a line for each question.
+            The text, with one line for each question.
 
         Raises
         ------
         ParameterError
-            HG110: the level is not between 0 and 1.
+            HG110: the confidence level is not between 0 and 1.
 
         Examples
         --------
@@ -251,23 +254,23 @@ class Pooled(Sequence[PooledEstimate]):
 def pool(
     estimates: Sequence[Any], variances: Sequence[Any] | None = None, *, centre: Sequence[Any] | None = None
 ) -> Pooled:
-    """Return the estimates of m synthetic files as one, with a standard error that covers sampling and noise.
+    """Combine the estimates of m synthetic files, with a standard error that covers sampling and noise.
 
-    The files must come from `Margins.synthesize`, each from its own re-release: T = (1 + 1/m)·B − Ū, with B the
-    variance of the estimates between the files and Ū the mean of their own variances. Degrees of freedom:
-    (m − 1)·(1 − Ū/((1 + 1/m)·B))², and 2 at the least. Pooling costs no budget.
+    The files must come from `Margins.synthesize`. The variance is T = (1 + 1/m)·B − Ū, where B is the variance of the
+    estimates between the files, and Ū is the mean of their estimated variances. The degrees of freedom are (m − 1)·(1 −
+    Ū/((1 + 1/m)·B))², but at least 2. Pooling costs no budget.
 
     Parameters
     ----------
     estimates : sequence
-        One entry for each file: a number, several numbers, a mapping from names to numbers, or a fit. A fit with
-        ``params`` and ``bse``, as of statsmodels, brings its variances. A fit with ``coef_`` and ``intercept_``, as of
-        scikit-learn, needs `variances`.
+        The estimates: one entry for each file, which is a number, several numbers, a mapping from names to numbers, or
+        a fit. A fit with ``params`` and ``bse``, as in statsmodels, includes its variances. For a fit with ``coef_``
+        and ``intercept_``, as in scikit-learn, `variances` must be given.
     variances : sequence, optional
-        The variance of each number, in the same form.
+        The variance of each estimate, in the same form as `estimates`.
     centre : sequence, optional
-        The estimates of files that were drawn from the fit itself, without re-release (``centre_files``). These
-        estimates replace the mean of `estimates`, and measure the bias.
+        The estimates from the files of the centre (``centre_files``), which were drawn from the fit itself. These
+        estimates replace the mean of `estimates`, and serve to measure the bias.
 
     Returns
     -------
@@ -278,7 +281,7 @@ def pool(
     Raises
     ------
     ParameterError
-        HG250: there are fewer than two files, a number is not finite, or the estimates and variances do not fit.
+        HG250: there are fewer than two files, a number is not finite, or the numbers of estimates and variances differ.
 
     Source
         Raghunathan, Reiter & Rubin, *Multiple Imputation for Statistical Disclosure Limitation*, Journal of Official

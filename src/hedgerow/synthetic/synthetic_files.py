@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SyntheticFiles:
-    """Synthetic files by re-release, from released margins alone.
+    """Synthetic files that are computed from released margins alone.
 
     Guarantee: the files are post-processing of the release, so they cost no further budget, and the certificate of the
     release holds for them.
@@ -38,9 +38,10 @@ class SyntheticFiles:
     margins : ReleasedMargins
         The release: `hedgerow.margins.margin_tables.Margins`.
     rows : SyntheticRows
-        The fitted laws and the rows.
+        The fitted distributions, and the rows that are drawn from them.
     seeds : tuple of int
-        What the numbers within bands are drawn by, one for each file, then one for each file of the centre.
+        The seeds of the random numbers within bands: one for each synthetic file, then one for each file of the centre
+        (drawn from the fit itself).
     """
 
     margins: ReleasedMargins
@@ -78,11 +79,12 @@ class SyntheticFiles:
         return f"<SyntheticFiles: {files}, columns {names}, interactions of up to {self.order}, {self.margins.price()}>"
 
     def columns(self, place: int) -> dict[str, list[Any]]:
-        """Return a file as columns; the files of the centre follow those by re-release.
+        """Return one file as columns; files of the centre (drawn from the fit itself) come after the other files.
 
-        A category keeps its type: texts, whole numbers, truth values; texts that are dates are dates. A label stands in
-        a column of its own. In a column of texts the category of all other values is called "other"; in any other
-        column it is None. A number within a band is drawn uniformly: a whole number if all cut points are whole.
+        The values of a category keep their declared type: text, whole number, or truth value; a text that is a date
+        becomes a date. The label of a category is in a column of its own. In a column of texts, the category for all
+        undeclared values is called "other"; in any other column it is None. A number within a band is drawn uniformly:
+        a whole number if all cut points are whole.
         """
         levels = (*self.rows.files, *self.rows.centre_files)[place]
         axes = self.margins.axes
@@ -98,7 +100,7 @@ class SyntheticFiles:
         return made
 
     def sql_types(self) -> dict[str, str]:
-        """Return the SQL type of each column of the files."""
+        """Return the SQL type of each column of the synthetic files."""
         axes = {str(axis.column): axis for axis in self.margins.axes}
         headings, of_labels = group_headings(list(axes), [name for name, axis in axes.items() if axis.names])
         made = {}
@@ -109,23 +111,23 @@ class SyntheticFiles:
         return made
 
     def pool(self, analysis: Callable[[Any], Any]) -> Pooled:
-        """Return the pooled estimates of an analysis that is run on every file.
+        """Return the pooled estimates of an analysis that is run on every synthetic file.
 
         Parameters
         ----------
         analysis : callable
-            From a data frame to a fit with ``params`` and ``bse``, or to a pair (estimates, variances).
+            A function of a data frame that returns a fit with ``params`` and ``bse``, or a pair (estimates, variances).
 
         Returns
         -------
         Pooled
-            As `hedgerow.pool` with the files of the centre. A note says if the analysis uses so few columns that the
-            release answers it directly.
+            The pooled estimates of `hedgerow.pool`, corrected with the files of the centre (drawn from the fit itself).
+            If the analysis uses so few columns that the release answers it directly, a note says so.
 
         Raises
         ------
         ParameterError
-            HG250: the results of the files do not fit together.
+            HG250: the files give different numbers of results, or results with different names.
 
         Examples
         --------
@@ -171,26 +173,26 @@ class SyntheticFiles:
         return tuple(needed)
 
     def fitted_tables(self) -> tuple[FittedTable, ...]:
-        """Return how near the law of the files is to each released table, and how many cells are flagged as biased.
+        """Return the distance between each released table and the files, and its number of biased cells.
 
-        A cell is flagged if the mean of the refits differs from the fitted law by more than a quarter of the standard
-        deviation of the refits, plus 1.645 standard errors of that mean.
+        A cell is flagged as biased if the mean of the refits differs from the fitted distribution by more than a
+        quarter of the refits' standard deviation, plus 1.645 standard errors of that mean.
         """
         return fit_tables(self.margins, self.rows)
 
     def checked_cells(self, count: int = 20, level: float = 0.95) -> tuple[CheckedCell, ...]:
-        """Return random cells of the largest tables by the release, by the files pooled, and by one file alone.
+        """Return random cells of large tables with three estimates: of the release, the pooled files, and one file.
 
-        The cells hold 20 records or more in the fitted law. Each says in which share of the files the interval of the
-        file alone holds the number of the law: the files are to the law as the release is to the population, so this is
-        how often such intervals hold.
+        The chosen cells have 20 records or more in the fitted distribution. For each cell, the result states the share
+        of files whose own interval contains the number of the fitted distribution; this share shows how often such
+        intervals would contain the number of the population.
 
         Parameters
         ----------
         count : int
-            The largest number of cells.
+            The largest number of cells that are returned.
         level : float
-            The level of the intervals.
+            The confidence level of the intervals.
 
         Returns
         -------
@@ -199,7 +201,7 @@ class SyntheticFiles:
         Raises
         ------
         ParameterError
-            HG110: the level is not between 0 and 1.
+            HG110: the confidence level is not between 0 and 1.
 
         Examples
         --------
@@ -212,16 +214,16 @@ class SyntheticFiles:
         return check_cells(self.margins, self.rows, count, parse_level(level))
 
     def plot(self, *, count: int = 6, level: float = 0.95, ax: Axes | None = None) -> Axes:
-        """Draw random cells with three intervals each: of the release, of the files pooled, of one file alone.
+        """Draw random cells with three intervals each: of the release, of the pooled files, and of one file alone.
 
         Parameters
         ----------
         count : int
             The number of cells.
         level : float
-            The level of the intervals.
+            The confidence level of the intervals.
         ax : matplotlib Axes, optional
-            Without it a new figure is made.
+            If no axes are given, a new figure is made.
 
         Returns
         -------
@@ -230,7 +232,7 @@ class SyntheticFiles:
         Raises
         ------
         ParameterError
-            HG110: the level is not between 0 and 1.
+            HG110: the confidence level is not between 0 and 1.
 
         Examples
         --------
@@ -256,19 +258,19 @@ class SyntheticFiles:
             return draw_grouped_bars(bars, level=parse_level(level), unit="records", ax=ax)
 
     def write(self, path: str | Path, *, force: bool = False) -> tuple[str, ...]:
-        """Write all files as CSV and Parquet with a README, the record of the release and its certificate.
+        """Write all synthetic files as CSV and Parquet, with a README, the record of the release and its certificate.
 
         Parameters
         ----------
         path : path
-            A folder, which is made if it does not exist.
+            The folder for the files, which is made if it does not exist.
         force : bool
             Whether to replace files in a folder that is not empty.
 
         Returns
         -------
         tuple of str
-            The names of the files.
+            The names of the written files.
 
         Raises
         ------

@@ -51,7 +51,7 @@ class IndependenceTest:
     ----------
     columns : (str, str)
     statistic : float
-        The statistic Q, which includes the noise. Do not compare Q with a table of χ².
+        The test statistic Q, which includes the noise. Do not compare Q with the critical values of a χ² distribution.
     pvalue : float
     df : int
         The degrees of freedom (rows − 1)(columns − 1), as for a table without noise.

@@ -89,32 +89,35 @@ TableGuarantee = Literal["dp", "bootstrap-dp"]
 class ProtectedTable(TwoWayReadings):
     """A released table: a sequence of `Estimate`, one for each cell, in row-major order.
 
-    The guarantee is named by ``guarantee``. Under ``dp`` everything in the table is (ε, δ)-differentially private, at
-    the price of ``certificate``. All methods are post-processing of released numbers and cost no further budget.
+    The attribute ``guarantee`` names the privacy guarantee. Under the guarantee ``dp``, everything in the table is (ε,
+    δ)-differentially private, at the price of ``certificate``. All methods are post-processing of released numbers and
+    cost no further budget.
 
-    The cells are stored as arrays. An `Estimate` is made when it is requested. The table shows the numbers as they were
-    drawn. Drawn numbers are unbiased, so totals can be fractional and counts negative. `nonnegative` and `rounded`
-    return tables with changed numbers.
+    The cells of a table are stored as arrays. An `Estimate` object for a cell is made only on request. The table shows
+    the noisy numbers unchanged, as they were drawn. The noisy numbers are unbiased, so a total can be fractional and a
+    count negative. The methods `nonnegative` and `rounded` return tables with changed numbers.
 
     Attributes
     ----------
     table : ConsistentTable
-        The cells and totals, as plain arrays.
+        The cells and their totals, as plain arrays.
     guarantee : {"dp", "bootstrap-dp"}
     option, reason : str
-        The kind of sensitivity and the reason for it, which follows from public facts.
+        The kind of sensitivity that determines the noise, and the reason for its choice, which follows from public
+        facts.
     unit_value : float
-        The value of one integer step in the column's unit. The step is 1 for a count.
+        The size of one integer step of the noise, in the unit of the column. The step of a count is 1.
     mechanism : AtomicMechanism or None
-        The mechanism that drew the noise. None for a simulated table, and None if the noise is confidential.
+        The mechanism that drew the noise. The value is None for a simulated table, and if the parameters of the noise
+        are confidential.
     request, noisy : dict, tuple of dict
-        The request and the noisy numbers as plain JSON data. All else in the record follows from the request and the
-        noisy numbers.
+        The request and the noisy numbers as plain JSON data. All other parts of the record follow from the request and
+        the noisy numbers.
     steps : tuple of dict
-        The steps that computed the shown numbers from the drawn numbers, in order, as plain JSON data.
+        The steps that computed the shown numbers from the noisy numbers, in order, as plain JSON data.
 
-    All fields of `TwoWayReadings` and of `hedgerow.release.publication.shared.Result` (certificate, source, relation,
-    unit, target, n, missing, …) are given by name.
+    The fields of `TwoWayReadings` and of `hedgerow.release.publication.shared.Result` (certificate, source, relation,
+    unit, target, n, missing, …) are keyword arguments.
     """
 
     table: ConsistentTable
@@ -217,16 +220,21 @@ class ProtectedTable(TwoWayReadings):
         return (AS_READ if self.method == "bootstrap" else AS_DRAWN,)
 
     def at(self, **cell: Scalar) -> Estimate:
-        """Return the estimate of one cell. The cell is given by column and category (HG160: there is no such cell)."""
+        """Return the estimate of one cell.
+
+        The cell is given by column and category; error HG160 says that no such cell exists.
+        """
         return self[self.shape.place(cell)]
 
     def margin(self, *columns: str) -> Sequence[Estimate]:
-        """Return the totals over all columns except the named columns. Without columns, return the grand total.
+        """Return the marginal totals: the sums over all columns except the named columns.
+
+        Without named columns, return the grand total.
 
         Raises
         ------
         ParameterError
-            HG160: you named an unknown column, or the table has no margins.
+            HG160: a named column is unknown, or the table has no marginal totals.
         """
         return self.table.margin(columns)
 
@@ -236,7 +244,7 @@ class ProtectedTable(TwoWayReadings):
         return f"{what} by {', '.join(self.shape.columns)}"
 
     def price(self) -> str:
-        """Return guarantee, price, relation and unit in one line, or say that the table is simulated."""
+        """Return guarantee, price, relation and unit in one line, which says if the table is simulated."""
         if self.certificate is None:
             return SIMULATED
         cost = self.certificate
@@ -245,29 +253,29 @@ class ProtectedTable(TwoWayReadings):
         return f"{GUARANTEES[self.guarantee]}, ε ≤ {cost.epsilon:.6g}{at}, {self.relation}, unit {self.unit}"
 
     def columns(self, level: float = 0.95) -> Columns:
-        """Return the estimates, errors and interval ends of all cells as arrays (HG110: the level is invalid)."""
+        """Return estimates, errors and interval ends of all cells as arrays. Error HG110: the level is invalid."""
         return self.cells.columns(level)
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return the interval ends (low, high) of all cells as arrays (HG110: the level is invalid)."""
+        """Return the interval ends (low, high) of all cells as arrays; error HG110 says that the level is invalid."""
         columns = self.columns(level)
         return columns.low, columns.high
 
     def accuracy(self, gamma: float = 0.05) -> float:
         """Return h such that the noise of ALL cells stays within ± h with probability at least 1 − γ.
 
-        h is in the unit of the column. h bounds the distance to the clamped numbers of this file, before any rounding.
-        For two-sided geometric noise, single or averaged, h is exact. For discrete Gaussian noise, h comes from the
-        normal distribution if a standard deviation has 1,000 lattice steps or more; for counts, h is widened by half a
-        step. If a number is the sum of several drawn numbers, h is the larger of two values: one for the normal
-        distribution, and one for a single drawn number with the same standard deviation. The distribution of the sum of
-        the noise lies between the normal and the single distribution. If cells are adjusted to a known total, h is
-        doubled, because each cell also lost the mean of all noise.
+        The bound h is in the unit of the column. It bounds the difference from the totals of the file's clamped values,
+        before any rounding. For geometric noise (discrete Laplace), single or averaged, h is exact. For discrete
+        Gaussian noise, h is computed from the normal distribution if the standard deviation is at least 1,000 lattice
+        steps; for counts, h is half a step wider. If a number is the sum of several drawn numbers, h is the larger of
+        two values: one for the normal distribution, and one for a single drawn number with the same standard deviation.
+        The distribution of a sum of noise lies between the normal distribution and that of a single drawn number. If
+        cells are adjusted to a known total, h is doubled, because the mean of all noise was subtracted from each cell.
 
         Raises
         ------
         ParameterError
-            HG153: the guarantee keeps the noise confidential. HG157: γ is invalid.
+            HG153: under this guarantee the size of the noise is confidential. HG157: γ is invalid.
         """
         size, drawn = len(self), self.drawn or self.cells
         plain = None if self.mechanism is None else self.mechanism.half_width(size, gamma)
@@ -297,7 +305,7 @@ class ProtectedTable(TwoWayReadings):
         return reliability_letters(self.cells)
 
     def with_margins(self, hierarchies: Sequence[Hierarchy] = ()) -> Self:
-        """Return the table with totals over every set of its columns, at no further price.
+        """Return the table with totals over every set of its columns, computed at no further price.
 
         If the grand total is public, the table is adjusted to add up to this total. The grand total is public if
         records are counted under replace-one and every column has a cell for all other values. The adjustment is a
@@ -313,14 +321,14 @@ class ProtectedTable(TwoWayReadings):
     def nonnegative(self) -> Self:
         """Return the table without negative cells and with the same grand total. The errors of the cells stay the same.
 
-        The other cells share the difference to the grand total in fractions, so use `rounded` after `nonnegative`.
+        The positive cells absorb the difference to the grand total in fractions, so use `rounded` after `nonnegative`.
         """
         from hedgerow.release.cells.printed_numbers import non_negative
 
         return self._showing(non_negative(self.table), {"step": "nonnegative"})
 
     def rounded(self, base: float = 1.0) -> Self:
-        """Return the table with cells rounded to multiples of `base`, and their totals (HG164: `base` is invalid)."""
+        """Return the table with cells and totals rounded to multiples of `base`. Error HG164: `base` is invalid."""
         from hedgerow.release.cells.printed_numbers import whole_numbers
 
         return self._showing(whole_numbers(self.table, base=base), {"step": "rounded", "base": base})
@@ -359,7 +367,7 @@ class ProtectedTable(TwoWayReadings):
         Raises
         ------
         ParameterError
-            HG110: the level is invalid. HG126: an option is unknown.
+            HG110: the confidence level is invalid. HG126: an option is unknown.
 
         Examples
         --------
@@ -385,13 +393,13 @@ class ProtectedTable(TwoWayReadings):
     def to_json(self, path: str | Path | None = None, *, level: float = 0.95) -> str:
         """Return the JSON text of the table, and write the text to `path` if a path is given.
 
-        Give a path for a large table. A large table is written to the path cell by cell, and the returned text is
-        empty.
+        For a large table, give a path. The text of a large table is then written to the file cell by cell, and the
+        returned text is empty.
 
         Parameters
         ----------
         path : str or Path, optional
-            The file for the text.
+            The path of the file to which the text is written.
         level : float
             The confidence level of the intervals.
 
@@ -403,7 +411,7 @@ class ProtectedTable(TwoWayReadings):
         Raises
         ------
         ParameterError
-            HG118: the file cannot be written. HG110: the level is invalid.
+            HG118: the file cannot be written. HG110: the confidence level is invalid.
 
         Examples
         --------
@@ -419,14 +427,14 @@ class ProtectedTable(TwoWayReadings):
         return ""
 
     def json_parts(self, level: float = 0.95, **more: Any) -> Iterator[str]:
-        """Yield the JSON text in parts, with further fields at its end.
+        """Yield the JSON text in parts; further fields stand at its end.
 
         Parameters
         ----------
         level : float
             The confidence level of the intervals.
         **more
-            Further fields for the end of the text.
+            Further fields, for the end of the JSON text.
 
         Returns
         -------
@@ -435,7 +443,7 @@ class ProtectedTable(TwoWayReadings):
         Raises
         ------
         ParameterError
-            HG110: the level is not between 0 and 1.
+            HG110: the confidence level is not between 0 and 1.
 
         Examples
         --------
@@ -462,7 +470,7 @@ class ProtectedTable(TwoWayReadings):
         return {"release": facts, "table": {**about, "by": axes, "margins": margins}}
 
     def determining(self, level: float = 0.95) -> dict[str, Any]:
-        """Return the end of the record: further readings, and what determines all other parts."""
+        """Return the end of the record: percentages and tests, and the data that determine all other parts."""
         asked = {"request": self.request, "noisy": list(self.noisy), "steps": list(self.steps), "reading": READING}
         return (
             (asked if self.request else {})
@@ -493,7 +501,7 @@ class ProtectedTable(TwoWayReadings):
         Raises
         ------
         ParameterError
-            HG163: openpyxl is not installed. HG118: the file cannot be written.
+            HG163: the Python package openpyxl is not installed. HG118: the file cannot be written.
 
         Examples
         --------
@@ -512,7 +520,7 @@ class ProtectedTable(TwoWayReadings):
         Parameters
         ----------
         path : str or Path, optional
-            The file for the page.
+            The path of the file to which the page is written.
         level : float
             The confidence level of the intervals.
         title : str, optional
@@ -521,12 +529,12 @@ class ProtectedTable(TwoWayReadings):
         Returns
         -------
         str
-            The text of the HTML page.
+            The HTML text of the page.
 
         Raises
         ------
         ParameterError
-            HG118: the file cannot be written. HG110: the level is invalid.
+            HG118: the file cannot be written. HG110: the confidence level is invalid.
 
         Examples
         --------
@@ -547,7 +555,7 @@ class ProtectedTable(TwoWayReadings):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            The axes to draw in. By default a new figure is made.
+            The axes of matplotlib in which the picture is drawn. If no axes are given, a new figure is made.
         kind : {"heat", "bar"}
             The kind of plot: a heat map, or grouped bars with error bars.
         title : str, optional

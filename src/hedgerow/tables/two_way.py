@@ -64,21 +64,21 @@ class TwoWayReadings(Result):
 
     @abstractmethod
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return the record as plain JSON data, with intervals at `level`."""
+        """Return the record of the table as plain JSON data, with confidence intervals at `level`."""
 
     @abstractmethod
     def json_parts(self, level: float = 0.95) -> Iterator[str]:
-        """Yield the JSON text in parts."""
+        """Yield the JSON text of the table in parts."""
 
     def reading(self, *, percentages: str | None = None, independence: bool = False) -> Self:
-        """Return the table, whose record also holds percentages and a test of independence, at no price.
+        """Return the table with percentages and a test of independence added to its record, at no price.
 
         Parameters
         ----------
         percentages : {"row", "column", "all"}, optional
-            What has 100 %: each row of the printed table, each column, or all cells together.
+            The whole that counts as 100 %: each row of the printed table, each column, or all cells together.
         independence : bool
-            Whether the record holds the test that the two columns of the table are independent.
+            Whether the record includes the test that the two columns of the table are independent.
 
         Returns
         -------
@@ -87,7 +87,8 @@ class TwoWayReadings(Result):
         Raises
         ------
         ParameterError
-            HG116: there is no such part. HG160, HG130, HG161: as `percentages` and `independence`.
+            HG116: the value of `percentages` is not one of these names. HG160, HG130, HG161: the errors of the methods
+            `percentages` and `independence`.
 
         Examples
         --------
@@ -109,7 +110,7 @@ class TwoWayReadings(Result):
         return replace(self, readings={**self.readings, **asked})
 
     def recorded_readings(self, level: float) -> dict[str, Any]:
-        """Return the fields of the record that hold the further readings, with intervals at `level`."""
+        """Return the fields of the record for percentages and tests, with confidence intervals at `level`."""
         record: dict[str, Any] = {}
         if "percentages" in self.readings:
             shares = self.asked_percentages()
@@ -119,40 +120,41 @@ class TwoWayReadings(Result):
         return record
 
     def asked_percentages(self) -> Percentages:
-        """Return the percentages that the record holds."""
+        """Return the percentages that are part of the record."""
         return self.percentages(self.readings["percentages"])
 
     def asked_independence(self) -> IndependenceTest:
-        """Return the test of independence that the record holds."""
+        """Return the test of independence that is part of the record."""
         return self.independence(*self.readings["independence"])
 
     def percentages(self, of: str | Sequence[str] = ()) -> Percentages:
         """Return each cell, with its errors, as a percentage of the total of its row, of its column, or of all cells.
 
-        The percentage is p = 100·N/T. N is the count of the cell, and T is the total of all cells that share the cell's
-        categories of the columns `of`. T is noisy too. The interval holds each p for which 100·N − p·T differs from 0
-        by no more than sampling (variance T·p·(100 − p)) and noise (variance (100 − p)²·v + p²·w) allow. In these
-        formulas v is the noise variance of the cell, and w is the noise variance of the sum of the other cells of the
-        total.
+        The percentage is p = 100·N/T, where N is the count of a cell and T is a total. The total T is the sum over all
+        cells that share the cell's categories of the columns `of`. T is noisy too. The interval holds each p for which
+        100·N − p·T differs from 0 by no more than sampling (variance T·p·(100 − p)) and noise (variance (100 − p)²·v +
+        p²·w) allow. In these formulas v is the noise variance of the cell, and w is the noise variance of the sum of
+        the other cells of the total.
 
         Parameters
         ----------
         of : str or list of str
-            The columns within whose categories the percentages add up to 100 %. If the rows of the table are the
-            categories of sex, ``of="sex"`` gives row percentages. Without a column, the percentages of all cells add up
-            to 100 %.
+            The columns within whose categories the percentages add up to 100 %. If the rows of the printed table are
+            categories of sex, ``of="sex"`` gives row percentages. If no column is named, the percentages of all cells
+            add up to 100 %.
 
         Returns
         -------
         Percentages
-            A sequence of estimates with the outputs of a table, such as ``.to_latex()`` and
+            The percentages, as a sequence of estimates with the outputs of a table, such as ``.to_latex()`` and
             ``.to_frame(across="region")``.
 
         Raises
         ------
         ParameterError
-            HG160: you named a column that the table does not have. HG130: percentages are not available for a table of
-            totals, or if a unit can have several rows. HG161: the guarantee withholds the errors of the table.
+            HG160: the table does not have one of the named columns. HG130: percentages are not available for a table of
+            totals, or if a privacy unit can have several rows. HG161: the guarantee of the table does not allow to show
+            errors.
 
         Examples
         --------
@@ -179,23 +181,26 @@ class TwoWayReadings(Result):
         n_resamples: int = N_RESAMPLES,
         rng: int | np.random.Generator = 0,
     ) -> IndependenceTest:
-        """Return the χ² test that two columns are independent. The distribution of the statistic includes the noise.
+        """Return the χ² test that two columns are independent.
 
-        The statistic is Q = Σ (Y − E)²/(E + v). Y is the noisy count of a cell, E is the count that the noisy totals of
-        rows and columns predict under independence, and v is the noise variance of a cell. Under independence Q has no
-        χ² distribution. The distribution of the statistic Q is therefore simulated: tables are drawn with the expected
-        counts E, and noise is added as in the release. The p-value is (1 + the number of drawn tables whose Q is at
-        least as large) / (1 + the number of drawn tables).
+        The distribution of the test statistic includes the noise.
+
+        The test statistic is Q = Σ (Y − E)²/(E + v), where v is the noise variance of a cell. Y is the noisy count of a
+        cell, and E is the count that the noisy totals of rows and columns predict under independence. Under
+        independence, Q does not follow a χ² distribution, because of the noise. So the distribution of Q is simulated:
+        tables with expected counts E are drawn, and noise is added as in the release. The p-value is (1 + the number of
+        simulated tables whose Q is at least as large) / (1 + the number of simulated tables).
 
         Parameters
         ----------
         *columns : str
-            The names of two columns of the table. The counts are summed over the other columns. The columns may be left
-            out if the table has only two columns.
+            The names of two columns of the table. The counts are summed over all other columns of the table. The
+            columns may be left out if the table has only two columns.
         n_resamples : int
-            The number of tables that are drawn.
+            The number of simulated tables.
         rng : int or Generator
-            The seed or generator of the drawn tables. The same table and the same seed give the same p-value.
+            The random generator of the simulated tables, or its seed. The same table and the same seed give the same
+            p-value.
 
         Returns
         -------
@@ -205,9 +210,9 @@ class TwoWayReadings(Result):
         Raises
         ------
         ParameterError
-            HG160: you did not name exactly two columns of the table. HG130: the independence test is not available for
-            a table of totals, for units with several rows, or for a census. HG161: the guarantee withholds the errors
-            of the table.
+            HG160: the arguments are not exactly two columns of the table. HG130: the test is not available for a table
+            of totals, for privacy units with several rows, or for a census. HG161: the guarantee of the table does not
+            allow to show errors.
 
         Notes
         -----
@@ -251,8 +256,8 @@ def check_readings(
     Raises
     ------
     ParameterError
-        HG116: there is no such part. HG160: a test of other than two columns. HG130: a table of totals; a unit of
-        several rows; a test in a census.
+        HG116: the value of `percentages` is not one of these names. HG160: a test of other than two columns. HG130: a
+        table of totals; a unit of several rows; a test in a census.
     """
     if percentages is None and not independence:
         return
@@ -329,12 +334,13 @@ def percentage_cells(
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Percentages(Outputs):
-    """The cells of a table as percentages, in the order of its cells.
+    """The cells of a table as percentages, in the order of the table's cells.
 
     Attributes
     ----------
     table : ProtectedTable
-        The table from which the percentages were computed. The percentages have no further price.
+        The table from which the percentages were computed. Percentages are computed from released numbers, at no
+        further price.
     cells : TableCells
     of : tuple of str
         The columns within whose categories the percentages add up to 100 %.
@@ -358,7 +364,7 @@ class Percentages(Outputs):
         return iter(self.cells)
 
     def at(self, **cell: Any) -> Estimate:
-        """Return the percentage of one cell (HG160: there is no such cell)."""
+        """Return the percentage of one cell; error HG160 says that no such cell exists."""
         return self[self.cells.shape.place(cell)]
 
     @property
@@ -394,7 +400,7 @@ class Percentages(Outputs):
         Raises
         ------
         ParameterError
-            HG110: the level is not between 0 and 1.
+            HG110: the confidence level is not between 0 and 1.
 
         Examples
         --------
@@ -423,7 +429,7 @@ class Percentages(Outputs):
         )
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
-        """Return the percentages as columns of equal length: groups, numbers, ends (HG110: the level is invalid)."""
+        """Return percentages as columns of equal length: groups, numbers, ends. Error HG110: the level is invalid."""
         read = self.cells.columns(level)
         columns: dict[str, list[Any]] = {"statistic": [self.cells.subject.statistic] * len(self)}
         columns |= columns_of_groups(self.cells.shape)

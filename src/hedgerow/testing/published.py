@@ -267,7 +267,9 @@ def multinomial_replicates(
 
 @dataclass(frozen=True, slots=True)
 class NoPrivacy(CalibrationMechanism[None]):
-    """Algorithms 1 and 2 of Fishman, Mugunthan and Tanzer, without noise and with projection to [0, 1].
+    """The published calibration of Fishman, Mugunthan and Tanzer (Algorithms 1 and 2), without privacy.
+
+    Scores are projected to [0, 1].
 
     The class `NoPrivacy` gives no privacy guarantee. The calibrated model is a function of the exact records and has no
     certificate. Use the class as ``Multicalibrator(mechanism=NoPrivacy())``.
@@ -281,10 +283,11 @@ class NoPrivacy(CalibrationMechanism[None]):
     Parameters
     ----------
     low, high : float
-        The range of the scores. The published algorithm uses (0, 1). With the default range, a wrong score of exactly 0
-        or 1 has no infinite log loss.
+        The lower and the upper end of the range of scores. The published algorithm uses the range (0, 1). The default
+        range excludes 0 and 1, so that a wrong score has no infinite log loss.
     most_sweeps : int
-        The largest number of sweeps. The limit of sweeps is needed if groups shift each other's scores back and forth.
+        The largest number of sweeps (visits of all groups and buckets). The limit on sweeps is needed if two groups
+        shift each other's scores back and forth.
     """
 
     low: float = LOW
@@ -298,12 +301,12 @@ class NoPrivacy(CalibrationMechanism[None]):
         check_parameter(fits, "The range of the output lies in [0, 1].", self.low, self.high)
 
     def describe(self, setting: Setting, budget: Budget) -> None:
-        """Return None, because nothing in this class is private.
+        """Return None instead of a mechanism, because this class gives no privacy.
 
         Parameters
         ----------
         setting : Setting
-            Everything that may be known before data are read. It is not used.
+            All settings of the calibration that are known before data are read. It is not used.
         budget : Budget
             The privacy budget. It is not used.
 
@@ -323,23 +326,23 @@ class NoPrivacy(CalibrationMechanism[None]):
         return
 
     def run(self, setting: Setting, described: object, records: Records, noise: NoiseSource) -> FittedCalibration:
-        """Run Algorithm 1 until no score is shifted, or until the limit of sweeps.
+        """Run Algorithm 1 until a sweep shifts no score, or until the limit on sweeps is reached.
 
         Parameters
         ----------
         setting : Setting
-            Everything that may be known before data are read.
+            All settings of the calibration that are known before data are read.
         described : None
             The result of `describe`.
         records : Records
-            The private records, folded into distinct rows.
+            The private records, grouped into distinct rows with their counts.
         noise : NoiseSource
             A source of random numbers. It is not used.
 
         Returns
         -------
         FittedCalibration
-            The model, with exact residuals. Nothing of the result is private.
+            The model, with exact residuals. No part of the result is private.
 
         Raises
         ------

@@ -80,7 +80,10 @@ class SimulatedNoise:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """A plan together with its exact histograms. Noise can be drawn many times, for simulations only."""
+    """A plan of a release, together with the exact histograms of the data.
+
+    A study draws noise many times, and serves simulations only.
+    """
 
     plan: Plan
     histograms: dict[Query | SumsQuery, Answer]
@@ -88,7 +91,7 @@ class Study:
 
     @classmethod
     def of(cls, survey: Survey, statistics: Statistic | Sequence[Statistic], **options: Any) -> Study:
-        """Make a plan as `Survey.release` does, and read the histograms.
+        """Make a plan as `Survey.release` does, and read the exact histograms of the data.
 
         Parameters
         ----------
@@ -102,7 +105,7 @@ class Study:
         Returns
         -------
         Study
-            The plan with its exact histograms. They are not private.
+            The plan, together with the exact histograms of the data. They are not private.
 
         Raises
         ------
@@ -121,7 +124,7 @@ class Study:
         return cls(plan, read_histograms(plan, survey.source), survey.source.name)
 
     def draw(self, noise: SimulatedNoise) -> Release:
-        """Return one simulated release of this study."""
+        """Return one simulated release, with new noise."""
         tables = draw_tables(self.plan, self.histograms, noise)
         return Release._of(self.plan, tables, None, source=self.source, backend=None)
 
@@ -138,7 +141,9 @@ def release(
     rng: np.random.Generator | int | None = None,
     **options: Any,
 ) -> Release:
-    """Return a release as `Survey.release` does, but with seeded noise. The release is simulated, not certified.
+    """Return a release as `Survey.release` does, but with seeded noise.
+
+    The release is simulated: it is not private and has no certificate.
 
     Parameters
     ----------
@@ -147,14 +152,14 @@ def release(
     statistics : Statistic or sequence of Statistic
         The statistics to release.
     rng : Generator or int, optional
-        The generator of the noise, or its seed. The same seed gives the same release.
+        The random generator that draws the noise, or the seed of a generator. The same seed gives the same release.
     **options
         The options of `Survey.plan`, for example ``epsilon``, ``by`` and ``where``.
 
     Returns
     -------
     Release
-        The release, which is not private. ``simulated`` is true, and ``certificate`` is None.
+        The simulated release, which is not private. The attribute ``simulated`` is true, and ``certificate`` is None.
 
     Raises
     ------
@@ -195,7 +200,7 @@ def grid_sums(query: SumsQuery, histogram: Histogram) -> GridSums:
 def sample(
     mechanism: Mechanism, data: Histogram, n: int, *, rng: np.random.Generator | int | None = None
 ) -> NDArray[np.float64]:
-    """Return `n` independent outputs of `mechanism` on `data`.
+    """Return `n` independent outputs of a mechanism for the same data.
 
     Parameters
     ----------
@@ -203,11 +208,11 @@ def sample(
         A mechanism for counts reads the number of records in each cell. A mechanism for moments reads the grid index of
         each record.
     data : Histogram
-        The records, with as many cells as the mechanism has.
+        The records as a histogram, with as many cells as the mechanism has.
     n : int
         The number of outputs.
     rng : Generator or int, optional
-        The generator of the noise, or its seed.
+        The random generator that draws the noise, or the seed of a generator.
 
     Returns
     -------
@@ -216,7 +221,7 @@ def sample(
     Raises
     ------
     TypeError
-        The mechanism is a composition. Simulate its parts separately.
+        The mechanism is a composition of several mechanisms. Simulate its parts separately.
 
     Examples
     --------

@@ -346,7 +346,7 @@ class LedgerLooks:
         return self._ledger.spent()
 
     def close(self) -> None:
-        """Close the file. The file is opened again at the next use."""
+        """Close the file. The next use of a closed ledger opens its file again."""
         self._ledger.close()
 
 
@@ -385,7 +385,7 @@ class TestSetTerms:
     conditions : Conditions
     metric : Metric
     options : Options
-        Options that belong to single mechanisms.
+        Options that apply to single mechanisms only.
     labels : tuple
         The declared labels, empty if none are declared.
     name : str or None

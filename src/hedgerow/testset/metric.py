@@ -47,20 +47,22 @@ _LARGEST_WHOLE = 2.0**53
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric: the mean of bounded losses, one loss for each record. Each loss is rounded to a public grid.
+    """A metric of predictions: the mean of bounded losses, one loss for each record.
+
+    Each loss is rounded to a public grid.
 
     Attributes
     ----------
     name : str
     grid : Grid
-        The bounds of the loss of one record, and the number of grid steps between them.
+        The grid of losses: the bounds of the loss of one record, and the number of steps between them.
     greater_is_better : bool
     needs : {"labels", "chances"}
         The kind of predictions: labels, or probabilities of the label `positive`.
     positive : label
         The label whose probability is predicted.
     clip : float
-        The log loss moves probabilities into [clip, 1 − clip].
+        For the log loss, the limit of probabilities: they are moved into [clip, 1 − clip].
     function : callable, optional
         A function ``function(labels, predictions)`` that returns one number for each record.
     """
@@ -83,7 +85,7 @@ class Metric:
         return 0 if self.greater_is_better else self.grid.steps
 
     def places(self, labels: Any, predictions: Any) -> Integers:
-        """Return the grid index t ∈ {0..steps} of each record. t is in this range, whatever the columns hold.
+        """Return the grid index t of the loss of each record, where 0 ≤ t ≤ steps whatever the data are.
 
         Parameters
         ----------
@@ -93,8 +95,8 @@ class Metric:
         Returns
         -------
         int array, (n,)
-            The index of each loss on `grid`. The index is `worst` if the label or the prediction is missing, or if the
-            loss is not a number.
+            The index of each record's loss on the grid. The index is `worst` (that of the largest loss) if the label or
+            the prediction is missing, or if the loss is not a number.
 
         Raises
         ------
@@ -123,14 +125,14 @@ class Metric:
         Parameters
         ----------
         came_true : bool array, (n,)
-            Whether the label of the record is `positive`.
+            For each record, whether its label is `positive`.
         chances : float array, (n,)
             The predicted probability of the label `positive`.
 
         Returns
         -------
         int array, (n,)
-            The index of each loss on `grid`; `worst` if the probability is not a number.
+            The index of each loss on the grid; the index is `worst` if the probability is not a number.
 
         Raises
         ------
@@ -150,14 +152,14 @@ class Metric:
         Parameters
         ----------
         came_true : bool array, (n,)
-            Whether the label of the record is `positive`.
+            For each record, whether its label is `positive`.
         chances : float array, (n,)
             The predicted probability of the label `positive`. The probability is first moved into [clip, 1 − clip].
 
         Returns
         -------
         float array, (n,)
-            The loss of each record, not rounded.
+            The loss of each record, before it is rounded to the grid.
 
         Raises
         ------
@@ -175,7 +177,7 @@ class Metric:
         return np.asarray(-np.log(np.where(came_true, inside, 1.0 - inside)))
 
     def record(self) -> dict[str, Any]:
-        """Return the data that distinguish this metric from other metrics, as plain JSON data."""
+        """Return the data that identify this metric, as plain JSON data."""
         low, high = self.grid.lower, self.grid.upper
         record = {"name": self.name, "lower": str(low), "upper": str(high), "steps": self.grid.steps}
         record |= {"greater_is_better": self.greater_is_better, "needs": self.needs, "clip": self.clip}
@@ -205,7 +207,7 @@ def zero_one() -> Metric:
 
 
 def brier(*, positive: Any = 1) -> Metric:
-    """Return the mean of (p − y)² on a grid of 1/1024, where p is the probability of the label `positive`."""
+    """Return the Brier score: the mean of (p − y)² on a grid of 1/1024, with p the probability of `positive`."""
     return Metric("brier", Grid.from_bounds("brier", _UNIT), False, "chances", positive)
 
 
@@ -220,12 +222,13 @@ def log_loss(*, positive: Any = 1, clip: float = 0.01) -> Metric:
     positive : label
         The label whose probability is predicted.
     clip : float
-        The smallest probability that counts. A smaller clip punishes confident errors more, and needs more noise.
+        The smallest probability; a smaller predicted probability is raised to `clip`. A smaller clip gives confident
+        wrong predictions larger losses, and needs more noise.
 
     Returns
     -------
     Metric
-        The metric, for which small values are better.
+        The metric, whose small values are better.
 
     Raises
     ------
@@ -267,20 +270,20 @@ def from_function(
     step: float | None = None,
     **reading: Unpack[MetricReading],
 ) -> Metric:
-    """Return a metric: the mean of ``function(labels, predictions)``, clamped to `bounds`, over all records.
+    """Return a metric: the mean over all records of ``function(labels, predictions)``, clamped to `bounds`.
 
-    The price is valid only if the result for each record depends on that record alone. The price does not cover a
-    function that compares records (a rank, a median). The certificate says so.
+    The privacy price is valid only if the function's number for each record depends on that record alone. The privacy
+    price does not cover a function that compares records, such as a rank or a median. The certificate says so.
 
     Parameters
     ----------
     name, function
         The name of the metric, and the function. The function takes two arrays of n entries and returns n numbers.
     bounds, step
-        The declared bounds of the number of one record, and optionally a step that divides them. The default is 1,024
-        steps.
+        The declared bounds of the function's numbers, and optionally a step that divides the range. The default step
+        divides the range into 1,024 steps.
     greater_is_better, needs, positive
-        The attributes of the same names of `Metric`.
+        The same attributes as those of `Metric`.
 
     Returns
     -------
@@ -290,7 +293,7 @@ def from_function(
     Raises
     ------
     ParameterError
-        HG171: the name is unknown, or the function is not a metric. HG104 to HG107: bounds or step are invalid.
+        HG171: the name is unknown, or the function is not a metric. HG104 to HG107: the bounds or the step are invalid.
 
     Examples
     --------

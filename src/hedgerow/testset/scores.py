@@ -64,15 +64,16 @@ class _Estimated:
     def confidence_interval(self, level: float = LEVEL) -> Interval:
         """Return a confidence interval for the expected score on new records from the same distribution.
 
-        From the second look on, the interval also holds for a model that was fitted to all earlier scores. A proven
-        bound for fitted models makes this wider interval possible. The interval is wider than `fixed_model`, the
-        interval for a model that was made before any score was known. For a look by parts, each interval holds at its
-        level by itself, not all intervals together.
+        From the second look on, the interval is also valid for a model that was fitted to all earlier scores. A proven
+        bound for fitted models makes this wider interval possible. This interval is wider than `fixed_model`, which is
+        valid only for a model that was made before any score was known. If one look answered several scores, each
+        interval holds at its level by itself, not all intervals together.
 
         Raises
         ------
         ParameterError
-            HG110: the level is invalid. HG108: the score was read from its record and has only the level 0.95.
+            HG110: the confidence level is invalid. HG108: the score was read from its record, which has an interval at
+            level 0.95 only.
         """
         return self.estimate.confidence_interval(level)
 
@@ -139,44 +140,45 @@ class BestBefore:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Score(_Estimated, Receivable):
-    """The score that one look at a test set returned.
+    """The score that one look (query) at a test set returned.
 
     Attributes
     ----------
     estimate : Estimate
-        The score with the parts of its error.
+        The score, with the parts of its error.
     metric : str
     greater_is_better : bool
     look, n_looks : int
-        The number of this look, from 1, and the number of all looks.
+        The number of this look (query), counted from 1, and the number of all looks.
     best, best_look : float and int, or None
-        The best score of the earlier looks, and the number of that look. None at the first look.
+        The best score among the earlier looks, and the number of its look. Both are None at the first look.
     distinguishable : bool or None
-        Whether this score differs from the best earlier score by more than the errors explain; see
-        `hedgerow.testset.scores`. None at the first look, and None if one of the two scores has no standard error.
+        Whether this score differs from the best earlier score by more than the errors of both explain; see
+        `hedgerow.testset.scores`. The value is None at the first look, and if one of the two scores has no standard
+        error.
     fixed_model : Interval or None
-        From the second look on: a narrower 95 % interval, which holds for a model that was made before any score was
-        known.
+        From the second look on, a narrower 95 % interval, which is valid only for a model that was made before any
+        score was known.
     parts : tuple of Part
-        For a look by parts: every metric, for all records and then for each group. The first number of the parts is the
-        score itself.
+        If one look answered several scores: every metric, for all records and then for each group. The first of these
+        scores is the score itself.
     paid : bool
-        Whether the look was answered from the test set, which costs a part of the price. False if `thresholdout`
-        returned the training score.
+        True if the look was answered from the test set, which costs a part of the price. The value is False if the
+        mechanism `thresholdout` returned the training score.
     request_id : str
     certificate : Certificate or None
-        The price of this look alone. None for a simulated look.
+        The certificate of this look alone, with its price. The certificate is None for a simulated look.
     ledger_head : str or None
-        The head of the ledger after this look.
+        The head of the ledger (the hash of its newest entry) after this look.
     replayed : bool
-        Whether the score was read from its record, at no price.
+        True if the score was read from the ledger, at no price.
     unrecorded : bool
-        Whether the ledger holds only the look, because the score could not be written there (HG606).
+        True if the ledger counts the look but does not hold the score, because the score could not be written (HG606).
     notes : tuple of str
-        Notes about the price, in sentences.
+        Sentences about the privacy price, for readers of the score.
     determined_by : mapping or None
-        The data that determine everything else, as plain JSON data: the terms of the test set, the numbers as they were
-        drawn, and the best earlier score. None for a record of an earlier version.
+        The data that determine all other fields, as plain JSON data: the settings of the test set, the drawn numbers,
+        and the best earlier score. The value is None for a record that an earlier version wrote.
     """
 
     estimate: Estimate
@@ -236,7 +238,7 @@ class Score(_Estimated, Receivable):
         return parts[0]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data: the score, the data that determine the score, and the certificate."""
+        """Return plain JSON data: the score, the numbers that determine it, and the certificate."""
         return {
             **({} if self.determined_by is None else {"reading": READING}),
             "score": {
@@ -260,7 +262,7 @@ class Score(_Estimated, Receivable):
         }
 
     def to_json(self) -> str:
-        """Return the JSON text that a ledger stores."""
+        """Return the JSON text of the score, which a ledger stores."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
     def __repr__(self) -> str:

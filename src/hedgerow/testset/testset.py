@@ -77,51 +77,51 @@ _DEFAULTS: TestSetOptions = {
 
 
 class TestSet:
-    """A test set that answers a limited number of queries (looks) with private scores.
+    """A test set that answers a limited number of looks (queries) with private scores.
 
-    Guarantee: all scores together, over all `n_looks` looks, are (ε, δ)-differentially private for the neighbouring
-    relation. The privacy unit is one row. Each look is reserved in the ledger before labels are read. So no sequence of
-    looks reveals much about one record, and the scores of later models stay honest.
+    Guarantee: the scores of all `n_looks` looks together are (ε, δ)-differentially private for the neighbouring
+    relation. The privacy unit is one row. The price of each look is reserved in the ledger before labels are read. So
+    no sequence of looks reveals much about one record, and scores of later models stay valid.
 
     Parameters
     ----------
     X_test : table or None
         The features, in the form that a model's ``predict`` takes. None if only predictions will be scored.
     y_test : array
-        The labels of the rows: numbers, booleans or texts. A label of another type is missing and counts as wrong.
+        The labels of the rows: numbers, booleans or texts. Another label is missing and counts as wrong.
     metric : str or Metric
         The metric: ``"accuracy"``, ``"zero-one"``, ``"brier"``, ``"log-loss"``, or a `Metric` that a
         function of the module `hedgerow.testset.metric` makes.
     relation : {"replace-one", "add-remove"}
-        The neighbouring relation, and the privacy unit. Under replace-one the number of records is public.
+        The neighbouring relation: how neighbouring data sets differ. Under replace-one the number of records is public.
     epsilon, delta : float
-        The TOTAL privacy budget of all looks. δ = 0 asks for pure mechanisms.
+        The TOTAL privacy budget of all looks. δ = 0 asks for mechanisms of pure differential privacy.
     n_looks : int
-        The number of looks that are ever allowed.
+        The number of looks (queries) that are ever allowed.
     ledger : path, optional
-        The ledger in which looks are counted. If the file does not exist, a ledger is made. If the file exists, the
-        ledger is opened, and its public settings must be the same. Labels and features are NOT compared with those of
-        the ledger, because the result would reveal information about them. Give `name`, and keep one ledger for each
-        test set. Without a ledger only this object counts the looks. Without a ledger the object cannot be copied, and
-        the count is lost when the process ends.
+        The ledger file in which looks are counted. If the file does not exist, a new ledger is made. If the file
+        exists, the ledger is opened, and its public settings must equal these settings. Labels and features are NOT
+        compared with those of the ledger, because a comparison would reveal information about them. Give each test set
+        a `name` and a ledger of its own. Without a ledger, only this Python object counts the looks. Such an object
+        cannot be copied, and its count is lost when the process ends.
     mechanism : str
-        The mechanism. ``"auto"`` chooses the mechanism with the smallest expected error, see `comparison`.
+        The mechanism. ``"auto"`` chooses the mechanism with the smallest expected error; see `comparison`.
         ``"narrowest"`` chooses the mechanism and the noise that give the narrowest proven interval at the last look,
-        for a model that was fitted to all earlier scores; see `hedgerow.testset.looks_forecast`. Other values are the
-        names in `choose.MECHANISMS`.
+        for a model that was fitted to all earlier scores. The other values are the names in `choose.MECHANISMS`.
     labels : list, optional
-        The list of all possible labels. With this list, a prediction that is not in the list is refused before a look
-        is taken, and a record with another label counts as missing. Labels are declared and never read from the data.
-        Without the list every whole number or text counts as a label, so a misspelt prediction uses up a look.
+        The list of all possible labels, which is public. If the list is given, a prediction outside the list is refused
+        before a look is taken, and a label outside the list counts as missing. Labels are declared and never read from
+        the data. Without the list, every whole number or text counts as a label, so a misspelt one uses up a look.
     name : str, optional
-        The custodian's public name of this test set. A ledger is not opened under another name.
+        The public name that the custodian (the keeper of the labels) gives to this test set. A ledger that was made
+        under one name cannot be opened under another name.
     thinning, threshold, n_answers
-        Options of single mechanisms, see `hedgerow.testset.mechanisms.look_mechanism.Options`.
+        Options of single mechanisms; see `hedgerow.testset.mechanisms.look_mechanism.Options`.
 
     Attributes
     ----------
     settings : Settings
-        The conditions, the metric and the mechanism.
+        The public facts, the metric and the mechanism of the test set.
 
     Raises
     ------
@@ -130,7 +130,7 @@ class TestSet:
     LedgerError
         HG301 to HG308, HG433: the file is not a ledger, or the ledger has other settings or another name.
     UncertifiedError
-        HG401, HG403, HG431: the mechanism cannot be used under these conditions.
+        HG401, HG403, HG431: no price is proven for the mechanism with these facts.
 
     Examples
     --------
@@ -181,32 +181,32 @@ class TestSet:
 
     @classmethod
     def create(cls, labels: str | Path, columns: FileColumns, **terms: Unpack[FileTerms]) -> Self:
-        r"""Make a test set from the custodian's file of labels, with a new ledger. Nothing is released or spent.
+        r"""Make a test set from a file of labels, with a new ledger.
 
-        The number of records is counted once. A test set that is made from a file scores files of predictions, for
-        example in continuous integration. Models and arrays cannot be scored by a test set of files.
+        Making a test set releases nothing and spends no budget. The records of the file are counted once. A test set
+        that is made from a file scores files of predictions only: it accepts neither models nor arrays.
 
         Parameters
         ----------
         labels : path
-            The file of labels. The ledger stores its path relative to its own folder, so both may be moved together.
+            The file of labels. The ledger stores its path relative to the ledger's folder, so both can move.
         columns : FileColumns
-            The label column with its declared labels, the prediction column, the metric, and the key column, if any.
+            The label column with its declared labels, the prediction column, the metric and, if any, the key column.
         ledger, epsilon, n_looks, relation, delta, mechanism
-            The arguments of `TestSet` for arrays.
+            The same arguments as those of `TestSet`.
         options : Options, optional
-            Options that belong to single mechanisms.
+            Options that apply to single mechanisms only.
 
         Returns
         -------
         TestSet
-            The open test set, with all looks left.
+            The open test set, of whose looks (queries) none is taken.
 
         Raises
         ------
         HedgerowError
-            The errors of `TestSet` for arrays. HG201 to HG209: the file cannot be read. HG302: the ledger exists.
-            HG436, HG437: the key is invalid.
+            The same errors as those of `TestSet`. HG201 to HG209: the file cannot be read. HG302: the ledger exists.
+            HG436, HG437: the key column is invalid.
 
         Examples
         --------
@@ -223,12 +223,12 @@ class TestSet:
 
     @classmethod
     def open(cls, ledger: str | Path) -> Self:
-        """Open the ledger of a test set that `create` made (HG301 to HG308, HG433, HG438)."""
+        """Open the ledger of a test set that the method `create` made (errors HG301 to HG308, HG433, HG438)."""
         return cls.of(FileSource.open(ledger))
 
     @classmethod
     def of(cls, source: LabelSource) -> Self:
-        """Return the test set of a source of labels."""
+        """Return the test set for a source of labels."""
         made = cls.__new__(cls)
         made._begin(source)
         return made
@@ -272,7 +272,7 @@ class TestSet:
         return compare(self.settings.conditions, self.settings.options)
 
     def close(self) -> None:
-        """Close the ledger. The next use of the test set opens the ledger again."""
+        """Close the ledger. After `close`, the next use of the test set opens the ledger again."""
         self._looks.close()
 
     @takes()
@@ -288,60 +288,59 @@ class TestSet:
         request_id: str | None = None,
         labels: str | Path | None = None,
     ) -> Score:
-        """Take one look: score a model, or predictions in the order of the test set.
+        """Score a model, or predictions in the order of the test set. A score takes one look (query).
 
-        With `metric` or `groups` a look is a look by parts, at the same price: see `hedgerow.testset.parts`. A look by
-        parts takes predictions only, and returns all named metrics of one kind, for all records and for each group.
+        If `metric` or `groups` is given, one look answers several scores at the same price: see
+        `hedgerow.testset.parts`. Such a look takes predictions only, and returns all named metrics of one kind, for all
+        records and for each group.
 
         Parameters
         ----------
         model_or_predictions : estimator or array
-            A model with ``predict`` (or with ``predict_proba``, for metrics of probabilities), or an array of n
-            predictions: labels, or probabilities of the positive label. For a test set of files: the path of a file
-            with the column of predictions and, if a key was named, the key column. Further columns of the file are
-            ignored if there is a key, and refused otherwise.
+            A model with ``predict`` (or with ``predict_proba``, for metrics of probabilities), or an array with one
+            prediction for each record: labels, or probabilities of the positive label. For a test set from a file: the
+            path of a file with the column of predictions and, if a key was named, the key column. Further columns of
+            the file are ignored if there is a key column, and refused otherwise.
         metric : str or list of str, optional
             For predicted labels: ``"precision"``, ``"recall"``, ``"specificity"``, ``"f1"``, ``"balanced_accuracy"``;
-            also ``"accuracy"`` and ``"zero_one_loss"`` for groups. For probabilities or other scores: ``"roc_auc"``.
-            For probabilities: ``"calibration_error"`` in ten bins.
+            also ``"accuracy"`` and ``"zero_one_loss"`` for groups. A metric of probabilities or other scores:
+            ``"roc_auc"``. A metric of probabilities: ``"calibration_error"`` in ten bins.
         groups : array, optional
-            The group of each record: an array, or a column of the file of predictions. Groups may depend on features
-            and predictions, but never on labels.
+            The group of each record, as an array, or as the name of a column in the file of predictions. Groups may
+            depend on features and predictions, but never on labels.
         positive : label, optional
-            The label that counts as positive. The default is the positive label of the test set's metric, or 1.
+            The label that counts as positive. The default is the positive label of the metric of the test set, or 1.
         bounds : (float, float), optional
-            Declared bounds of labels that are numbers, for ``"r2"`` and ``"mean_squared_error"`` of predicted numbers.
+            The declared bounds of numeric labels, for the metrics ``"r2"`` and ``"mean_squared_error"``.
         training_score : float, optional
             The score of the same metric on the training set. Only the mechanism `thresholdout` needs it.
         request_id : str, optional
-            The name of the request. The same predictions in the same order under the same name are answered from the
-            record and take no look. For a model, only its class is compared, because its predictions depend on records.
-            Give each model its own name.
+            The permanent name of the request. If the same predictions come in the same order under the same name, the
+            recorded answer is returned, and no look (query) is taken. For a model, only its class is compared, because
+            its predictions depend on records. Give each model a request name of its own.
         labels : path, optional
-            The present path of the custodian's file of labels, if the file moved after `create`. The digest of the file
-            is not compared.
+            The present path of the file of labels, if it was moved after `create`. Its digest is not compared.
 
         Returns
         -------
         Score
-            The score with its error and its certificate; for several metrics or groups, the scores of all parts.
+            The score with its error and its certificate; for several metrics or groups, all scores of the look.
 
         Raises
         ------
         BudgetExceeded
-            HG430: no looks are left. Nothing was read.
+            HG430: all declared looks (queries) are taken. Nothing was read.
         UncertifiedError
-            HG431: a look by parts needs Gaussian noise; under add-remove, ranks, bins and squares are not possible. No
-            look was taken.
+            HG431: several scores in one look need Gaussian noise; under add-remove, no ranks, bins or squares.
         ParameterError
-            HG170: the predictions have another shape or kind. HG171: the metric or a label is invalid. HG174: the model
-            cannot predict. HG176: the training score is missing. HG179: the process is the child of a fork and has no
-            ledger. HG314: the id is invalid. No look was taken.
+            HG170: the predictions have the wrong shape or kind. HG171: the metric or a label is invalid. HG174: the
+            model has no suitable method for predictions. HG176: the score on the training set is missing. HG179: the
+            process is the child of a fork, which has no ledger. HG314: the request id is invalid. No look was taken.
         ParameterError, DataError
             HG201 to HG209: the file cannot be read. HG434: the labels changed after `create`. HG435: the file of labels
-            is missing. HG437: the key is invalid. No look was taken.
+            is missing. HG437: the key column is invalid. No look was taken.
         LedgerError, SpentError
-            HG311, HG312: the request id was used before. HG601, HG606: the look counts as taken.
+            HG311, HG312: the request id was used before. HG601, HG606: the look (query) counts as taken.
 
         Examples
         --------
@@ -408,19 +407,20 @@ class TestSet:
     def compare(
         self, first: object, second: object, *, request_id: str | None = None, labels: str | Path | None = None
     ) -> Score:
-        """Take one look at the difference of the scores of two models: first minus second.
+        """Return the difference between the scores of two models, first minus second.
 
-        The comparison has the price of one look. A record with equal predictions adds exactly 0. So if two models agree
-        on most records, the error of the difference is much smaller than the error of two separate scores. See
-        `hedgerow.testset.scored`.
+        The comparison takes one look (query), and has the same price as one score. A record with equal predictions adds
+        exactly 0 to the
+        difference. So if two models agree on most records, the error of the difference is much smaller than the error
+        of two separate scores. See `hedgerow.testset.scored`.
 
         Parameters
         ----------
         first, second : array
-            The predictions of the two models, in the order of the test set, or two files of predictions. Models are
-            not accepted, because the number of different predictions would reveal information about features.
+            The predictions of the two models: two arrays in the order of the test set, or the paths of two files.
+            Models are not accepted, because the number of differences would reveal information about features.
         request_id, labels : optional
-            The arguments and errors of `score`.
+            The same arguments as those of `score`.
 
         Returns
         -------
@@ -432,7 +432,7 @@ class TestSet:
         BudgetExceeded, LedgerError, SpentError
             The errors of `score`.
         UncertifiedError
-            HG431: no price is proven for this metric or this mechanism. No look was taken.
+            HG431: no privacy price is proven for this metric or this mechanism. No look was taken.
         ParameterError
             HG170: the predictions are not two arrays of n entries. No look was taken.
 
@@ -545,7 +545,7 @@ class TestSet:
         return earlier_answers(mechanism, len(before), numbers)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings and the remaining looks, as plain JSON data."""
+        """Return the settings of the test set and the number of remaining looks (queries), as plain JSON data."""
         settings, metric = self.settings, self.settings.metric
         record = settings.record()
         return {
@@ -567,10 +567,10 @@ class TestSet:
         return self.score(model_or_predictions).value
 
     def as_objective(self, *, maximise: bool = True) -> Callable[[object], float]:
-        """Return a function that scores a model or predictions, for a tuning loop that maximises or minimises.
+        """Return a function that scores a model or predictions, to be maximised or minimised by a tuning loop.
 
-        Every call of the returned function takes a look. Do not use the returned function for cross-validation, which
-        would pass training folds.
+        Every call of the returned function takes one of the declared looks (queries). Do not use the returned function
+        for cross-validation, which would pass training folds.
         """
         sign = 1.0 if self.settings.metric.greater_is_better is maximise else -1.0
         return lambda model_or_predictions: sign * self(model_or_predictions)

@@ -79,7 +79,9 @@ def make_request(
     at: str | None = None,
     amends: str | None = None,
 ) -> WrittenRequest:
-    """Return the request of a command, priced and forecast from public facts. Nothing is read or spent.
+    """Return the request of a command, priced and forecast from public facts.
+
+    Writing a request reads no data and spends no budget.
 
     Raises
     ------

@@ -22,20 +22,21 @@ from hedgerow.inference.survival.life_table import Floats, LifeTables
 
 @dataclass(frozen=True, slots=True)
 class LogRank:
-    """The result of a log-rank test.
+    """The result of a log-rank test, which compares survival curves.
 
     Attributes
     ----------
     statistic : float
-        Q, which counts the noise: without noise it is the usual log-rank statistic.
+        The test statistic Q, which includes the noise; without noise it is the usual log-rank statistic.
     df : int
         The degrees of freedom.
     pvalue : float
-        The chance of so large a statistic if events come as often in all cells.
+        The probability of a statistic at least as large if events are equally frequent in all cells.
     until : float
-        The last time at which enough records are at risk in every cell: the test compares the curves up to it.
+        The last time at which every cell has enough records at risk; the test compares the curves up to this time.
     observed, expected : tuple of float
-        The noisy events of each cell up to then, and those expected if all cells are alike.
+        The noisy number of events of each cell up to the time `until`, and the number that is expected if all curves
+        are equal.
     """
 
     statistic: float

@@ -130,14 +130,14 @@ def _number(function: Function, rows: NDArray[np.float64], *, otherwise: float) 
 
 @takes()
 def minimum(column: str, *, step: float | None = None) -> OfRows:
-    """Ask for the smallest value of a column, under bootstrap-dp only.
+    """Request the smallest value of a column; only the guarantee bootstrap-dp allows this request.
 
     Parameters
     ----------
     column : str
         The name of a numeric column.
     step : float, optional
-        The distance between neighbouring values of the column.
+        The distance between neighbouring possible values of the column.
 
     Returns
     -------
@@ -159,14 +159,14 @@ def minimum(column: str, *, step: float | None = None) -> OfRows:
 
 @takes()
 def maximum(column: str, *, step: float | None = None) -> OfRows:
-    """Ask for the largest value of a column, under bootstrap-dp only; see `minimum`.
+    """Request the largest value of a column; only the guarantee bootstrap-dp allows this request; see `minimum`.
 
     Parameters
     ----------
     column : str
         The name of a numeric column.
     step : float, optional
-        The distance between neighbouring values of the column.
+        The distance between neighbouring possible values of the column.
 
     Returns
     -------
@@ -201,29 +201,31 @@ def own_function(
     sensitivity: Function | None = None,
     name: str = "function",
 ) -> OfRows:
-    """Ask for your own function of the values of a column, under bootstrap-dp only.
+    """Request a user-defined function of the values of a column; only the guarantee bootstrap-dp allows this request.
 
-    The noise is scaled to the bootstrap sensitivity of the function (O'Keefe & Charest, Definitions 9 and 10). hedgerow
-    finds the sensitivity by trying all pairs of neighbours, which is possible for a file of few rows; otherwise declare
-    the sensitivity.
+    The size of the noise is proportional to the bootstrap sensitivity of the function (O'Keefe & Charest, Definitions 9
+    and 10). hedgerow finds the sensitivity by trying all pairs of neighbouring data sets, which is possible for a file
+    of few rows; for larger files declare the sensitivity.
 
     Parameters
     ----------
     column : str
     function : callable
         A function that takes a sorted array of n values and returns a number. If the function fails or returns no
-        number, the answer counts as the lower end of `answers`.
+        number, its result counts as the lower end of `answers`.
     answers : (low, high)
-        The public range of the answers. An answer outside the range is moved to the nearest end.
+        The public range of the results of the function. A result outside the range is replaced by the nearest end of
+        the range.
     answer_step : float
-        Answers are rounded to whole multiples of this step above `low`. At most 2⁴⁰ multiples are allowed.
+        The distance between possible results: they are rounded to `low` plus whole multiples of this step. The range
+        may contain at most 2⁴⁰ multiples of the step.
     step : float, optional
-        The distance between neighbouring values of the column.
+        The distance between neighbouring possible values of the column.
     sensitivity : callable, optional
-        A function that takes all n values and returns the sensitivity of `function` over Dⁿ. The privacy guarantee
-        depends on the declared sensitivity being right.
+        A function that takes all n values and returns the sensitivity of `function` over all data sets of n values. The
+        privacy guarantee holds only if the declared sensitivity is right.
     name : str
-        The name of the statistic.
+        The name under which the statistic is printed.
 
     Returns
     -------
@@ -233,7 +235,7 @@ def own_function(
     Raises
     ------
     ParameterError
-        HG112: `answers` is not a range, or the step does not divide the range.
+        HG112: the argument `answers` is not a range, or the step does not divide the range.
 
     Examples
     --------

@@ -105,7 +105,7 @@ class CustodianFigures:
         Raises
         ------
         ParameterError
-            HG110: the level is not between 0 and 1.
+            HG110: the confidence level is not between 0 and 1.
         """
         gamma = 1.0 - parse_level(level)
         kinds, places = np.unique(self._scale, return_inverse=True)

@@ -163,7 +163,7 @@ class Writable:
 
     @abstractmethod
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
-        """Return the numbers as columns of equal length: what they are, groups, numbers, interval, notes."""
+        """Return the numbers as columns of equal length: name, groups, numbers, interval, notes."""
 
     def to_frame(
         self,
@@ -172,27 +172,30 @@ class Writable:
         across: str | Sequence[str] | None = None,
         values: str | Sequence[str] = "estimate",
     ) -> Any:
-        """Return a data frame in the caller's own library, or in the first installed of polars, pandas and pyarrow.
+        """Return a data frame.
+
+        Its library is that of the caller's data, or else the first installed of polars, pandas and pyarrow.
 
         Parameters
         ----------
         backend : str, optional
             ``"polars"``, ``"pandas"`` or ``"pyarrow"``.
         across : str or list of str, optional
-            The group columns whose categories, by their labels, stand side by side as columns of the frame. Without
-            `across` the frame has one row for each estimate.
+            Group columns whose categories become columns of the frame, side by side, under the labels of the
+            categories. Without `across` the frame has one row for each estimate.
         values : str or list of str
-            The numbers in the columns that stand side by side: ``"estimate"``, ``"standard_error"`` and others.
+            The numbers that the columns side by side show: ``"estimate"``, ``"standard_error"`` and others.
 
         Returns
         -------
         DataFrame or Table
-            One row for each estimate, or for each combination of the other groups.
+            A frame with one row for each estimate, or one row for each combination of the other groups if `across` is
+            given.
 
         Raises
         ------
         ParameterError
-            HG208: no library is installed; `to_dict` needs no library. HG160: a column does not exist.
+            HG208: no data frame library is installed; `to_dict` needs no library. HG160: a named column does not exist.
 
         Examples
         --------
@@ -208,13 +211,13 @@ class Writable:
     def to_latex(self, path: str | Path | None = None, *, level: float = 0.95, title: str | None = None) -> str:
         r"""Return the result as a LaTeX table, and write the table to `path` if a path is given.
 
-        The table has booktabs rules, standard errors in brackets, and the notes and the price below. The document needs
-        ``\usepackage{booktabs}``, and the package ``longtable`` for more than 40 rows.
+        The table has booktabs rules, standard errors in brackets, and the notes and the price below the numbers. The
+        LaTeX document needs ``\usepackage{booktabs}``, and the package ``longtable`` for more than 40 rows.
 
         Parameters
         ----------
         path : path, optional
-            The file for the text. The file name may have any ending.
+            The path of the file to which the text is written. The file name may have any ending.
         level : float
             The confidence level of the intervals.
         title : str, optional
@@ -227,7 +230,7 @@ class Writable:
         Raises
         ------
         ParameterError
-            HG118: the file cannot be written. HG110: the level is invalid.
+            HG118: the file cannot be written. HG110: the confidence level is invalid.
 
         Examples
         --------
@@ -257,7 +260,7 @@ class Writable:
         Raises
         ------
         ParameterError
-            HG118: the file cannot be written. HG110: the level is invalid.
+            HG118: the file cannot be written. HG110: the confidence level is invalid.
 
         Examples
         --------
@@ -271,7 +274,7 @@ class Writable:
         return self._text(markdown.markdown_text, path, level, title)
 
     def write(self, path: str | Path, *, level: float = 0.95, title: str | None = None, dark: bool = False) -> None:
-        """Write the result in the format that the ending of the path names.
+        """Write the result to a file, in the format that the ending of the path names.
 
         Parameters
         ----------
@@ -280,15 +283,15 @@ class Writable:
         level : float
             The confidence level of the intervals.
         title : str, optional
-            The caption, for formats that have a caption.
+            The caption of the output, for formats that have captions.
         dark : bool
-            Whether a PNG or PDF picture has the colours of a dark page. An SVG picture follows the page that it stands
-            in.
+            Whether a PNG or PDF picture has the colours for a dark page. An SVG picture takes the light or dark colours
+            of the page that shows the picture.
 
         Raises
         ------
         ParameterError
-            HG118: the ending is not the ending of a format, or the file cannot be written.
+            HG118: no format has this ending, or the file cannot be written.
 
         Examples
         --------
@@ -323,12 +326,12 @@ class Result(Receivable, Outputs):
     source, relation, unit, target, missing : str
         The source and the terms of the request. All of them are public.
     n : int or None
-        The number of records, under replace-one.
+        The public number of records, under the neighbouring relation replace-one.
     where : str or None
         The condition that selects records, as it was given. None if all records count. Under replace-one `n` is the
         number of all records.
     weights : mapping or None
-        The column of weights and the largest weight. None if all records count alike.
+        The column of weights, and the largest weight that a record may have. None if all records count alike.
     derived : mapping
         The expressions of the columns that were computed, by their names.
     date : str or None
@@ -372,23 +375,25 @@ class Result(Receivable, Outputs):
 
     @abstractmethod
     def price(self) -> str:
-        """Return the privacy price in one line, or say that the result is simulated."""
+        """Return the privacy price as one line of text. The line of a simulated result says that there is none."""
 
     @overload
     def to_csv(self, path: None = None, *, level: float = 0.95) -> str: ...
     @overload
     def to_csv(self, path: str | Path, *, level: float = 0.95) -> None: ...
     def to_csv(self, path: str | Path | None = None, *, level: float = 0.95) -> str | None:
-        """Return CSV text with one line for each number. With a path, write the text to the file and return nothing.
+        """Return the result as CSV text, with one line for each number.
+
+        If a path is given, write the text to this file and return nothing.
 
         Group columns keep their names, but a name that hedgerow itself uses, such as ``level``, gets the prefix
-        ``by_``. The labels of categories stand in the column ``NAME_label``. A text that a spreadsheet would run as a
-        formula gets an apostrophe in front.
+        ``by_``. The column ``NAME_label`` contains the labels of the categories of the group column NAME. A text that a
+        spreadsheet would execute as a formula gets an apostrophe in front.
 
         Parameters
         ----------
         path : path, optional
-            The file to write. Without a path the CSV text is returned, as by the frames of pandas.
+            The file to write. If no path is given, the CSV text is returned, as the method of pandas does.
         level : float
             The confidence level of the intervals.
 
@@ -399,7 +404,7 @@ class Result(Receivable, Outputs):
         Raises
         ------
         ParameterError
-            HG118: the file cannot be written. HG110: the level is invalid.
+            HG118: the file cannot be written. HG110: the confidence level is invalid.
 
         Examples
         --------

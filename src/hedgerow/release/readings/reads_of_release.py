@@ -31,25 +31,25 @@ class ReadsOfRelease:
         return cast(Sequence[Estimate], self)
 
     def survival(self, time: str, **cell: object) -> SurvivalCurve:
-        """Return the released survival curve of a cell, with all that can be read from it, at no further price.
+        """Return the released survival curve of a cell and its derived statistics, at no further price.
 
         Parameters
         ----------
         time : str
             The column of times.
         **cell
-            The cell: one category for each group column.
+            The cell (group of records): one category for each group column.
 
         Returns
         -------
         SurvivalCurve
             The curve. Its methods ``survival``, ``median``, ``quantile``, ``restricted_mean`` and ``at_risk`` return
-            estimates, ``to_columns`` the whole curve, and ``plot`` draws it.
+            estimates, ``to_columns`` returns the curve as numbers, and ``plot`` draws it.
 
         Raises
         ------
         ParameterError
-            HG137: no survival curve of this column and cell was released.
+            HG137: no survival curve of this column within this cell was released.
 
         Examples
         --------
@@ -63,10 +63,10 @@ class ReadsOfRelease:
         return curve_of(self._own, time, cell)
 
     def log_rank(self, time: str) -> LogRank:
-        """Test whether events come as often, at every time, in all cells of a survival curve, at no further price.
+        """Test whether the survival curves of all cells are equal (log-rank test), at no further price.
 
-        The test counts sampling and privacy noise. It compares the cells up to the last time at which enough records
-        are at risk in every one of them.
+        The test includes both sampling error and privacy noise. The test compares the cells up to the last time at
+        which every cell has enough records at risk.
 
         Parameters
         ----------
@@ -81,7 +81,8 @@ class ReadsOfRelease:
         Raises
         ------
         ParameterError
-            HG137: no curve of this name was released. HG112: there is one cell only, or the noise hides a cell.
+            HG137: no survival curve of this name was released. HG112: there is only one cell, or the privacy noise
+            hides a cell.
 
         Examples
         --------
@@ -102,7 +103,7 @@ class ReadsOfRelease:
         time : str
             The column of times.
         ax : matplotlib Axes, optional
-            The axes; a new figure without it.
+            The axes of matplotlib in which the curve is drawn; by default, a new figure.
         level : float
             The confidence level of the interval of each point.
 
@@ -113,7 +114,7 @@ class ReadsOfRelease:
         Raises
         ------
         ParameterError
-            HG137: no curve of this name was released. HG110: the level is invalid.
+            HG137: no survival curve of this name was released. HG110: the confidence level is invalid.
 
         Examples
         --------
@@ -139,37 +140,40 @@ class ReadsOfRelease:
         method: Method = "benjamini-yekutieli",
         independent: bool = False,
     ) -> Screening:
-        """Return which cells of a statistic differ, with one promise for the whole list, at no further price.
+        """Return which cells differ from a reference, with one error rate for the whole list, at no further price.
 
-        Each cell is tested with its sampling and noise errors, and the p-values are adjusted for their number.
+        The test of each cell includes sampling error and privacy noise, and the p-values are adjusted for the number of
+        tests.
 
         Parameters
         ----------
         against : float, "common" or Release
-            What the cells are compared with: a number; the mean of all cells, weighted by their records where these are
-            known, as of means and shares; or the same cells of an earlier release.
+            The reference of the comparison: a number; the mean of all cells (weighted by the numbers of records, where
+            these are known); or the same cells of an earlier release.
         of : str, optional
-            The statistic, as a term without a cell: ``"mean(income)"``. Only needed if the release has several.
+            The statistic, written without a cell: ``"mean(income)"``. The statistic; needed only if the release has
+            several statistics.
         level : float
-            The level of the promise.
+            The error rate of the whole list of cells, such as 0.05.
         method : "benjamini-yekutieli", "bonferroni" or "holm"
-            ``"benjamini-yekutieli"``: of the cells that are said to differ, on average at most a share of `level` do
-            not. The others: no cell is said to differ that does not, with chance 1 − `level`. All hold under any
-            dependence between cells.
+            With ``"benjamini-yekutieli"``, the expected share of cells without a difference among the reported cells is
+            at most `level` (the false discovery rate). With ``"bonferroni"`` or ``"holm"``, with probability at least 1
+            − `level` no cell without a difference is reported (the family-wise error rate). All three methods are valid
+            under any dependence between cells.
         independent : bool
-            Whether an earlier release is of other people. Otherwise the same people may be in both, and the sum of both
-            sampling errors is taken.
+            Whether the earlier release contains different people. If False, the same people may be in both releases,
+            and the sampling error of a difference is the sum of both sampling errors.
 
         Returns
         -------
         Screening
-            ``.differing`` lists the estimates, ``.cells`` all tests.
+            The result of all tests: ``.differing`` lists the estimates that differ, and ``.cells`` lists all tests.
 
         Raises
         ------
         ParameterError
-            HG146: the cells cannot be compared in this way. HG110: the level is invalid. HG137: the earlier release
-            lacks a cell.
+            HG146: the cells cannot be compared in this way. HG110: the confidence level is invalid. HG137: the earlier
+            release lacks one of the cells.
 
         Examples
         --------
@@ -183,26 +187,31 @@ class ReadsOfRelease:
         return screened(self._own, of=of, against=against, level=level, method=method, independent=independent)
 
     def simultaneous_intervals(self, *, of: str | None = None, level: float = 0.95) -> tuple[Interval, ...]:
-        """Return intervals of the cells of a statistic which hold all at once with chance `level`.
+        """Return simultaneous confidence intervals of the cells of a statistic.
 
-        Each of m intervals is at the level 1 − (1 − `level`)/m (Bonferroni), whatever the dependence of the cells is.
+        All intervals hold together with probability `level`.
+
+        Each of the m intervals has the level 1 − (1 − `level`)/m (Bonferroni), which is valid under any dependence
+        between cells.
 
         Parameters
         ----------
         of : str, optional
-            The statistic, as a term without a cell: ``"mean(income)"``. Only needed if the release has several.
+            The statistic, written without a cell: ``"mean(income)"``. The statistic; needed only if the release has
+            several statistics.
         level : float
-            The chance that all intervals hold together.
+            The probability that all intervals hold together.
 
         Returns
         -------
         tuple of Interval
-            In the order of the cells.
+            The intervals, in the order of the cells.
 
         Raises
         ------
         ParameterError
-            HG146: no such statistic. HG110: the level is invalid. HG108: a record has no intervals at other levels.
+            HG146: no such statistic. HG110: the confidence level is invalid. HG108: a release that was read from a
+            record has no intervals at other levels.
 
         Examples
         --------
@@ -216,28 +225,33 @@ class ReadsOfRelease:
         return simultaneous(self._own, of=of, level=level)
 
     def shrink(self, *, of: str | None = None, towards: Sequence[str] = ()) -> ShrunkCells:
-        """Return estimates of many cells which learn from one another (empirical Bayes), at no further price.
+        """Return shrunken estimates of many cells, each of which uses the numbers of all cells (empirical Bayes).
 
-        Each cell is drawn towards what the cells have in common, the more, the larger its own error is. The mean
-        squared error over cells falls. The intervals hold in the stated share of all cells together; that of a single
-        cell which is unlike the others holds less often.
+        The estimates are computed at no further price.
+
+        Each cell is drawn towards the common mean of the cells; a cell with a larger error is drawn further. Shrinkage
+        lowers the mean squared error over all cells. The intervals cover the stated share of all cells together; the
+        interval of a single cell that is unlike the others covers less often.
 
         Parameters
         ----------
         of : str, optional
-            The statistic, as a term without a cell: ``"mean(income)"``. Only needed if the release has several.
+            The statistic, written without a cell: ``"mean(income)"``. The statistic; needed only if the release has
+            several statistics.
         towards : sequence of str
-            Group columns: cells are drawn towards the sum of an effect of each. By default, towards their mean.
+            Group columns whose additive effects form the values towards which cells are drawn. By default, cells are
+            drawn towards their common mean.
 
         Returns
         -------
         ShrunkCells
-            A sequence of `ShrunkEstimate`, with ``.spread``, the standard deviation of the true values about the line.
+            A sequence of `ShrunkEstimate`; its attribute ``.spread`` is the estimated standard deviation of the true
+            values about the common mean or line.
 
         Raises
         ------
         ParameterError
-            HG146: there are too few cells, or a column is no group.
+            HG146: the release has too few cells, or a named column is not a group column.
 
         Examples
         --------
@@ -264,33 +278,36 @@ class ReadsOfRelease:
     ) -> Estimate:
         """Return an effect between two groups of cells, standardised over strata, with one standard error.
 
-        The effect is computed from released means or shares and counts, and costs no budget. It is a comparison: the
-        page on effects says under which assumptions it is causal.
+        The effect is computed from released means or shares and counts, and costs no budget. The effect is a
+        comparison; the page on effects says under which assumptions it is a causal effect.
 
         Parameters
         ----------
         of : str
-            The statistic, as a term without a cell: ``"mean(income)"`` or ``"proportion(employed=1)"``.
+            The statistic, written without a cell: ``"mean(income)"`` or ``"proportion(employed=1)"``.
         treated, control : {column: category}
             The two groups.
         standardise : sequence of str
-            Columns of strata. The release must hold the counts of its cells, in the same call as the means.
+            The columns of the strata. The release must contain the counts of its cells, from the same call as the
+            means.
         target : "all", "treated" or "control"
-            Whose shares of the strata are used.
+            The group of records whose shares of the strata serve as weights.
         measure : "difference", "ratio" or "odds-ratio"
-            The standardised difference (g-formula) or ratio, or the odds ratio of Mantel and Haenszel.
+            The measure of the effect: the standardised difference (g-formula), the standardised ratio, or the odds
+            ratio of Mantel and Haenszel.
         before, after : {column: category}, optional
-            Cells of two times: the effect is then the difference in differences.
+            Categories that select the cells before and after an event; the effect is then the difference in
+            differences.
 
         Returns
         -------
         Estimate
-            The effect, with the sampling and the noise part of its error.
+            The effect, with the sampling part and the noise part of its error.
 
         Raises
         ------
         ParameterError
-            HG146: there are no such cells, or it is not known how their errors go together.
+            HG146: the release lacks such cells, or the correlation of their errors is not known.
 
         Examples
         --------
@@ -307,29 +324,29 @@ class ReadsOfRelease:
         return effect(self._own, of, **about, measure=measure, before=before, after=after)
 
     def reconcile(self, known: Mapping[Any, Any], *, of: str | None = None) -> ReconciledCells:
-        """Return the counts or sums of all cells, made to agree with public totals, with less noise.
+        """Return the counts or sums of all cells, adjusted to agree with public totals, which reduces their noise.
 
-        Totals that are public, as from a register or a census of the same records, are exact by declaration. The cells
-        are moved by generalised least squares, and their errors of the noise fall; no data are read, and nothing is
-        spent.
+        Public totals come from a register or a census of the same records, and are declared to be exact. Generalised
+        least squares adjusts the cells and reduces their noise errors; no data are read, and no budget is spent.
 
         Parameters
         ----------
         known : {columns: {category: total}}
-            The columns are one of `by`, or a tuple; a category is a tuple where there are several. ``{(): total}`` is
-            the total of all cells.
+            The public totals: a key names one group column of `by` or a tuple of columns, and for a tuple of columns
+            each category is a tuple. The entry ``{(): total}`` is the total of all cells.
         of : str, optional
-            The statistic, as a term without a cell: ``"count()"``. Only needed if the release has several.
+            The statistic, written without a cell: ``"count()"``. The statistic; needed only if the release has several
+            statistics.
 
         Returns
         -------
         ReconciledCells
-            A sequence of `Estimate`, with ``.noise``, the covariance of their noise.
+            A sequence of estimates; its attribute ``.noise`` is the covariance matrix of their noise.
 
         Raises
         ------
         ParameterError
-            HG146: the totals contradict each other, do not fit the cells, or are not of counts or sums.
+            HG146: the totals contradict each other or name other cells, or the statistic is neither a count nor a sum.
 
         Examples
         --------

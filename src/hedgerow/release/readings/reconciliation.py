@@ -27,13 +27,13 @@ _EXAMPLE = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReconciledCells(NumbersOfCells[Estimate]):
-    """The numbers of all cells, which agree with public totals.
+    """The numbers of all cells, adjusted to agree with public totals.
 
     Attributes
     ----------
     numbers : tuple of Estimate
     noise : float array, (cells, cells)
-        The covariance of their noise.
+        The covariance matrix of the noise of the adjusted numbers.
     """
 
     noise: Floats

@@ -30,17 +30,17 @@ _PROMISES = {
 
 @dataclass(frozen=True, slots=True)
 class ScreenedCell:
-    """One cell of a screening.
+    """The test of one cell in a screening of many cells.
 
     Attributes
     ----------
     estimate : Estimate
     difference : float
-        From what it is compared with.
+        The difference between the cell and the reference.
     pvalue, adjusted_pvalue : float
-        Of the cell alone, and with all other tests in view.
+        The p-value of the cell alone, and the p-value that is adjusted for the number of tests.
     differs : bool
-        Whether the adjusted p-value is at most the level.
+        Whether the adjusted p-value is at most the error rate of the list.
     """
 
     estimate: Estimate
@@ -52,16 +52,16 @@ class ScreenedCell:
 
 @dataclass(frozen=True, slots=True)
 class Screening:
-    """The cells of one statistic, each tested, with one promise for all.
+    """The tests of all cells of one statistic, with one error rate for the whole list.
 
     Attributes
     ----------
     cells : tuple of ScreenedCell
-        In the order of the release.
+        The tests, in the order in which the release lists the cells.
     level : float
     method : str
     against : str
-        What the cells are compared with, in words.
+        The reference with which the cells are compared, in words.
     """
 
     cells: tuple[ScreenedCell, ...]
@@ -92,7 +92,7 @@ class Screening:
         return f"<Screening: {len(self.differing)} of {len(self.cells)} cells differ from {self.against}>"
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """Return the cells as columns of equal length."""
+        """Return the tests of the cells as columns of equal length."""
         return {
             "cell": [dict(cell.estimate.cell) for cell in self.cells],
             "estimate": [cell.estimate.estimate for cell in self.cells],

@@ -24,7 +24,7 @@ ON_AVERAGE = (
 
 @dataclass(frozen=True, slots=True)
 class ShrunkEstimate:
-    """The estimate of one cell, drawn towards what the cells have in common.
+    """The shrunken estimate of one cell, drawn towards the common mean or line of all cells.
 
     Attributes
     ----------
@@ -32,9 +32,9 @@ class ShrunkEstimate:
         As it was released.
     estimate, standard_error : float
     shrinkage : float
-        From 0, as released, to 1, on the line.
+        How far the estimate is drawn: 0 leaves the released number, and 1 replaces it by the value on the line.
     line : float
-        What it is drawn towards.
+        The value towards which the estimate is drawn.
     """
 
     raw: Estimate
@@ -47,7 +47,7 @@ class ShrunkEstimate:
         return self.estimate
 
     def confidence_interval(self, level: float = 0.95) -> Interval:
-        """Return the interval at a level, which holds on average over cells (HG110)."""
+        """Return an interval at a level that holds on average over all cells. Error HG110: the level is invalid."""
         reach = normal_quantile(parse_level(level)) * self.standard_error
         about = f"{self.raw.covers}; on average over cells"
         return Interval(self.estimate - reach, self.estimate + reach, level, "empirical-bayes", about)
@@ -55,17 +55,17 @@ class ShrunkEstimate:
 
 @dataclass(frozen=True, slots=True)
 class ShrunkCells(NumbersOfCells[ShrunkEstimate]):
-    """The estimates of all cells of a statistic, each drawn towards what the cells have in common.
+    """The shrunken estimates of all cells of a statistic, each drawn towards the common mean or line of the cells.
 
     Attributes
     ----------
     numbers : tuple of ShrunkEstimate
     spread : float
-        The estimated standard deviation of the true values about the line.
+        The estimated standard deviation of the true values about the common mean or line.
     towards : tuple of str
-        The group columns of the line; without any, it is the mean.
+        The group columns whose effects form the line; without group columns, the line is the common mean.
     left_out : tuple of Estimate
-        Cells without errors: the noise hides them.
+        The cells that are left out, because the noise hides their errors.
     """
 
     spread: float
@@ -89,7 +89,7 @@ class ShrunkCells(NumbersOfCells[ShrunkEstimate]):
         return "\n".join([*lines, *left, ON_AVERAGE])
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
-        """Return the cells as columns of equal length (HG110)."""
+        """Return the shrunken estimates as columns of equal length; error HG110 says that the level is invalid."""
         ends = [number.confidence_interval(level) for number in self]
         return {
             "cell": [dict(number.raw.cell) for number in self],
@@ -102,7 +102,7 @@ class ShrunkCells(NumbersOfCells[ShrunkEstimate]):
         }
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return plain JSON data (HG110)."""
+        """Return the shrunken estimates as plain JSON data; error HG110 says that the level is invalid."""
         rows = rows_of_columns(self.to_columns(level))
         return {"spread": self.spread, "towards": list(self.towards), "level": level, "note": ON_AVERAGE, "cells": rows}
 

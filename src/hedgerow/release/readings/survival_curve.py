@@ -33,18 +33,20 @@ _METHOD = "life-table"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SurvivalCurve:
-    """The survival curve of one cell, as it was released: all that is read from it costs no budget.
+    """The released survival curve of one cell (group of records).
+
+    All statistics that are computed from the curve cost no budget.
 
     Attributes
     ----------
     curve : Survival
-        Its columns, the value of an event, and the cuts.
+        The request for the curve: its columns, the value that marks an event, and the cut points of time.
     cell : mapping
         {column: category}.
     table : SurvivalTable
-        The noisy counts of all cells.
+        The noisy counts of events and of censored records, for all cells.
     place : int
-        Which of the cells it is.
+        The index of the cell to which the curve belongs.
     facts : PublicFacts
         Of the release.
     """
@@ -70,9 +72,9 @@ class SurvivalCurve:
         return f" ({', '.join(f'{name}={value}' for name, value in self.cell.items())})" if self.cell else ""
 
     def survival(self, at: float) -> Estimate:
-        """Return the share whose event has not come before one of the cuts (HG112 for another time).
+        """Return the share of records whose event comes after a cut point of time; another time raises error HG112.
 
-        Differences and ratios of the shares of two cells at the same time have the errors of their joint law.
+        The difference or the ratio of two cells at the same time has an error that includes their correlation.
         """
         place = self._cut(at)
         asked = replace(self.curve, at=self.curve.cuts[place])
@@ -83,12 +85,14 @@ class SurvivalCurve:
         return self._estimate(asked.name, value, errors, covers(asked, self.facts), region)
 
     def quantile(self, share: float) -> Estimate:
-        """Return the first time at which survival falls to a share; an end of its interval is ∞ where none is known.
+        """Return the first time at which the survival curve falls to a share.
+
+        An end of its interval is ∞ if no bound is known.
 
         Raises
         ------
         ParameterError
-            HG112: the share does not lie between 0 and 1.
+            HG112: the given share does not lie between 0 and 1.
         """
         number = as_float(share)
         if number is None or not 0.0 < number < 1.0:
@@ -109,18 +113,19 @@ class SurvivalCurve:
         return self._estimate(name, value, errors, covers_number(about, self.facts), region, own=True)
 
     def median(self) -> Estimate:
-        """Return the time before which the event comes to half of the records; see `quantile`."""
+        """Return the median survival time, before which half of the records have their event; see `quantile`."""
         return self.quantile(_MEDIAN)
 
     def restricted_mean(self, until: float) -> Estimate:
         """Return the mean time without the event up to `until`: the area below the curve, ∫ S(t) dt.
 
-        Between cuts the curve is a line. Differences between cells have the errors of their joint law.
+        The curve is linear between cut points of time. The difference between two cells has an error that includes
+        their correlation.
 
         Raises
         ------
         ParameterError
-            HG112: the time is not above 0, or beyond the last cut.
+            HG112: the time is not positive, or lies beyond the last cut point.
         """
         end = as_float(until)
         if end is None or not 0.0 < end <= self.curve.cuts[-1]:
@@ -144,7 +149,10 @@ class SurvivalCurve:
         return self._estimate(f"restricted_mean_{end:.15g}", value, errors, covers_number(about, self.facts), region)
 
     def at_risk(self, at: float = 0.0) -> Estimate:
-        """Return how many records have a time of `at` or later, one of the cuts or 0 (HG112 for another time)."""
+        """Return the number of records whose time is `at` or later.
+
+        The time `at` must be 0 or a cut point (otherwise error HG112).
+        """
         place = 0 if as_float(at) == 0.0 else self._cut(at) + 1
         life, k = self.life, self.life.intervals
         form = np.eye(2 * k + 1)[-1] if place == k else life.began[place]
@@ -179,7 +187,10 @@ class SurvivalCurve:
         return None if reading is None else reading(*numbers)
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[float]]:
-        """Return the curve as columns: time, at_risk, events, survival, standard_error, low and high (HG110)."""
+        """Return the curve as columns: time, at_risk, events, survival, standard_error, low and high.
+
+        Error HG110: the level is invalid.
+        """
         life, every = self.life, range(self.life.intervals)
         ends = [life.ends(place, parse_level(level)) for place in every]
         reads = [life.read(place) for place in every]
@@ -197,12 +208,12 @@ class SurvivalCurve:
         }
 
     def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
-        """Draw the curve as steps, with the interval of each point and the numbers at risk below.
+        """Draw the curve as steps, with the interval of each point; the numbers at risk stand below the picture.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            The axes; a new figure without it.
+            The axes of matplotlib in which the curve is drawn; by default, a new figure.
         level : float
             The confidence level of the intervals.
 
@@ -213,7 +224,7 @@ class SurvivalCurve:
         Raises
         ------
         ParameterError
-            HG110: the level is not between 0 and 1.
+            HG110: the confidence level is not between 0 and 1.
 
         Examples
         --------

@@ -61,23 +61,25 @@ def cdf(
     bounds: tuple[float, float] | None = None,
     step: float | None = None,
 ) -> Statistic | NeedsBounds | list[Statistic | NeedsBounds]:
-    """Ask for the share of records whose value is at most `at`, or for several such shares.
+    """Request the share of records whose value is at most `at`, or several such shares.
 
-    All statistics of one column come from one table of counts. If no step is declared, the estimate assumes that no
-    value of the column is exactly `at`; the interval allows such values.
+    All statistics of one column are computed from one table of counts. If no step is declared, the estimate assumes
+    that no value of the column is exactly `at`; the interval allows such values.
 
     Parameters
     ----------
     column : str
     at : number or sequence of numbers
-        The value or the values of the column.
+        One value or several values of the column.
     bounds, step : optional
-        Bounds and step, as in `hedgerow.quantile`. All statistics of one column come from one table of counts.
+        The bounds and the step of the column, as in `hedgerow.quantile`. All statistics of one column are computed from
+        one table of counts.
 
     Returns
     -------
     Statistic or NeedsBounds, or a list of them
-        The request for `Survey.release` or `Survey.plan`. The result is a list if several values are given.
+        The request, to be passed to `Survey.release` or `Survey.plan`. The result is a list if several values are
+        given.
 
     Raises
     ------

@@ -59,24 +59,25 @@ def check_nowhere_negative(what: str, column: str, grid: Grid) -> None:
 def gini(
     column: str, *, bounds: tuple[float, float] | None = None, step: float | None = None
 ) -> Statistic | NeedsBounds:
-    """Ask for the Gini coefficient of a clamped column.
+    """Request the Gini coefficient of a clamped column.
 
     Parameters
     ----------
     column : str
         The name of a column without negative values.
     bounds, step : optional
-        Bounds and step, as in `hedgerow.quantile`. All statistics of one column come from one table of counts.
+        The bounds and the step of the column, as in `hedgerow.quantile`. All statistics of one column are computed from
+        one table of counts.
 
     Returns
     -------
     Statistic or NeedsBounds
-        The request for `Survey.release` or `Survey.plan`.
+        The request, to be passed to `Survey.release` or `Survey.plan`.
 
     Raises
     ------
     ParameterError
-        HG112: the lower bound is below 0.
+        HG112: the lower bound of the column is negative.
 
     Examples
     --------

@@ -59,25 +59,26 @@ def histogram(
     bounds: tuple[float, float] | None = None,
     step: float | None = None,
 ) -> list[Statistic | NeedsBounds]:
-    """Ask for the shares of records in bins [a, b); the last bin [a, b] includes both ends.
+    """Request the shares of records in bins [a, b); the last bin [a, b] includes both ends.
 
     Parameters
     ----------
     column : str
     bins : sequence of numbers
-        The ends of the bins, in rising order.
+        The ends of the bins, in ascending order.
     bounds, step : optional
-        Bounds and step, as in `hedgerow.quantile`. Values are clamped to the bounds before they are counted.
+        The bounds and the step of the column, as in `hedgerow.quantile`. Values are clamped to the bounds before they
+        are counted.
 
     Returns
     -------
     list of Statistic or NeedsBounds
-        One request for each bin, for `Survey.release` or `Survey.plan`.
+        A list with one request for each bin, to be passed to `Survey.release` or `Survey.plan`.
 
     Raises
     ------
     ParameterError
-        HG112: the ends do not rise, or there are fewer than 2 or more than 1,001 ends.
+        HG112: the ends of the bins do not rise, or there are fewer than 2 or more than 1,001 ends.
 
     Examples
     --------

@@ -65,7 +65,7 @@ def lorenz(
     bounds: tuple[float, float] | None = None,
     step: float | None = None,
 ) -> Statistic | NeedsBounds | list[Statistic | NeedsBounds]:
-    """Ask for the part of a column's total that the lowest share `at` of the records hold, or for several parts.
+    """Request the part of a column's total that belongs to the lowest share `at` of the records, or several such parts.
 
     Parameters
     ----------
@@ -74,17 +74,19 @@ def lorenz(
     at : number or sequence of numbers
         One share of the records or several shares, strictly between 0 and 1.
     bounds, step : optional
-        Bounds and step, as in `hedgerow.quantile`. All statistics of one column come from one table of counts.
+        The bounds and the step of the column, as in `hedgerow.quantile`. All statistics of one column are computed from
+        one table of counts.
 
     Returns
     -------
     Statistic or NeedsBounds, or a list of them
-        The request for `Survey.release` or `Survey.plan`. The result is a list if several shares are given.
+        The request, to be passed to `Survey.release` or `Survey.plan`. The result is a list if several shares are
+        given.
 
     Raises
     ------
     ParameterError
-        HG112: a share is not between 0 and 1, or the lower bound is below 0.
+        HG112: a share is not between 0 and 1, or the lower bound is negative.
 
     Examples
     --------

@@ -88,7 +88,7 @@ def quantile(
     bounds: tuple[float, float] | None = None,
     step: float | None = None,
 ) -> Quantile | NeedsBounds | list[Quantile | NeedsBounds]:
-    """Ask for a quantile of a clamped column, or for several quantiles.
+    """Request a quantile of a clamped column, or several quantiles.
 
     Parameters
     ----------
@@ -96,20 +96,21 @@ def quantile(
     probability : number or sequence of numbers
         A number strictly between 0 and 1.
     bounds : (low, high), optional
-        The declared bounds of the column. The default is the bounds of the facts.
+        The declared bounds of the column. The default bounds are those of the facts.
     step : number, optional
-        The distance between neighbouring values, if all values lie on a grid that starts at the lower bound. With a
-        step, released quantiles are values of the grid.
+        The distance between neighbouring values, if all values lie on a grid that starts at the lower bound. If a step
+        is given, released quantiles are values of this grid.
 
     Returns
     -------
     Quantile or NeedsBounds, or a list of them
-        The request for `Survey.release` or `Survey.plan`. The result is a list if several probabilities are given.
+        The request, to be passed to `Survey.release` or `Survey.plan`. The result is a list if several probabilities
+        are given.
 
     Raises
     ------
     ParameterError
-        HG112: a number is not a probability, or there are more than 2²⁰ steps.
+        HG112: a number is not a probability, or the grid has more than 2²⁰ steps.
 
     Examples
     --------

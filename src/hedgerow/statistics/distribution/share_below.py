@@ -58,25 +58,28 @@ def share_below(
     bounds: tuple[float, float] | None = None,
     step: float | None = None,
 ) -> Statistic | NeedsBounds:
-    """Ask for the share of records below a line. The line is a value of the column, or a part of its median.
+    """Request the share of records whose value lies below a line.
+
+    The line is a fixed value, or a multiple of the column's median.
 
     Parameters
     ----------
     column : str
     line, of_median : number
-        One of the two: `line`, a value of the column, or `of_median`, a positive part of its median such as 0.6.
+        One of two arguments: `line`, a fixed value, or `of_median`, a positive multiple of the median such as 0.6.
     bounds, step : optional
-        Bounds and step, as in `hedgerow.quantile`. All statistics of one column come from one table of counts.
+        The bounds and the step of the column, as in `hedgerow.quantile`. All statistics of one column are computed from
+        one table of counts.
 
     Returns
     -------
     Statistic or NeedsBounds
-        The request for `Survey.release` or `Survey.plan`.
+        The request, to be passed to `Survey.release` or `Survey.plan`.
 
     Raises
     ------
     ParameterError
-        HG112: neither argument or both arguments are given, or an argument is not a number.
+        HG112: neither argument or both arguments were given, or an argument is not a number.
 
     Examples
     --------

@@ -34,19 +34,19 @@ NARROWEST = "narrowest"
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One mechanism with its expected error, at the budget of all looks.
+    """A mechanism for test sets, with the error that it is expected to have at the given budget.
 
     Attributes
     ----------
     name : str
     standard_error : float or None
-        The standard deviation of the noise of one look, for a score in the middle of its range, where the resampling
-        error is largest. Under add-remove the error is in units of records, because n is private. None if the mechanism
-        cannot be used.
+        The standard deviation of the noise of one score, for a score in the middle of its range, where the resampling
+        error is largest. Under add-remove the error is in units of records, because n is private. The value is None if
+        the mechanism cannot be used.
     times_best : float or None
-        The ratio of this error to the smallest error of all mechanisms that `auto` may choose.
+        The ratio of this error to the smallest error among the mechanisms that ``"auto"`` may choose.
     note : str
-        The reason why the mechanism cannot be used, or the fact that must be stated first.
+        The reason why the mechanism cannot be used, or the fact that must be declared first.
     """
 
     name: str
@@ -65,24 +65,25 @@ class Compared:
 
 
 def compare(conditions: Conditions, options: Options | None = None) -> tuple[Compared, ...]:
-    """Return every mechanism with its expected error, the best mechanism first. No data are read.
+    """Return every mechanism with the error that it is expected to have, the best mechanism first. No data are read.
 
     Parameters
     ----------
     conditions : Conditions
-        The public facts of the test set.
+        The public facts of the test set, on which the errors depend.
     options : Options, optional
-        Options that belong to single mechanisms.
+        Options that apply to single mechanisms only.
 
     Returns
     -------
     tuple of Compared
-        One entry for each mechanism. Mechanisms that `auto` may choose come first, by their error.
+        A tuple with one entry for each mechanism. Mechanisms that ``"auto"`` may choose come first, ordered by their
+        errors.
 
     Raises
     ------
     HedgerowError
-        No error is expected: a mechanism that cannot be used has its reason in ``note``.
+        No error is expected: for a mechanism that cannot be used, the attribute ``note`` states the reason.
 
     Examples
     --------

@@ -58,23 +58,25 @@ MOST_LOOKS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """The public facts of all looks at one test set. The noise and the expected errors follow from these facts.
+    """The public facts that all looks (queries) at one test set share.
+
+    The noise and the expected errors of scores follow from these facts.
 
     Attributes
     ----------
     relation : Relation
     budget : Budget
-        The privacy budget ε, δ of all looks together.
+        The privacy budget, ε at δ, of all looks together.
     n_looks : int
     n : int or None
-        The number of records, which is public under replace-one. None under add-remove.
+        The number of records, which is public under replace-one and None under add-remove. None under add-remove.
     grid : Grid
-        The range of the loss of one record.
+        The grid of the loss of one record, with its bounds.
 
     Raises
     ------
     ParameterError
-        HG173: the number of looks or of records is not a whole number in the allowed range.
+        HG173: the number of looks, or the number of records, is not a whole number in the allowed range.
 
     Examples
     --------
@@ -199,7 +201,7 @@ class DrawnLook:
     numbers : tuple of float
         What the mechanism drew: sums of u ∈ [−1, 1], a record's loss, or of losses in grid steps, or a number of draws.
     paid : bool
-        Whether the look was answered from the test set, which costs a part of the price. If not, the number is the
+        True if the look was answered from the test set, which costs a part of the price. If not, the number is the
         training score.
     """
 

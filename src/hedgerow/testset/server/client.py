@@ -181,25 +181,25 @@ _FIRST = 10.0  # seconds in which the first answer must come
 
 
 class TestSetClient:
-    """A client of a server that `hedgerow testset serve` started.
+    """A client of a test set server, which the command `hedgerow testset serve` starts.
 
-    One call takes at most one look, even if connections or servers fail. The client repeats the request under the same
-    key, and a server answers each key once.
+    One call takes at most one look (query), even if connections or servers fail. The client repeats a failed request
+    under the same id, and the server answers each id only once.
 
     Parameters
     ----------
     address : str
         The address of the server: ``"http://localhost:8080"`` or ``"unix:///run/ts.socket"``.
     patience : float
-        For how many seconds a request is repeated if the server is away, stops or has too many requests. The limit is
-        10 seconds if the server never answered.
+        The number of seconds for which a request is repeated, if the server is unreachable, stops or is busy. The limit
+        is 10 seconds if the server has not answered before.
     timeout : float
-        How many seconds to wait for one answer.
+        The number of seconds to wait for one answer.
 
     Raises
     ------
     ParameterError
-        HG450: the address is neither a Unix socket nor on this machine.
+        HG450: the address is neither a Unix socket nor a port of this machine.
 
     Examples
     --------
@@ -215,12 +215,15 @@ class TestSetClient:
         self._patience, self._timeout, self._answered = patience, timeout, False
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings of the test set and the remaining looks, as plain JSON data. Nothing is spent (HG456)."""
+        """Return the settings of the test set and its number of remaining looks, as plain JSON data.
+
+        Nothing is spent (HG456).
+        """
         facts: dict[str, Any] = self.facts()["test_set"]
         return facts
 
     def close(self) -> None:
-        """Do nothing, because each request has its own connection."""
+        """Do nothing, because each request opens and closes its own connection."""
 
     def facts(self) -> dict[str, Any]:
         """Return the public facts of the test set and the limits of its server. Nothing is spent.
@@ -243,36 +246,37 @@ class TestSetClient:
         training_score: float | None = None,
         request_id: str | None = None,
     ) -> Score:
-        """Take one look: send predictions, and return their score.
+        """Send predictions to the server, and return their score, which takes one look (query).
 
         Parameters
         ----------
         predictions : array
-            The predictions: labels or probabilities of the positive label, as numbers or texts. The predictions are in
-            the order of the test set, or have `keys`.
+            The predictions: labels or probabilities of the positive label, as numbers or texts. Predictions without
+            `keys` must be in the order of the test set.
         keys : sequence, optional
-            The key of each prediction, if the test set joins predictions by a key.
+            The key of each prediction, if the test set matches predictions and records by a key.
         metric, groups, positive, training_score : optional
             The arguments of `hedgerow.testset.TestSet.score`.
         request_id : str, optional
-            The name of the request: 1 to 200 visible ASCII characters. The same predictions under the same name take no
-            second look.
+            The name of the request: 1 to 200 visible ASCII characters. If the same predictions are sent again under the
+            same name, no second look is taken.
 
         Returns
         -------
         Score
-            The score, as `hedgerow.testset.TestSet.score` returns it.
+            The score, in the form that `hedgerow.testset.TestSet.score` returns.
 
         Raises
         ------
         BudgetExceeded
-            HG430: no looks are left.
+            HG430: all declared looks (queries) are taken.
         ParameterError
-            HG170, HG437, HG453, HG454 and others: no look was taken.
+            HG170, HG437, HG453, HG454 and others: the request is invalid, and no look was taken.
         LedgerError, SpentError
-            HG311: the request id belongs to other predictions. HG606 and others: repeat the request under the same id.
+            HG311: the request id was used for other predictions. HG606 and others: an error occurred after the look was
+            counted; repeat the request under the same id.
         DataError
-            HG456: no server answers. The request may have arrived, so repeat the request under the same id.
+            HG456: no server answers. The server may have received the request, so repeat the request under the same id.
 
         Examples
         --------
@@ -293,17 +297,17 @@ class TestSetClient:
     def compare(
         self, first: Any, second: Any, *, keys: Sequence[Any] | None = None, request_id: str | None = None
     ) -> Score:
-        """Take one look at the difference of the scores of two models; see `hedgerow.testset.TestSet.compare`.
+        """Return the difference of the scores of two models, which takes one look; see `TestSet.compare`.
 
         Parameters
         ----------
         first, second : array
             The predictions of the two models, in the same order and with the same `keys`.
         keys : sequence, optional
-            The key of each prediction, if the test set joins predictions by a key.
+            The key of each prediction, if the test set matches predictions and records by a key.
         request_id : str, optional
-            The name of the request: 1 to 200 visible ASCII characters. The same predictions under the same name take no
-            second look.
+            The name of the request: 1 to 200 visible ASCII characters. If the same predictions are sent again under the
+            same name, no second look is taken.
 
         Returns
         -------
@@ -315,7 +319,7 @@ class TestSetClient:
         HedgerowError
             The errors of `score`.
         UncertifiedError
-            HG431: no price is proven for this metric or this mechanism. No look was taken.
+            HG431: no privacy price is proven for this metric or this mechanism. No look was taken.
 
         Examples
         --------
@@ -353,10 +357,10 @@ class TestSetClient:
         return replace(score, ledger_head=head or None, replayed=bool(answer.get("replayed")))
 
     def score_file(self, source: str | Path, **asked: Unpack[SubmissionOptions]) -> Score:
-        r"""Take one look: send the predictions of a file, as `score` does.
+        r"""Send the predictions in a file to the server, and return their score, which takes one look (query).
 
-        The columns of the file are the columns of the test set and the column of `groups`. Further columns of the file
-        are not sent to the server. If the test set has no key, further columns are refused.
+        Only the columns that the test set names, and the column `groups`, are sent to the server. Further columns of
+        the file are not sent. If the test set has no key column, further columns are refused.
 
         Parameters
         ----------
@@ -370,13 +374,13 @@ class TestSetClient:
         Returns
         -------
         Score
-            The score, as `score` returns it.
+            The score, in the form that `score` returns.
 
         Raises
         ------
         HedgerowError
-            The errors of `score`. HG201 to HG209: the file cannot be read. HG437: a key is missing or repeated, or
-            further columns are refused. No look was taken.
+            The errors of `score`. HG201 to HG209: the file cannot be read. HG437: a key is missing or repeated, or the
+            file has columns that are refused. No look was taken.
 
         Examples
         --------
@@ -392,16 +396,16 @@ class TestSetClient:
         return self.score(predictions, keys=keys, **given)
 
     def compare_files(self, first: str | Path, second: str | Path, *, request_id: str | None = None) -> Score:
-        r"""Take one look: send the predictions of two files, as `compare` does.
+        r"""Send the predictions in two files, and return the difference of their scores, which takes one look.
 
-        Rows are joined by key or by position.
+        The rows of the two files are matched by key or by position.
 
         Parameters
         ----------
         first, second : path
             The files of predictions.
         request_id : str, optional
-            The name of the request, as `score` takes it.
+            The name of the request, as in `score`.
 
         Returns
         -------

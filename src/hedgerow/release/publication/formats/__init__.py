@@ -46,7 +46,7 @@ class Published(Protocol):
         ...
 
     def json_parts(self) -> Iterator[str]:
-        """Yield the JSON text in parts."""
+        """Yield the JSON text of the table in parts."""
         ...
 
     def printed(self) -> Any:

@@ -1,6 +1,6 @@
 """CSV for the next program: a line a number, with its errors and interval. Numbers are written in full.
 
-A text that a spreadsheet would run as a formula gets an apostrophe in front.
+A text that a spreadsheet would execute as a formula gets an apostrophe in front.
 """
 
 from __future__ import annotations
