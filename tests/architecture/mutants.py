@@ -233,7 +233,7 @@ MUTANTS = (
         "mechanisms/noisy_moments.py",
         "max(same, 2 * alone if self.cells > 1 else alone)",
         "max(same, alone)",
-        "tests/unit/privacy/test_layout.py tests/references/test_accounting.py",
+        "tests/unit/mechanisms/test_layout.py tests/references/test_accounting.py",
     ),
     Mutant(
         "Gaussian noise on moments is 3 % too narrow",
