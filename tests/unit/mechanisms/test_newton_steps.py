@@ -182,3 +182,21 @@ def test_impossible_descriptions_are_refused() -> None:
     for ranges, precisions in ((((0.0, 1.5),), (0.1,)), ((CONSTANT,), ()), ((), (0.1,)), ((CONSTANT,), (-0.1,))):
         with pytest.raises(ParameterError, match="HG406"):
             NewtonSteps(ranges, precisions, 1.0, "add-remove")
+
+
+@pytest.mark.parametrize("weight", [0.5, 8.0, 50.0])
+@pytest.mark.parametrize("box", [*BOXES, (CONSTANT, (-2.0, -0.5)), ((-0.4, 1.0), (0.2, 3.0), (-1.0, 0.0))])
+def test_without_coefficients_the_price_is_the_sum_of_the_largest_movements(
+    box: tuple[tuple[float, float], ...], weight: float
+) -> None:
+    """At β = 0 all residuals are ±½ and all slopes ¼, so each entry's largest movement is known."""
+    ends = [np.linspace(low, high, 201) for low, high in box]  # 201 points meet 0 in every range that has it
+    ends = [np.append(x, 0.0) if x[0] < 0.0 < x[-1] else x for x in ends]
+    same = sum((x.max() - x.min()) ** 2 for x in ends) / 4.0
+    opposite = sum(np.abs(x).max() ** 2 for x in ends)
+    products = [ends[i] ** 2 if i == j else np.outer(ends[i], ends[j]) for i in range(len(box)) for j in range(i + 1)]
+    movable = sum((entry.max() - entry.min()) ** 2 for entry in products) / 16.0
+    largest = sum(np.abs(entry).max() ** 2 for entry in products) / 16.0
+    beta = (0.0,) * len(box)
+    assert step_cost(beta, box, weight, FAR) == pytest.approx(max(same, opposite) + weight * movable, rel=1e-8)
+    assert step_cost(beta, box, weight, NEAR) == pytest.approx(opposite / 4.0 + weight * largest, rel=1e-8)
