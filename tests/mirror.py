@@ -1,4 +1,4 @@
-"""The tests that a change of a folder needs: ``python -m tests.mirror release`` prints their paths.
+"""The tests that a change of folders needs: ``python -m tests.mirror release`` prints their paths.
 
 These are the folder's mirror in tests/unit, its doctests, and the files outside tests/unit that import from the folder,
 also by way of a module of tests/. A folder that has neither is tested by the files of tests/unit that import from it.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -36,8 +37,14 @@ def concerned(folder: str) -> list[Path]:
     return [SOURCE / folder, *(outside or found)]
 
 
+def concerned_by_all(folders: Iterable[str]) -> list[Path]:
+    """Return the paths of the tests that changes of several folders need; none lies in another."""
+    paths = dict.fromkeys(path for folder in folders for path in concerned(folder))
+    return [path for path in paths if not any(other in path.parents for other in paths)]
+
+
 if __name__ == "__main__":
-    (asked,) = sys.argv[1:]
-    if asked not in FOLDERS:
-        sys.exit(f"src/hedgerow has no folder {asked}. Its folders: {', '.join(FOLDERS)}.")
-    print(*(path.relative_to(ROOT) for path in concerned(asked)))
+    for asked in sys.argv[1:]:
+        if asked not in FOLDERS:
+            sys.exit(f"src/hedgerow has no folder {asked}. Its folders: {', '.join(FOLDERS)}.")
+    print(*(path.relative_to(ROOT) for path in concerned_by_all(sys.argv[1:])))
