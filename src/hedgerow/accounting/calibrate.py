@@ -216,7 +216,7 @@ def _bracket(cost: Callable[[float], float], limit: float) -> tuple[float, float
     else:
         raise UncertifiedError(
             "HG401",
-            rule="Some amount of noise must meet the budget.",
+            rule="The budget must be met by some amount of noise.",
             finding="No amount of noise meets the budget: at this δ the price stays above ε.",
             remedy="Gaussian noise always needs δ > 0; for δ = 0 use geometric noise.",
         )
@@ -227,7 +227,7 @@ def _bracket(cost: Callable[[float], float], limit: float) -> tuple[float, float
         low, high = high, high * 2.0
     raise UncertifiedError(
         "HG401",
-        rule="If more noise precision is asked for, the price must rise.",
+        rule="A larger precision of the noise must have a larger price.",
         finding="The computed price does not rise.",
         remedy="Please report this error.",
     )

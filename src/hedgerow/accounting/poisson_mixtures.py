@@ -294,7 +294,7 @@ class MixturePair:
                 "HG101",
                 rule="`count_weight` must be 0 or a positive, finite number.",
                 finding=f"Found {format_argument(self.count_weight)}.",
-                remedy="For a mean by group the default is 1.0.",
+                remedy="For the mean of each group, the default weight of the count is 1.0.",
             )
         _require(PRICED_NOISE[0] <= self.noise_sd / self.bound <= PRICED_NOISE[1], "noise_sd / bound", PRICED_NOISE)
         _require(self.rate <= PRICED_RATE[1], "rate", PRICED_RATE)
@@ -305,9 +305,9 @@ def _require(holds: bool, name: str, interval: tuple[float, float]) -> None:
         raise UncertifiedError(
             "HG403",
             rule=f"A resampled release is priced for {name} from {interval[0]:g} to {interval[1]:g}.",
-            finding="Found a value outside this range.",
-            remedy="Below the range no ε under 600 would hold. Above the range the price is lost in rounding or takes "
-            "too long to compute.",
+            finding="The given value lies outside this range.",
+            remedy="Below this range, no ε under 600 would hold. Above this range, the price is lost in rounding or "
+            "takes too long to compute.",
         )
 
 

@@ -134,7 +134,7 @@ class Approval:
             if signature.by not in known:
                 raise ApprovalError(
                     "HG325",
-                    rule="A ledger knows its approvers from the day on which it was created.",
+                    rule="The list of approvers of a ledger is fixed when the ledger is created.",
                     finding="One signature is of a person whom this ledger does not know."
                     if known
                     else "This ledger was created without approvers.",
@@ -147,8 +147,8 @@ class Approval:
         if any(signature.decision == "deny" for signature in self.signatures):
             raise ApprovalError(
                 "HG329",
-                rule="A request that an approver denied does not run.",
-                finding="One signature is a denial.",
+                rule="A request that one approver denied never runs.",
+                finding="One of the signatures denies the request.",
                 remedy="Ask the approver, and make a new request. Nothing was read or spent.",
             )
         people, wanted = len({signature.by for signature in self.signatures}), max(needed, self.request.signatures)
@@ -178,7 +178,7 @@ class Approval:
 def _unfit_signature(finding: str) -> ApprovalError:
     return ApprovalError(
         "HG326",
-        rule="A signature holds for one request, unchanged, and for one ledger.",
+        rule="A signature is valid for one unchanged request, and for one ledger.",
         finding=finding,
         remedy="Ask for a new signature, by `hedgerow approve`. Nothing was read or spent.",
     )
@@ -187,7 +187,7 @@ def _unfit_signature(finding: str) -> ApprovalError:
 def _untimely(finding: str) -> ApprovalError:
     return ApprovalError(
         "HG328",
-        rule="A signed request runs until its last day, by a clock that does not go back.",
+        rule="A signed request may run until its last day, measured by a clock that is not set back.",
         finding=finding,
-        remedy="Make a new request, or set the clock. Nothing was read or spent.",
+        remedy="Make a new request, or correct the clock of this machine. Nothing was read or spent.",
     )

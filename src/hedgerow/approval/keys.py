@@ -206,9 +206,10 @@ def unfit_approvers(finding: str) -> ParameterError:
 def _unfit_key(finding: str) -> ParameterError:
     return ParameterError(
         "HG323",
-        rule="A private key is a file of its owner alone, locked by a passphrase of 8 characters or more.",
+        rule="A private key is stored in a file that only its owner may read, and is encrypted with a passphrase of "
+        "8 characters or more.",
         finding=finding,
-        remedy="Make a pair of keys: `hedgerow keys create NAME`.",
+        remedy="Make a new pair of keys with the command `hedgerow keys create NAME`.",
     )
 
 
@@ -243,7 +244,7 @@ def _require() -> None:
     except ImportError:
         raise ParameterError(
             "HG319",
-            rule="Keys and signatures need the package cryptography.",
+            rule="Keys and signatures need the Python package cryptography.",
             finding="The package is not installed.",
             remedy="Run: pip install 'hedgerow[approval]'.",
         ) from None

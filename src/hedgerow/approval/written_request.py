@@ -203,7 +203,8 @@ def unfit_request(finding: str) -> ParameterError:
     """Return the refusal of a request that lacks what an approver must know (HG321)."""
     return ParameterError(
         "HG321",
-        rule="A request says what is asked, who asks, for which purpose and until when, from public facts alone.",
+        rule="A request states the question, the person who asks, the purpose and the last day, and contains public "
+        "facts alone.",
         finding=finding,
-        remedy="See `hedgerow request release --help`.",
+        remedy="The command `hedgerow request release --help` shows all options.",
     )

@@ -227,7 +227,7 @@ def check_for_bootstrap(weak: bool, *, step: bool, for_the_custodian: bool) -> N
         raise ParameterError(
             "HG116",
             rule=f"{named} belongs to bootstrap-dp.",
-            finding="The option was given under the other guarantee.",
+            finding="This option was given for a request under another guarantee.",
             remedy="Leave the option out. Under dp, write the step after the bounds, as in --mean age:0:100:1.",
         )
 
@@ -295,7 +295,8 @@ def spend(
         failure = SpentError(
             "HG901",
             rule="Every failure has a code and a page.",
-            finding="This failure has no code: it is a bug in hedgerow. The data may have been read.",
+            finding="This failure has no code: it is a bug in hedgerow. The data may have been read before the "
+            "failure.",
             remedy="Count the price of this call as spent, and please report the command, without data.",
         )
     # Raised outside the handlers: inside them __context__ would carry the cause, which may quote data.

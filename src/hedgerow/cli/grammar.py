@@ -80,7 +80,7 @@ def parse_by(texts: Sequence[str], *, banded: bool = False) -> dict[str, Any] | 
                 "HG116",
                 rule="`--by` is written COL=v1,v2, without an empty category.",
                 finding=f"One of column {column!r} is.",
-                remedy="Missing values do not make a cell, so leave the empty category out.",
+                remedy="Records with missing values do not form a cell, so leave the empty category out.",
             )
         opening = next((place for place, value in enumerate(values) if value.startswith("'")), len(values))
         if '"' not in listed and any(value.endswith("'") for value in values[opening:]):
@@ -118,7 +118,8 @@ def with_labels(groups: dict[str, Any] | None, texts: Sequence[str]) -> dict[str
         if values is None or column in labelled:
             raise ParameterError(
                 "HG111",
-                rule="`--labels` names each column at most once. `--by` must list its categories or bands.",
+                rule="`--labels` names each column at most once. Categories or bands must be listed in the option "
+                "`--by`.",
                 finding=f"{text!r} labels it again." if values is not None else f"`--by` lists none of {column!r}.",
                 remedy="For example --by sex=0,1 --labels sex=men,women. In a facts file, write the labels beside the "
                 "categories.",
@@ -295,8 +296,8 @@ def parse_share(text: str | None) -> list[Number] | None:
             "HG116",
             rule="`--share` is written as numbers separated by commas, one number for each statistic.",
             finding=f"Found {text!r}.",
-            remedy="For example --share 2,1. The numbers belong to the means, sums, proportions, the count and "
-            "the other statistics, in the order of the help text.",
+            remedy="For example --share 2,1. The numbers of `--share` belong to the means, sums, proportions, the "
+            "count and the other statistics, in the order of the help text.",
         )
     return [number for number in numbers if number is not None]
 

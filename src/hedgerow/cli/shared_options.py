@@ -354,9 +354,9 @@ def requests_of(asked: AskedOptions, facts: Facts | None, name: str | None) -> t
     if asked.statistics:
         raise ParameterError(
             "HG116",
-            rule="A command asks either for statistics or for a request of the facts.",
-            finding="Found both statistics and --request.",
-            remedy="Leave out --request, or the statistics.",
+            rule="A command names either statistics or one request that the facts file lists.",
+            finding="The command names both statistics and --request.",
+            remedy="Leave out either --request or the statistics.",
         )
     listed = requested(facts) if facts is not None else ()
     if name is not None:
@@ -364,7 +364,7 @@ def requests_of(asked: AskedOptions, facts: Facts | None, name: str | None) -> t
         if len(listed) != 1:
             raise FactsError(
                 "HG703",
-                rule="A request is one [[release]] of the facts, by its name.",
+                rule="A request is the name of one [[release]] entry of the facts file.",
                 finding=f"There is no request called {name!r}." if not listed else f"Several are called {name!r}.",
                 remedy="The command `hedgerow plan --facts hedgerow.toml` lists all requests.",
             )

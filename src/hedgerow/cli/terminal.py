@@ -70,7 +70,7 @@ def write_stdout(text: str, *, as_is: bool = False) -> None:
     except (OSError, ValueError):
         failure = ParameterError(
             "HG118",
-            rule="The result must be written somewhere.",
+            rule="The result must be written to a file or to standard output.",
             finding="Standard output cannot be written.",
             remedy="Is the disk full?",
         )

@@ -70,7 +70,7 @@ def open_database(url: str, *, table: str | None = None) -> DatabaseSource:
             raise DataError(
                 "HG202",
                 rule="The URL of a SQLite file has three slashes, then a path.",
-                finding="Found fewer than three slashes.",
+                finding="The URL has fewer than three slashes.",
                 remedy="Write sqlite3:///people.sqlite, or sqlite3:////home/ann/people.sqlite, or only the path.",
             )
         return open_sqlite(source_file(path[1:]), table)
@@ -78,7 +78,7 @@ def open_database(url: str, *, table: str | None = None) -> DatabaseSource:
         raise DataError(
             "HG202",
             rule="In the URL of a database ?, # and @ have one meaning each.",
-            finding="Found an @ after a ? or #.",
+            finding="The URL contains an @ after a ? or #.",
             remedy="Write %40, %3F and %23 if these signs belong to a name or password; or give the password in "
             "PGPASSWORD.",
         )
@@ -92,7 +92,7 @@ def open_sqlite(file: SourceFile, table: str | None) -> DatabaseSource:
             "HG202",
             rule=kinds_of_source(),
             finding=f"{file.name!r} is no SQLite file.",
-            remedy="For a file of a database, give only the path of the file.",
+            remedy="If the database is a file, give only the path of the file.",
         )
     return DatabaseSource.opened(file.name, _Sqlite(file), table)
 

@@ -55,7 +55,7 @@ def check_names(names: Sequence[object]) -> None:
     rule = "Each column of a source has a name of its own, a non-empty text."
     if any(not isinstance(name, str) for name in names):
         raise DataError(
-            "HG205", rule=rule, finding="Found a column name that is not a text.", remedy="Rename the columns."
+            "HG205", rule=rule, finding="A column has a name that is not a text.", remedy="Rename the columns."
         )
     texts = [str(name) for name in names]
     for name in texts:
@@ -314,7 +314,7 @@ def comparables(category: Category, kind: str) -> list[Comparable]:
             "HG111",
             rule="Each category of a column is declared once.",
             finding=f"Compared as its type, two declared for column {category.column!r} are the same.",
-            remedy="Remove one of the two categories.",
+            remedy="Remove one of the two equal categories.",
         )
     return values
 

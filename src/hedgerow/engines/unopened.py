@@ -58,7 +58,7 @@ class UnopenedSource:
     def _unread(self, code: str) -> DataError:
         return DataError(
             code,
-            rule="A request rests on public facts alone.",
+            rule="A request is made from public facts alone, without data.",
             finding="No source was opened.",
-            remedy="Approve the request, and release it with the data.",
+            remedy="Let the request be approved, and then release it with the data.",
         )

@@ -159,7 +159,7 @@ class ColumnFacts:
         if self.dates is not None and self.dates[0] >= self.dates[1]:
             raise ParameterError(
                 "HG105",
-                rule="The lower bound of a column of dates lies before the upper bound.",
+                rule="In a column of dates, the lower bound must lie before the upper bound.",
                 finding=f"Column {column!r} has {self.dates[0]} and {self.dates[1]}.",
                 remedy="For example bounds = [2020-01-01, 2026-12-31].",
             )

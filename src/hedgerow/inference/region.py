@@ -410,8 +410,7 @@ class RecordedRegion(Region):
             return self.computed.interval(level)
         raise ParameterError(
             "HG108",
-            rule="A release that is read from a record has only the recorded intervals and those that follow from the "
-            "record.",
+            rule="A release that was read from a record offers only intervals that the record contains or determines.",
             finding=f"That of this estimate is at level {self.level:g} alone.",
             remedy=f"Ask for level={self.level:g}. A test reads intervals at other levels: take it of the release, "
             "release[0].test(0), or of one by estimator='moments', whose record holds what a test needs.",

@@ -37,9 +37,10 @@ def require_signatures(chain: Chain, approval: Approval | None, request_id: str,
         if header.approvers:
             raise ApprovalError(
                 "HG324",
-                rule="This ledger takes signed requests alone.",
-                finding="The call has no approval.",
-                remedy="Ask for one with `hedgerow request`. Nothing was read or spent.",
+                rule="This ledger accepts only signed requests.",
+                finding="The call contains no approval (signed request).",
+                remedy="Make a request with `hedgerow request`, and let an approver sign it. Nothing was read or "
+                "spent.",
             )
         return
     approval.require(header.approvers, header.signatures, header.identity)
@@ -102,5 +103,5 @@ def other_than_signed(finding: str) -> ApprovalError:
         "HG322",
         rule="A signed request runs exactly as it was signed.",
         finding=finding,
-        remedy="Make a new request from the facts of today. Nothing was read or spent.",
+        remedy="Make a new request from the present facts. Nothing was read or spent.",
     )

@@ -569,12 +569,13 @@ def check_head(chain: Chain, head: Head | None) -> None:
     short = head.counter >= len(chain.hashes)
     raise VerificationError(
         "HG306",
-        rule="A ledger must contain every head that was ever printed for it.",
+        rule="The hash chain of a ledger must contain every head (hash of the newest entry) that was ever printed "
+        "for the ledger.",
         finding=f"It has {len(chain.hashes) - 1} links, the head stands for {head.counter}."
         if short
         else f"Its link {head.counter} is another one.",
         remedy="The end of the ledger was removed, or an old copy was restored, or this is another ledger. Find the "
-        "copy of the ledger that contains the head.",
+        "copy of the ledger whose hash chain contains the given head.",
     )
 
 
@@ -588,7 +589,7 @@ def broken(finding: str) -> LedgerError:
     """Return the refusal of a chain that does not hold."""
     return LedgerError(
         "HG305",
-        rule="Every link of a ledger must hold the hash of the link before it.",
+        rule="Every entry of a ledger must contain the hash of the entry before it.",
         finding=finding,
         remedy="The file was edited or damaged: restore a copy that `hedgerow ledger verify` accepts with the last "
         "printed head.",

@@ -379,7 +379,7 @@ def _refusal(cause: sqlite3.Error) -> LedgerError:
             "HG308",
             rule="Only one process at a time may write to a ledger.",
             finding="Another process used the ledger for longer than the waiting time.",
-            remedy="Try again, or raise `timeout`. Nothing was spent.",
+            remedy="Run the command again, or raise the waiting time `timeout`. Nothing was spent.",
         )
     if name.startswith(("SQLITE_READONLY", "SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_PERM")):
         full = name.startswith("SQLITE_FULL")

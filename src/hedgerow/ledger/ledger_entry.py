@@ -123,7 +123,7 @@ def for_test_set() -> LedgerError:
     return LedgerError(
         "HG318",
         rule="The ledger of a test set pays for the looks at this test set only.",
-        finding="The request is not a look at this test set.",
+        finding="The request does not ask for a score on this test set.",
         remedy="Use another ledger for this request, which `hedgerow ledger create` makes. Nothing was spent.",
     )
 
@@ -155,7 +155,7 @@ def other_result() -> LedgerError:
     return LedgerError(
         "HG313",
         rule="A result is recorded once, under an id that was reserved before.",
-        finding="Another result was recorded under this id.",
+        finding="Another result was recorded before under this id.",
         remedy="Use the recorded result.",
     )
 
@@ -176,7 +176,9 @@ def unverified(cause: LedgerError) -> VerificationError:
 
 
 def _malformed(rule: str) -> ParameterError:
-    return ParameterError("HG314", rule=rule, finding="The given value is not.", remedy="Nothing was spent.")
+    return ParameterError(
+        "HG314", rule=rule, finding="The given value does not satisfy this rule.", remedy="Nothing was spent."
+    )
 
 
 _HEAD = re.compile(r"(\d{1,12}):([0-9a-f]{64})")
@@ -201,7 +203,7 @@ def fingerprint_of(request: object) -> str:
         raise ParameterError(
             "HG314",
             rule="A request is described by plain JSON data: texts, finite numbers, lists and objects.",
-            finding="The request contains other data.",
+            finding="The description of the request contains other data.",
             remedy="Write paths, dates and types as text.",
         ) from None
 
@@ -250,7 +252,7 @@ class Head:
             raise ParameterError(
                 "HG314",
                 rule="A ledger's head is a number, a colon and 64 hexadecimal digits.",
-                finding="The given text is not a head.",
+                finding="The given text does not have the form of a head.",
                 remedy="Copy the whole head from the report.",
             )
         return cls(int(match[1]), match[2])

@@ -369,9 +369,9 @@ def plan_margins(
     if not statistic.is_count and not public.census and statistic.grids[0][1].as_bounds()[0] < 0.0:
         raise ParameterError(
             "HG240",
-            rule="Margins of totals release no second moments. Their sampling errors have a bound where no record adds "
-            "less than 0.",
-            finding="The bounds begin below 0, and the target is the population.",
+            rule="A release of margins of totals contains no second moments. Their sampling errors are bounded only "
+            "if no record adds a negative value.",
+            finding="The bounds begin below 0, and the target of the intervals is the population.",
             remedy='Open the source with target="file": the intervals are then about the records of the file.',
         )
     workload, groups = parse_workload(request.groups, order), parse_hierarchies(hierarchies, request.groups, facts)
@@ -415,7 +415,7 @@ def _check_served(delta: float, policy: Missing) -> None:
         raise ParameterError(
             "HG114",
             rule='`missing="midpoint"` is for numbers between bounds; a category has no midpoint.',
-            finding="This policy was given for margins, which are counted by categories.",
+            finding='The policy "midpoint" was given for margins, which are counted by categories.',
             remedy='Release the margins with missing="drop" or other=True.',
         )
 
@@ -493,7 +493,7 @@ def margins_from_record(record: Any, *, shown: bool = True) -> Margins:
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, HedgerowError):
         raise VerificationError(
             "HG502",
-            rule="Margins are read from the record that they wrote.",
+            rule="Margins are read only from a record that hedgerow wrote.",
             finding="The given text is another kind of record.",
             remedy="Use margins.json as it was written; for a request in the ledger, give the request another id, at "
             "its price.",

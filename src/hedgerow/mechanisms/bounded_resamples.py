@@ -97,7 +97,7 @@ class BoundedResampled(ResampledRows):
             raise UncertifiedError(
                 "HG401",
                 rule="Under add-remove the presence of a person in the data is private.",
-                finding="The mechanism says that presence is public.",
+                finding="The mechanism states that the presence of a person is public.",
             )
         distances = [at.distance / priced_noise_sd(1.0, lattice_steps=at.noise.width) for at in self.coordinates]
         return math.sqrt(self.n_resamples) * self.most * self._farthest(distances, relation) * ROUND_UP

@@ -98,7 +98,7 @@ class Mechanism:
         raise UncertifiedError(
             "HG401",
             rule="Only mechanisms with a known dominating pair are priced.",
-            finding="Found another kind of mechanism.",
+            finding="The given mechanism is of another kind.",
         )
 
     def worst_pairs(self, relation: Relation) -> tuple[Neighbours, ...]:

@@ -554,7 +554,7 @@ def value_of(monomial: Monomial, values: Sequence[int | None]) -> int:
 def check(fits: bool, rule: str) -> None:
     """Refuse a description that does not fit its rule (HG406)."""
     if not fits:
-        raise ParameterError("HG406", rule=rule, finding="The given numbers do not fit.")
+        raise ParameterError("HG406", rule=rule, finding="The given numbers do not determine the moment.")
 
 
 def check_coordinates(

@@ -237,7 +237,7 @@ def randomised_records(epsilon: float, views: tuple[int, ...], shares: tuple[flo
             "HG182",
             rule="Every view of randomised records needs a positive share of the records.",
             finding=f"Found {shares!r}.",
-            remedy="Leave out a view without records.",
+            remedy="Leave out a part (view) of the record to which no share of the records is assigned.",
         )
     # Rounded up, and one more for the rounding of the exponential: a larger q costs less.
     flip = min(FINE // 2, math.ceil(FINE / (1.0 + math.exp(epsilon))) + 1)

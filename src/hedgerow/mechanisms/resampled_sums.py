@@ -516,7 +516,7 @@ def resampled_pairs(mechanism: ResampledGaussian, relation: Relation) -> tuple[M
             raise UncertifiedError(
                 "HG401",
                 rule="Under add-remove the presence of a person in the data is private.",
-                finding="The mechanism says that presence is public.",
+                finding="The mechanism states that the presence of a person is public.",
             )
         return (one_sided,)
     across = MixturePair(PairKind.ACROSS, 1.0, norm, rate)

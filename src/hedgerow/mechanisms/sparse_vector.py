@@ -229,9 +229,10 @@ def sparse_vector(
     if answers is not None and not 0.0 < answers.share < 1.0:
         raise ParameterError(
             "HG182",
-            rule="The share of ε that pays for answers lies strictly between 0 and 1.",
+            rule="In the sparse vector technique, the share of ε that pays for numeric answers lies strictly between "
+            "0 and 1.",
             finding=f"Found {answers.share!r}.",
-            remedy="Leave the share at 0.5.",
+            remedy="Leave the share of ε for numeric answers at 0.5.",
         )
     moves, widths, share = (answers.moves, answers.widths, answers.share) if answers else ((), (), 0.0)
     third = epsilon * share

@@ -124,7 +124,7 @@ def check_reads(base: Any, X: Any) -> None:
     if finding:
         raise ParameterError(
             "HG166",
-            rule="A base model needs the columns on which it was fitted.",
+            rule="A base model (the classifier that is calibrated) needs the columns on which it was fitted.",
             finding=finding,
             remedy="If X contains columns of groups beside the features, select the features inside the base "
             "model with a ColumnTransformer in a pipeline; or give precomputed scores in a column of X.",
@@ -175,7 +175,7 @@ def _rows_are_apart(base_rows: Any, rows: Sequence[Any]) -> None:
         raise UncertifiedError(
             "HG429",
             rule="The rows for the base model and the protected rows must differ.",
-            finding="`base_rows` holds the same X or y as the fit. Nothing was read or spent.",
+            finding="The arguments `base_rows` contain the same X or y as the fit. Nothing was read or spent.",
             remedy="Split the records into two parts first; or use public rows for the base model.",
         )
 

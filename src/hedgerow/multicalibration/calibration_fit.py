@@ -344,7 +344,7 @@ class ScoredColumns:
                 raise ParameterError(
                     "HG165",
                     rule="The groups of a file are columns with declared values.",
-                    finding="Found cut points, masks or a predicate.",
+                    finding="The given groups use cut points, masks or a predicate.",
                     remedy="Write the group into a column of the file first.",
                 )
             grouped.append(Category.declared(attribute.column, attribute.values, other=True))

@@ -101,8 +101,7 @@ def model_from_text(text: str) -> CalibratedModel:
         raise DataError(
             "HG168",
             rule=f"A model file is what hedgerow wrote, in version {VERSION}.",
-            finding="This file is not a valid model: a field is missing, unknown or altered, or the version is "
-            "unknown.",
+            finding="The file is not a valid model: a field is missing, unknown or altered, or the version is unknown.",
             remedy="Use the file that `hedgerow multicalibrate` or `write_model` wrote, with a version of "
             "hedgerow that knows the format.",
         )
@@ -411,7 +410,7 @@ def apply_to_file(
         pass
     raise DataError(
         "HG168",
-        rule="Scored rows are written beside the rows that were read.",
+        rule="The scored rows are written to a file in the folder of the input file.",
         finding=f"{file.name!r} could not be read to its end, or {target.name!r} not written.",
         remedy="Check that the folder can be written and has room on its disk.",
     )

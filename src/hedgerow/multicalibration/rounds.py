@@ -382,7 +382,7 @@ class NumericSparse(CalibrationMechanism[SparseVector]):
             self.positives,
             self.threshold,
             code="HG184",
-            remedy="Leave these parameters at their defaults.",
+            remedy="Leave the parameters of the rounds at their defaults.",
         )
         object.__setattr__(self, "positives", positives)
         object.__setattr__(self, "threshold", threshold)

@@ -586,7 +586,7 @@ def reading_back() -> Iterator[None]:
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
         raise VerificationError(
             "HG502",
-            rule="A regression is read from the record that it wrote.",
+            rule="A regression is read only from a record that hedgerow wrote.",
             finding="The given text is another kind of record.",
             remedy="Use the unchanged record, or the result in the ledger.",
         ) from None

@@ -516,7 +516,7 @@ class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
             "HG193",
             rule="A logistic regression contains only the steps of its own model.",
             finding=f"The release is of {self.about.formula}; asked was {format_argument(formula)}.",
-            remedy="Release the other model by itself.",
+            remedy="Release the other model in a call of its own.",
         )
 
     def predict(self, records: object, level: float = 0.95) -> list[Contrast]:

@@ -125,7 +125,7 @@ class FitPublication:
                 "HG118",
                 rule="A JSON file holds the record of one release.",
                 finding="A table of models may hold several releases.",
-                remedy="Write each fit by itself.",
+                remedy="Write each fit to a file of its own.",
             )
         yield json.dumps(self.record(self.level), ensure_ascii=False, allow_nan=False) + "\n"
 

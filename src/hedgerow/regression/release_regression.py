@@ -303,7 +303,7 @@ def _of_units(asked: LinearModel, unit: UnitLimit, options: Mapping[str, Any]) -
     if options.get("weights") is not None:
         raise UncertifiedError(
             "HG402",
-            rule="Weights are certified for units of one row.",
+            rule="Weighted regressions have a proven price only if the privacy unit is one row.",
             finding="Units have several.",
             remedy='Use unit="row", or bring the data to one row per unit first.',
         )

@@ -38,7 +38,7 @@ def check_expressions(expressions: Sequence[str], plan: Plan) -> tuple[str, ...]
             "HG136",
             rule="Expressions are given as a list of texts.",
             finding=f"Found {finding}.",
-            remedy="Put a single text in a list too.",
+            remedy="Put even a single text into a list.",
         )
     if expressions:
         stand_ins = [list(_stand_ins(plan))]

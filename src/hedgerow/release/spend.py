@@ -459,7 +459,7 @@ def whatever_fails_is_spent(run: Callable[[], T]) -> T:
         failure = SpentError(
             "HG601",
             rule="If a release fails after its price was reserved, the price stays spent.",
-            finding="The source could not be read to the end, or a later step failed.",
+            finding="The data source could not be read to the end, or a later step of the release failed.",
             remedy="Count the price of this call as spent, repair the source, and try again.",
         )
     # Raised outside the handlers: inside them __context__ would carry the cause, which may quote a cell.

@@ -563,7 +563,7 @@ def _check_part(part: object) -> None:
         raise ParameterError(
             "HG111",
             rule="`part` of a larger table is a pair of texts: a public column and one of its categories.",
-            finding="The given value is not.",
+            finding="The given value does not satisfy this rule.",
             remedy='For example part=("region", "north").',
         )
 

@@ -215,7 +215,9 @@ def as_key(cell: Any) -> str:
 
 
 def _missing_declaration(rule: str, example: str) -> ParameterError:
-    return ParameterError("HG177", rule=rule, finding="The value was not given.", remedy=f"For example {example}.")
+    return ParameterError(
+        "HG177", rule=rule, finding="The required value was not given.", remedy=f"For example {example}."
+    )
 
 
 def require_key(relation: Relation, key: str | None) -> None:
@@ -236,7 +238,8 @@ def refuse_further_columns(columns: Iterable[str], named: Collection[str | None]
     if not set(columns) <= set(named):
         raise ParameterError(
             "HG437",
-            rule="Without a key, predictions are joined to records by position. Without a key, a file of predictions "
+            rule="If the test set has no key column, the first prediction belongs to the first record, the second to "
+            "the second, and so on. Without a key, a file of predictions "
             "may have no further column, because a further column may show that the rows are in another order.",
             finding="The file of predictions has a further column.",
             remedy="Make the test set again, with the column that identifies a record as its key: key='id'. As an "

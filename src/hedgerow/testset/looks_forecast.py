@@ -171,7 +171,7 @@ def forecast_of(conditions: Conditions, width: float | None, by_noise: ByNoise, 
         raise ParameterError(
             "HG707",
             rule="A half-width is a number between 0 and 1.",
-            finding="The given value is not.",
+            finding="The given value does not satisfy this rule.",
             remedy="Write a share as 0.05, not as 5.",
         )
 

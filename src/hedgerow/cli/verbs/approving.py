@@ -115,7 +115,7 @@ def _decide(
     if key.approver.name != given["by"] or key.approver not in known:
         raise ParameterError(
             "HG330",
-            rule="An approver of the ledger signs with the own key.",
+            rule="An approver signs a request with the approver's own private key.",
             finding="The key is of another name." if key.approver in known else "The ledger does not know this key.",
             remedy="`hedgerow ledger show` lists the approvers of the ledger. Nothing was signed.",
         )
@@ -162,9 +162,9 @@ def _place_of(words: list[str], part: tuple[str, ...], before: int) -> int:
 def _unfit_change(finding: str) -> ParameterError:
     return ParameterError(
         "HG330",
-        rule="An approver may lower ε and strike statistics of a request that nobody has signed.",
+        rule="An approver may lower ε or remove statistics only in a request that nobody has signed.",
         finding=finding,
-        remedy="See the parts: hedgerow request show request.json. Nothing was signed.",
+        remedy="The command `hedgerow request show request.json` lists the parts of the request. Nothing was signed.",
     )
 
 
@@ -183,7 +183,7 @@ def _passphrase(path: str | None, *, confirm: bool) -> str:
 def _no_passphrase(finding: str) -> ParameterError:
     return ParameterError(
         "HG323",
-        rule="A private key is locked by a passphrase.",
+        rule="A private key is encrypted with a passphrase.",
         finding=finding,
         remedy="Run the command in a terminal, or name a file by --passphrase-file.",
     )

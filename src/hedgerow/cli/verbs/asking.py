@@ -131,8 +131,8 @@ def checked_request(request: WrittenRequest) -> WrittenRequest:
     raise ParameterError(
         "HG333",
         rule="The sentences, the price and the data of a request follow from its command and its facts.",
-        finding="This request says something else, or another version of hedgerow made it.",
-        remedy="Ask for a new request. Nothing was read or spent.",
+        finding="Parts of this request contradict its command, or another version of hedgerow made the request.",
+        remedy="Ask for a new request from the person who made this request. Nothing was read or spent.",
     )
 
 
@@ -160,7 +160,7 @@ def run_signed(approval: Approval, given: Call) -> None:
     if ledger is None:
         raise ParameterError(
             "HG116",
-            rule="A signed request runs with the ledger for which it was signed.",
+            rule="A signed request runs only with the ledger for which it was signed.",
             finding="No ledger was named.",
             remedy="Add --ledger FILE.",
         )
@@ -303,9 +303,9 @@ class _SignedCall(Call):
         if self.place is None:
             raise ParameterError(
                 "HG116",
-                rule="A signed request names no data.",
+                rule="A signed request does not name the data source.",
                 finding="No source was named.",
-                remedy="Name it first: `hedgerow release DATA --request approved.json --ledger FILE`.",
+                remedy="Name the data source first: `hedgerow release DATA --request approved.json --ledger FILE`.",
             )
         with Call.opened(replace(self, source=self.place), files) as (survey, folder):
             yield _SignedSurvey(**vars(survey), approval=self.approval), folder

@@ -57,8 +57,8 @@ def bounds(
         raise ParameterError(
             "HG116",
             rule="`--write` adds facts of a column, and a limit of rows is none.",
-            finding="It was given with --of rows.",
-            remedy="Leave it out, and copy the line `unit = …` that is printed to the top of the facts file.",
+            finding="The option `--write` was given together with `--of rows`.",
+            remedy="Leave `--write` out, and copy the printed line `unit = …` to the top of the facts file.",
         )
     given = {"share": share, "around": around, "of": of}
     _find(call, names, "find_bounds", given, write, {"bounds": [0, 1]})
@@ -89,7 +89,7 @@ def _find(
             "HG116",
             rule="A search needs a source, or facts that name a source, and one column.",
             finding=f"Found {len(names)} name{'s' * (len(names) != 1)}.",
-            remedy="See: hedgerow find bounds --help.",
+            remedy="The command `hedgerow find bounds --help` shows all options.",
         )
     column, facts = written_column(names[-1]), None if write is None else Path(write)
     call = replace(call, source=names[0] if len(names) == 2 else None)

@@ -195,7 +195,7 @@ def _planned(survey: Survey, formula: str, chosen: dict[str, Any], target: str |
         raise ParameterError(
             "HG116",
             rule="A target asks hedgerow to find the ε of a release.",
-            finding="A budget was given as well.",
+            finding="A privacy budget was given as well as a target.",
             remedy="Leave out --epsilon.",
         )
 

@@ -245,7 +245,7 @@ def ask(
         raise ParameterError(
             "HG116",
             rule="An expression needs one or several records.",
-            finding="Found only one argument: the record or the expression is missing.",
+            finding="The command has only one argument: the record or the expression is missing.",
             remedy="For example: hedgerow ask release.json 'ratio(tax, income) * 100'.",
         )
     records: list[Any] = [read_record(path) for path in paths]
@@ -295,7 +295,7 @@ def _of_a_table(
         raise ParameterError(
             "HG116",
             rule="--percent and --independence read the record of one table; --out writes percentages.",
-            finding="Found no record, or further arguments, or --out without --percent.",
+            finding="The command has no record, or further arguments, or --out without --percent.",
             remedy="For example: hedgerow ask table.json --percent row --out percentages.tex.",
         )
     table = table_from_record(read_record(paths[0])).reading(percentages=percent, independence=independence)

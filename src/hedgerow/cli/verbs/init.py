@@ -319,7 +319,8 @@ def _kept(finding: str) -> ParameterError:
         "HG119",
         rule="The path of a facts file must name a new file in an existing folder.",
         finding=finding,
-        remedy="Name another file with --out. hedgerow never overwrites existing answers.",
+        remedy="Name another path for the facts file with the option --out. hedgerow never overwrites existing "
+        "answers.",
     )
 
 

@@ -133,7 +133,7 @@ def schema(
     if kind not in known:
         raise ParameterError(
             "HG116",
-            rule="A schema is of one kind of file.",
+            rule="The command `hedgerow schema` prints the schema of one kind of file.",
             finding=f"Found {kind!r}.",
             remedy=f"Use {', '.join(known)}.",
         )

@@ -56,7 +56,10 @@ def create(
 
     if epsilon is None:
         raise ParameterError(
-            "HG101", rule="A ledger has a budget.", finding="`--epsilon` was not given.", remedy="Try --epsilon 1."
+            "HG101",
+            rule="A ledger needs a privacy budget.",
+            finding="`--epsilon` was not given.",
+            remedy="Try --epsilon 1.",
         )
     name = Path(path).stem if dataset is None else dataset
     usual = 0.0 if guarantee == "bootstrap-dp" else DEFAULT_DELTA

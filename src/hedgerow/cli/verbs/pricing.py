@@ -49,7 +49,7 @@ def price(
         raise ParameterError(
             "HG124",
             rule="`--mechanism` must be one of " + ", ".join(priced()) + ".",
-            finding="The value was not given.",
+            finding="The required value was not given.",
             remedy="For example --mechanism gaussian.",
         )
     price = price_of(mechanism, **size)
@@ -75,7 +75,7 @@ def _table(price: Price, rho: float | None, mu: float | None, rate: float | None
         raise ParameterError(
             "HG124",
             rule="`--table` compares a bootstrap with one plain release of the same ρ or μ.",
-            finding="The number of replicates is missing.",
+            finding="The number of bootstrap replicates is missing.",
             remedy="For example --mechanism bootstrap --rho 0.5 --table.",
         )
     total = mu if mu is not None else math.sqrt(2.0 * (rho or 0.0))
@@ -156,7 +156,7 @@ def _everything(size: dict[str, Any], runs: int | None, *, as_json: bool, report
     if given:
         raise ParameterError(
             "HG124",
-            rule="The size of the noise and the relation belong to one mechanism.",
+            rule="The options for the size of the noise and for the relation apply to one mechanism.",
             finding="Found --" + given[0].replace("_", "-") + " without --mechanism.",
             remedy="For example --mechanism gaussian. Without any option, all mechanisms are audited.",
         )
@@ -212,7 +212,7 @@ def _settle(passes: bool) -> None:
             "HG522",
             rule="No attack may prove a larger ε than a certificate states, and every faulty mechanism must be "
             "detected.",
-            finding="This audit did not satisfy the rule.",
+            finding="In this audit an attack proved a larger ε, or a faulty mechanism was not detected.",
             remedy="Do not rely on this mechanism; please report the output with the version.",
         )
 
@@ -237,5 +237,5 @@ def _write(path: str, page: str) -> None:
             "HG523",
             rule="A report is written to a new .html file in a folder that exists.",
             finding="The report could not be written.",
-            remedy="Is the folder writable, and the disk not full?",
+            remedy="Check that the folder can be written, and that the disk is not full.",
         ) from None

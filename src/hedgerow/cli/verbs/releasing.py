@@ -107,8 +107,8 @@ def _run_signed(call: Call, asked: shared_options.AskedOptions) -> None:
         raise ParameterError(
             "HG116",
             rule="A signed request runs exactly as it was signed.",
-            finding="The command has further options of a release.",
-            remedy="Give the source, --ledger and --out alone.",
+            finding="The command has further options that would change the signed release.",
+            remedy="Give only the data source, --ledger and --out.",
         )
     run_signed(Approval.read(call.request or ""), call)
 

@@ -105,8 +105,8 @@ def attack(
     if looks < 2:
         raise ParameterError(
             "HG173",
-            rule="An attack needs at least two looks: the last look shows how far the model was fitted to the other "
-            "scores.",
+            rule="An attack on a test set needs at least two looks (queries): the last look shows how far the model "
+            "was fitted to the other scores.",
             finding=f"Found {looks}.",
             remedy="For example --looks 200.",
         )
@@ -398,7 +398,7 @@ def _opened(ledger: str | None, server: str | None, labels: str | None) -> TestS
         raise ParameterError(
             "HG116",
             rule="A score comes either from a ledger, or from a server that keeps the labels.",
-            finding="Found both options --ledger and --server, or neither.",
+            finding="The command has both options --ledger and --server, or neither.",
             remedy="Give --ledger FILE or --server ADDRESS.",
         )
     return TestSet.open(ledger) if ledger is not None else TestSetClient(str(server))
@@ -453,7 +453,7 @@ def _check_gate(
         better, option = ("more", "--min") if greater_is_better else ("less", "--max")
         raise ParameterError(
             "HG175",
-            rule="A limit is set on the bad side: --min for accuracy, --max for losses.",
+            rule="The limit for a score excludes bad scores: use --min for accuracy, and --max for losses.",
             finding=f"Of {name}, {better} is better.",
             remedy=f"Use {option}. No look was taken.",
         )

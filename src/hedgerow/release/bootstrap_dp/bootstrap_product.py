@@ -153,8 +153,8 @@ class CustodianFigures:
             "HG159",
             rule="Confidential numbers of a bootstrap-dp release stay in the memory of the process that drew them.",
             finding="The release was pickled or copied.",
-            remedy="Use the confidential numbers in the process that made the release. Publish neither the "
-            "confidential numbers nor anything computed from them.",
+            remedy="Use the confidential numbers in the process that made the release. Do not publish the "
+            "confidential numbers, or anything that was computed from them.",
         )
 
 
@@ -173,7 +173,7 @@ def figures_of(token: Token | None) -> CustodianFigures:
             "HG159",
             rule="Confidential numbers of a bootstrap-dp release stay in the memory of the process that drew them.",
             finding="This release was read back, sent or written, so it has no confidential numbers.",
-            remedy="Ask in the process that made the release, before the process ends.",
+            remedy="Read the confidential numbers in the process that made the release, before the process ends.",
         )
     return figures
 
@@ -347,7 +347,7 @@ class BootstrapProduct(Generic[R]):
         except (KeyError, TypeError, ValueError, AttributeError):
             raise VerificationError(
                 "HG502",
-                rule="A release is read from the record that it left in the ledger.",
+                rule="A release is read only from the record that it left in the ledger.",
                 finding="The given text is another kind of record.",
                 remedy="Give the request another id, and pay its price.",
             ) from None

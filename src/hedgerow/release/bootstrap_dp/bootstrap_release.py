@@ -346,7 +346,7 @@ def _parts(epsilon: float, share: object, count: int) -> list[float]:
     if not len(positive) == len(shares) == count:
         raise ParameterError(
             "HG113",
-            rule="`share` gives each statistic a positive part of ε under bootstrap-dp.",
+            rule="Under bootstrap-dp, `share` gives each statistic a positive part of ε.",
             finding=f"Found {format_argument(share)} for {count} statistics.",
             remedy=f"For example share={[1] * count}.",
         )
@@ -380,7 +380,7 @@ def _number(asked: Any, epsilon: float, opened: OpenedSource, resolver: Resolver
             "HG412",
             rule="The noise needs a sensitivity that is proven, declared, or found by trying every pair of neighbours.",
             finding=f"{n:,} rows may have more than {SEARCHED:,} pairs.",
-            remedy="Declare the `sensitivity`, a function of the values of D. The request was refused before "
+            remedy="Declare the argument `sensitivity`: a function of the values of D. The request was refused before "
             "anything was read or spent.",
         )
     return number

@@ -283,7 +283,7 @@ class SensitivityBound:
             "HG412",
             rule="The noise needs a sensitivity that is proven, or found by trying every pair of neighbours.",
             finding="There were too many neighbours to try, so an optimiser searched for a bad pair. The largest "
-            "difference that was found is only a lower bound on the sensitivity.",
+            "difference that was found is a lower bound on the sensitivity, and not an upper bound.",
             remedy="Give a formula for the sensitivity, raise `limit`, declare the function symmetric, or use fewer "
             "rows.",
         )

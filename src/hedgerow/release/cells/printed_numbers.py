@@ -136,7 +136,7 @@ def whole_numbers(table: ConsistentTable, *, base: float = 1.0) -> ConsistentTab
             "HG164",
             rule="Cells are rounded to multiples of a positive number.",
             finding=f"Found {format_argument(base)}.",
-            remedy="Use base=1 for whole numbers.",
+            remedy="For whole numbers, use base=1.",
         )
     before = table.interior.published
     rounded = rounded_in_turn(before / unit) * unit

@@ -287,7 +287,7 @@ def _chosen(question: ReleaseQuestion, budget: Budget, relation: Relation, laws:
         raise UncertifiedError(
             "HG401",
             rule=f"{question.title} needs noise that fits its budget and 64-bit integers.",
-            finding="No noise distribution meets the budget.",
+            finding="No noise distribution meets the budget with numbers of 64 bits.",
             remedy="Use coarser steps, fewer columns, or a larger epsilon.",
         )
     first, *others = sorted(choices, key=lambda choice: choice.score)
