@@ -32,7 +32,8 @@ PAGES = ("README.md", "CONTRIBUTING.md", "llms.txt")
 MESSAGE_PARTS = ("rule", "finding", "remedy")
 _BLOCKS = re.compile(r"^(`{3,}).*?^\1|\A---\n.*?^---$", re.MULTILINE | re.DOTALL)
 _LINES = re.compile(r"^\s*(?:\||#|:::|<).*$|^(?: {4}).*$", re.MULTILINE)
-_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\"“]|hedgerow )")
+_END = re.compile(r"(?<=[.!?])(?<!\b[A-Z]\.)\s+(?=[A-Z`*\"“]|hedgerow )")  # not after an initial, as in J. Doe
+_REFERENCE = re.compile(r"^[A-Z][\w’-]+, (?:[A-Z]\. ?)+.*\(\d{4}\)")  # a work that a page cites is no sentence
 _BEGIN = re.compile(r"[A-Z0-9`*\"“(Α-Ωα-ω\[{.]|hedgerow |[a-z_]+[=(<]|(?!a )[a-z] |dp|scikit|statsmodels|pandas|git ")
 _HEADING = re.compile(r"^#+ +(.*?) *$", re.MULTILINE)
 _RUN_IN = re.compile(r"^(?:\*\*([^*]+?)[.:]?\*\*[.:]? +)(?=[A-Z`])")
@@ -65,7 +66,7 @@ def _under_run_in_headings(text: str) -> Iterator[tuple[str, str]]:
         plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", plain)
         heading = match[1] if (match := _RUN_IN.match(plain)) else ""
         for sentence in _END.split(_RUN_IN.sub("", plain)):
-            whole = sentence.endswith((".", "!", "?")) and _BEGIN.match(sentence)
+            whole = sentence.endswith((".", "!", "?")) and _BEGIN.match(sentence) and not _REFERENCE.match(sentence)
             if whole and _LEAST_WORDS <= len(sentence.split()) <= _MOST_WORDS:
                 yield heading, sentence
 

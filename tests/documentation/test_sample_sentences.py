@@ -23,3 +23,8 @@ def test_a_text_is_cut_at_the_ends_of_its_sentences() -> None:
         "Prices add up, as do those of two calls.",
         "A ledger keeps the sum of all prices.",
     ]
+
+
+def test_a_cited_work_is_no_sentence_and_an_initial_ends_none() -> None:
+    text = "Cai, T. T. (2005), One-sided confidence intervals, J. Statist. Plann. 131. The proof of J. Doe holds."
+    assert list(sentences_of(text)) == ["The proof of J. Doe holds."]
