@@ -238,7 +238,8 @@ def clopper_pearson(hits: float, runs: float, alpha: float) -> tuple[float, floa
     if not (0 <= hits <= runs and runs > 0 and 0 < alpha < 1):
         raise ParameterError(
             "HG521",
-            rule="An audit counts hits among a positive number of runs, at an α in (0, 1).",
+            rule="An audit counts the right guesses of an attack in a positive number of runs, at a significance "
+            "level α between 0 and 1.",
             finding=f"Found {format_argument(hits)} of {format_argument(runs)} at {format_argument(alpha)}.",
         )
     low = 0.0 if hits == 0 else float(betaincinv(hits, runs - hits + 1.0, alpha))

@@ -62,7 +62,7 @@ def parse_by(texts: Sequence[str], *, banded: bool = False) -> dict[str, Any] | 
                 "HG111",
                 rule="Each column is named once in `--by`, with all its categories.",
                 finding=f"Column {column!r} is named twice.",
-                remedy=f"For example --by {column}=0,1.",
+                remedy=f"For example, write --by {column}=0,1.",
             )
         if not equals:
             groups[column] = None
@@ -194,7 +194,7 @@ def parse_guess(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
                 "HG116",
                 rule="`--guess` is written COL:name=number,name=number.",
                 finding=f"Found {text!r}.",
-                remedy="For example --guess age:sd=18,mean=45, or --guess employed:share=0.6.",
+                remedy="For example, write --guess age:sd=18,mean=45, or --guess employed:share=0.6.",
             )
         known = guesses.setdefault(column, {})
         for name, number in numbers.items():
@@ -241,7 +241,7 @@ def parse_unit(text: str | None) -> tuple[str, int] | str | None:
             "HG116",
             rule="`--unit` is written as row, or as a column, a colon and a limit of rows.",
             finding=f"Found {text!r}.",
-            remedy="For example --unit person_id:4.",
+            remedy="For example, write --unit person_id:4.",
         )
     return column, int(limit)
 

@@ -272,7 +272,7 @@ def bands(*cuts: float, labels: Sequence[str] | None = None) -> Bands:
             rule="Bands need at least two cut points: rising numbers of at most 1e15 in size.",
             finding=f"Found {format_argument(list(cuts))[1:-1] or 'none'}{placed}.",
             remedy="For example hg.bands(0, 25, 45, 65, 120).",
-            shell="For example --by age=0..25..45..65..120.",
+            shell="For example, write --by age=0..25..45..65..120.",
         )
     made = Bands(tuple(numbers))
     if len(set(made.values)) < len(made.values):
@@ -491,7 +491,7 @@ def _labels(name: str, values: Sequence[Scalar], labels: Sequence[object]) -> tu
             remedy='Cut points make one band fewer than there are of them: bands(0, 40, 65, labels=["young", "old"]).'
             if banded
             else 'For example by={"sex": {0: "men", 1: "women"}}.',
-            shell="For example --by sex=0,1 --labels sex=men,women.",
+            shell="For example, write --by sex=0,1 --labels sex=men,women.",
         )
     check_texts(texts, "A label")
     return tuple(texts)

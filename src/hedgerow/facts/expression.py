@@ -496,8 +496,8 @@ def _refuse_condition(text: str, finding: str) -> ParameterError:
         "HG131",
         rule="The condition `where` compares columns with constants; comparisons are joined by and, or, not.",
         finding=_told(text, finding),
-        remedy="For example where=\"age >= 25 and region in ['North', 'East']\".",
-        shell="For example --where \"age >= 25 and region in ['North', 'East']\".",
+        remedy="For example, write where=\"age >= 25 and region in ['North', 'East']\".",
+        shell="For example, write --where \"age >= 25 and region in ['North', 'East']\".",
     )
 
 

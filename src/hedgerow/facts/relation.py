@@ -286,5 +286,5 @@ def unfit_weights(finding: str) -> ParameterError:
         rule="Weights are given as a column and the largest weight, a positive number of at most 1e15.",
         finding=finding,
         remedy='For example weights=("w", 10.0).',
-        shell="For example --weights w:10.",
+        shell="For example, write --weights w:10.",
     )

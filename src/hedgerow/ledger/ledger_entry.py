@@ -204,7 +204,7 @@ def fingerprint_of(request: object) -> str:
             "HG314",
             rule="A request is described by plain JSON data: texts, finite numbers, lists and objects.",
             finding="The description of the request contains other data.",
-            remedy="Write paths, dates and types as text.",
+            remedy="Write paths, dates and types in the description of the request as text.",
         ) from None
 
 

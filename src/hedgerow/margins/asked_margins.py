@@ -20,10 +20,10 @@ from hedgerow.release.cells.shape import Hierarchy, TableShape
 
 Floats = NDArray[np.float64]
 # Each is a remedy in Python, and the remedy in the shell.
-_ORDER = ("For example order=3.", "For example --order 3.")
+_ORDER = ("For example, write order=3.", "For example, write --order 3.")
 _WEIGHTS = (
     'For example weights={("sex", "region"): 5}, {1: 10} for the tables of one column, or "equal".',
-    "For example --weight sex,region=5, or --weight 1=10 for the tables of one column, or --weight equal.",
+    "For example, write --weight sex,region=5, or --weight 1=10 for the tables of one column, or --weight equal.",
 )
 _KNOWN = (
     'For example known={"sex": {"f": 5200, "m": 4800}}, with a number for every category, or () for the total.',

@@ -356,7 +356,7 @@ def plan_margins(
             rule="Margins need at least one column in `by`.",
             finding="None was given.",
             remedy='For example by={"sex": [0, 1], "region": ["N", "S"]}.',
-            shell="For example --by sex=0,1 --by region=N,S.",
+            shell="For example, write --by sex=0,1 --by region=N,S.",
         )
     protection, facts = opened.protection, opened.facts
     units = isinstance(protection.unit, UnitLimit)
@@ -369,8 +369,8 @@ def plan_margins(
     if not statistic.is_count and not public.census and statistic.grids[0][1].as_bounds()[0] < 0.0:
         raise ParameterError(
             "HG240",
-            rule="A release of margins of totals contains no second moments. Their sampling errors are bounded only "
-            "if no record adds a negative value.",
+            rule="A release of margins of totals contains no second moments. The sampling errors of totals are "
+            "bounded only if no record adds a negative value.",
             finding="The bounds begin below 0, and the target of the intervals is the population.",
             remedy='Open the source with target="file": the intervals are then about the records of the file.',
         )

@@ -278,7 +278,7 @@ def _unreadable(finding: str) -> ParameterError:
         rule="Groups are declared as columns with their values, cut points, masks or predicates.",
         finding=finding,
         remedy='For example groups={"race": ["White", "Black"], "age": cuts(30, 50)}.',
-        shell="For example --group race=White,Black.",
+        shell="For example, write --group race=White,Black.",
     )
 
 

@@ -214,7 +214,7 @@ class Rounds(CalibrationMechanism[HistogramRounds]):
             "The share of the budget that pays for residual sums lies strictly between 0 and 1.",
             self.residual_share,
             code="HG182",
-            remedy="Leave this parameter at its default.",
+            remedy="Leave this parameter of the mechanism at its default.",
         )
         object.__setattr__(self, "rounds", rounds)
         object.__setattr__(self, "residual_share", share)

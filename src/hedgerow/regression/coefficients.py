@@ -389,7 +389,7 @@ class Coefficients(Receivable, FitOutputs, Generic[ModelT, MechanismT]):
         return self.summary()
 
     def price(self) -> str:
-        """Return the privacy price as one line of text. The line of a simulated result says that there is none."""
+        """Return the privacy price as one line of text. The line of a simulated result says that it has no price."""
         return SIMULATED if self.certificate is None else self.certificate.price()
 
     def missing_in_words(self) -> tuple[str, ...]:

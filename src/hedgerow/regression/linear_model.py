@@ -366,7 +366,7 @@ def named_columns(given: object, name: str) -> Mapping[str, Any]:
         rule=f"`{name}` of a regression names columns.",
         finding="Found another value.",
         remedy='For example bounds={"age": (0, 100)}, categories={"sex": [0, 1]}.',
-        shell="For example --bounds age:0:100 --categories sex=0,1.",
+        shell="For example, write --bounds age:0:100 --categories sex=0,1.",
     )
 
 

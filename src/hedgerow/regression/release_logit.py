@@ -408,7 +408,7 @@ def _check_usual_value(model: LogitModel, opened: OpenedSource) -> None:
             finding=f"Column {format_argument(model.response)} holds texts by its declared type, and no `value` was "
             "given; the default is the number 1.",
             remedy='For example value="yes".',
-            shell="For example --value yes.",
+            shell="For example, write --value yes.",
         )
 
 

@@ -114,7 +114,7 @@ def unfit_totals(finding: str) -> ParameterError:
         rule=f"`totals` gives each cell of `by`, at most {MOST_STRATA}, its size, for means and shares by cell.",
         finding=finding,
         remedy='For example by={"region": ["North", "South"]}, totals={("region",): {"North": 12000, "South": 8000}}.',
-        shell="For example --by region=North,South --totals region=North:12000,South:8000.",
+        shell="For example, write --by region=North,South --totals region=North:12000,South:8000.",
     )
 
 

@@ -389,7 +389,7 @@ def _statistics(statistics: object) -> tuple[tuple[StatisticRequest, ...], tuple
             rule="A release needs at least one statistic.",
             finding=_found(statistics, listed),
             remedy='For example [hg.mean("age", bounds=(0, 100)), hg.count()].',
-            shell="For example --mean age:0:100 --count.",
+            shell="For example, write --mean age:0:100 --count.",
         )
     return listed, tuple(len(several) for several in each)
 
@@ -484,7 +484,7 @@ def _shares(share: object, sizes: Sequence[int]) -> tuple[float, ...]:
             "HG113",
             rule="`share` gives each statistic a positive part of the noise precision (μ²).",
             finding=f"Found {format_argument(share)} for {count} statistics.",
-            remedy=f"For example share={[1] * count}.",
+            remedy=f"For example, write share={[1] * count}.",
         )
     return tuple(part / total / size for part, size in zip(parts, sizes, strict=True) for _ in range(size))
 

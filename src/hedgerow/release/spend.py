@@ -56,7 +56,8 @@ def not_on_record() -> SpentError:
     return SpentError(
         "HG606",
         rule="The ledger stores each released result beside its price.",
-        finding="The ledger holds the price, but the result could not be written there. So the copy that was "
+        finding="The ledger contains the price, but the result could not be written to the ledger. So the copy that "
+        "was "
         "returned or printed is the only copy of the result.",
         remedy="Keep the result that was returned or printed, repair the disk or the permissions, and run `hedgerow "
         "ledger verify`.",

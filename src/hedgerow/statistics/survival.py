@@ -223,7 +223,7 @@ def _survival(
             rule="The value that says that the event came is declared: a text, a finite number or a boolean.",
             finding=f"Found {format_argument(value)} for column {format_argument(event)}.",
             remedy=f'For example hg.survival("{time}", "{event}", at=12, value=1).',
-            shell=f"For example --survival {time}/{event}=1:12.",
+            shell=f"For example, write --survival {time}/{event}=1:12.",
         )
     listed = None if at is None else _times(at)
     # 0 is where the first interval begins anyway.
@@ -272,7 +272,7 @@ def _unfit(finding: str) -> ParameterError:
         rule=f"Survival has two columns, and times above 0 that rise and make at most {MOST_INTERVALS} intervals.",
         finding=finding,
         remedy='For example hg.survival("months", "died", at=[12, 24], bins=range(1, 25)).',
-        shell="For example --survival months/died=1:12,24.",
+        shell="For example, write --survival months/died=1:12,24.",
     )
 
 

@@ -264,13 +264,14 @@ class ProtectedTable(TwoWayReadings):
     def accuracy(self, gamma: float = 0.05) -> float:
         """Return h such that the noise of ALL cells stays within ± h with probability at least 1 − γ.
 
-        The bound h is in the unit of the column. It bounds the difference from the totals of the file's clamped values,
-        before any rounding. For geometric noise (discrete Laplace), single or averaged, h is exact. For discrete
-        Gaussian noise, h is computed from the normal distribution if the standard deviation is at least 1,000 lattice
-        steps; for counts, h is half a step wider. If a number is the sum of several drawn numbers, h is the larger of
-        two values: one for the normal distribution, and one for a single drawn number with the same standard deviation.
-        The distribution of a sum of noise lies between the normal distribution and that of a single drawn number. If
-        cells are adjusted to a known total, h is doubled, because the mean of all noise was subtracted from each cell.
+        The bound h is in the unit of the column. The bound applies to the difference from the totals of the file's
+        clamped values, before any rounding. For geometric noise (discrete Laplace), single or averaged, h is exact. For
+        discrete Gaussian noise, h is computed from the normal distribution if the standard deviation is at least 1,000
+        lattice steps; for counts, h is half a step wider. If a number is the sum of several drawn numbers, h is the
+        larger of two values: one for the normal distribution, and one for a single drawn number with the same standard
+        deviation. The distribution of a sum of noise lies between the normal distribution and that of a single drawn
+        number. If cells are adjusted to a known total, h is doubled, because the mean of all noise was subtracted from
+        each cell.
 
         Raises
         ------
@@ -321,7 +322,8 @@ class ProtectedTable(TwoWayReadings):
     def nonnegative(self) -> Self:
         """Return the table without negative cells and with the same grand total. The errors of the cells stay the same.
 
-        The positive cells absorb the difference to the grand total in fractions, so use `rounded` after `nonnegative`.
+        The positive cells are changed by fractions so that the grand total stays the same; use `rounded` after
+        `nonnegative` for whole numbers.
         """
         from hedgerow.release.cells.printed_numbers import non_negative
 

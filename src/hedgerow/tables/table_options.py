@@ -183,7 +183,7 @@ def check_names(sensitivity: object, noise: object, by: object) -> str:
 
 
 CellLimits = tuple[tuple[int, int], ...]
-_IN_SHELL = "For example --cell-bounds north:0:500, or --cell-bounds north,female:0:500."
+_IN_SHELL = "For example, write --cell-bounds north:0:500, or --cell-bounds north,female:0:500."
 _EXAMPLE = 'For example {"region": {"north": (0, 500)}}, or {("north", "female"): (0, 500)} by ["region", "sex"].'
 
 

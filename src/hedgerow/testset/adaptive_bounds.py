@@ -225,7 +225,7 @@ class FittedModel(SingleTest):
     earlier : Earlier
         The answers that were given before.
     paid : bool
-        True if the look was answered from the test set, which costs a part of the price.
+        True if the test set was used for the answer, which costs a part of the price.
     sums : (float, float) or None
         As of an `LookAnswer`.
     """

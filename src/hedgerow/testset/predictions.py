@@ -120,7 +120,7 @@ def checked_labels(metric: Metric, labels: Sequence[Any] | None) -> tuple[Any, .
             "HG177",
             rule="Declared labels are a list of at least two different numbers or texts.",
             finding="The given values are not of this kind.",
-            remedy="For example labels=[0, 1].",
+            remedy="For example, write labels=[0, 1].",
         )
     if metric.needs == "chances" and not entries_of([metric.positive]).among(given)[0]:
         raise ParameterError(

@@ -151,7 +151,7 @@ class Score(_Estimated, Receivable):
     look, n_looks : int
         The number of this look (query), counted from 1, and the number of all looks.
     best, best_look : float and int, or None
-        The best score among the earlier looks, and the number of its look. Both are None at the first look.
+        The best score among the earlier looks, and the number of its look. Both numbers are None at the first look.
     distinguishable : bool or None
         Whether this score differs from the best earlier score by more than the errors of both explain; see
         `hedgerow.testset.scores`. The value is None at the first look, and if one of the two scores has no standard
@@ -163,7 +163,7 @@ class Score(_Estimated, Receivable):
         If one look answered several scores: every metric, for all records and then for each group. The first of these
         scores is the score itself.
     paid : bool
-        True if the look was answered from the test set, which costs a part of the price. The value is False if the
+        True if the test set was used for the answer, which costs a part of the price. The value is False if the
         mechanism `thresholdout` returned the training score.
     request_id : str
     certificate : Certificate or None

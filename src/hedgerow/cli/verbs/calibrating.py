@@ -67,7 +67,7 @@ def multicalibrate(
             "HG116",
             rule="`multicalibrate` needs --label, --score, --epsilon and --out.",
             finding="One of these options is missing.",
-            remedy="For example --label y --score p --epsilon 1 --out model.json.",
+            remedy="For example, write --label y --score p --epsilon 1 --out model.json.",
         )
     data, table = call.data, call.table
     if data is None:

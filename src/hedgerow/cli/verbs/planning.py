@@ -572,5 +572,5 @@ def _nothing() -> tuple[Requested, ...]:
         "HG112",
         rule="A plan needs one or more statistics, or the [[release]] list of the facts.",
         finding="Neither was given.",
-        remedy="For example --mean age:0:100:1, or --facts hedgerow.toml.",
+        remedy="For example, write --mean age:0:100:1, or --facts hedgerow.toml.",
     )

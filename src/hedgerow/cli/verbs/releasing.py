@@ -232,7 +232,7 @@ def _check_asked(total: str | None, count: bool) -> None:
             "HG116",
             rule="A table holds counts, or the totals of one column.",
             finding="Neither was asked for." if total is None else "Both were asked for.",
-            remedy="For example --count, or --total income:0:100000:100.",
+            remedy="For example, write --count, or --total income:0:100000:100.",
         )
 
 

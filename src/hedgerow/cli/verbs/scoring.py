@@ -108,7 +108,7 @@ def attack(
             rule="An attack on a test set needs at least two looks (queries): the last look shows how far the model "
             "was fitted to the other scores.",
             finding=f"Found {looks}.",
-            remedy="For example --looks 200.",
+            remedy="For example, write --looks 200.",
         )
     look = choose(mechanism, conditions, Options())
     rng, noise = np.random.default_rng(), SecureNoise()
@@ -238,7 +238,7 @@ def create(
             "HG173",
             rule="A test set needs a budget and a number of looks, among which the budget is divided.",
             finding="`--epsilon` or `--looks` was not given.",
-            remedy="For example --epsilon 1 --looks 200.",
+            remedy="For example, write --epsilon 1 --looks 200.",
         )
     declared = (parse_by([f"labels={labels}"]) or {}).get("labels") if labels is not None else None
     columns = FileColumns.declared(

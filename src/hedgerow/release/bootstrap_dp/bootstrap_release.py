@@ -334,7 +334,7 @@ def _listed(statistics: object) -> list[Any]:
         rule="A release under bootstrap-dp needs one or more statistics.",
         finding="Found none." if not flat else "One of the arguments is not a statistic.",
         remedy='For example [hg.mean("income", step=1), hg.bootstrap_dp.maximum("income", step=1)].',
-        shell="For example --mean income --maximum income --step 1.",
+        shell="For example, write --mean income --maximum income --step 1.",
     )
 
 
@@ -348,7 +348,7 @@ def _parts(epsilon: float, share: object, count: int) -> list[float]:
             "HG113",
             rule="Under bootstrap-dp, `share` gives each statistic a positive part of ε.",
             finding=f"Found {format_argument(share)} for {count} statistics.",
-            remedy=f"For example share={[1] * count}.",
+            remedy=f"For example, write share={[1] * count}.",
         )
     if count == 1:
         return [epsilon]
@@ -417,9 +417,9 @@ def _step(asked: Any, column: str, grid: Grid | None) -> Fraction:
             rule="Without bounds, `step` declares the public grid of the values. Noise without a grid would be "
             "visible in the last digits of the result.",
             finding=f"Found {format_argument(asked.step)} for column {format_argument(column)}.",
-            remedy="For example step=1, or step=0.01 for cents. A finer step of the grid costs nothing under "
+            remedy="For example, write step=1, or step=0.01 for cents. A finer step of the grid costs nothing under "
             "bootstrap-dp.",
-            shell="For example --step 1.",
+            shell="For example, write --step 1.",
         )
     return stride
 

@@ -99,7 +99,7 @@ class SurvivalRelease:
             raise UncertifiedError(
                 "HG402",
                 rule="Survival has a certified price only for units of one row.",
-                finding="Here a unit has several rows.",
+                finding="In this request, a privacy unit has several rows.",
                 remedy='Use unit="row", or prepare the data with one row for each unit first.',
             )
 

@@ -147,7 +147,7 @@ def voting_of(facts: PublicFacts) -> Voting | None:
         raise UncertifiedError(
             "HG402",
             rule="Weights have a certified price in quantiles, shares and distributions only for units of one row.",
-            finding="Here a unit has several rows.",
+            finding="In this request, a privacy unit has several rows.",
             remedy="Release the distribution without weights, or a mean, a share or a variance with them.",
         )
     weight = None if facts.weights is None else WeightOnGrid(facts.weights.column, facts.weights.grid(coarser=_COARSER))

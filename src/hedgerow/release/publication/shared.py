@@ -375,7 +375,7 @@ class Result(Receivable, Outputs):
 
     @abstractmethod
     def price(self) -> str:
-        """Return the privacy price as one line of text. The line of a simulated result says that there is none."""
+        """Return the privacy price as one line of text. The line of a simulated result says that it has no price."""
 
     @overload
     def to_csv(self, path: None = None, *, level: float = 0.95) -> str: ...

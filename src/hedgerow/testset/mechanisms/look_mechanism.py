@@ -201,7 +201,7 @@ class DrawnLook:
     numbers : tuple of float
         What the mechanism drew: sums of u ∈ [−1, 1], a record's loss, or of losses in grid steps, or a number of draws.
     paid : bool
-        True if the look was answered from the test set, which costs a part of the price. If not, the number is the
+        True if the test set was used for the answer, which costs a part of the price. If not, the number is the
         training score.
     """
 

@@ -286,7 +286,7 @@ def no_positive(given: Any) -> ParameterError:
         rule="These metrics need one positive label, written exactly as in the labels.",
         finding="None was named, and 1 is no label." if given is None else "It is not one of the declared labels.",
         remedy='For example positive="yes". No look was taken.',
-        shell="For example --positive yes. No look was taken.",
+        shell="For example, write --positive yes. No look was taken.",
     )
 
 

@@ -64,8 +64,8 @@ class Limits:
                 "HG450",
                 rule="A limit of a server is a number of at least 1.",
                 finding="Found another value.",
-                remedy="For example requests_per_minute=120.",
-                shell="For example --rate 120.",
+                remedy="For example, write requests_per_minute=120.",
+                shell="For example, write --rate 120.",
             )
 
     @property
