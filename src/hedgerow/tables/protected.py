@@ -322,8 +322,7 @@ class ProtectedTable(TwoWayReadings):
     def nonnegative(self) -> Self:
         """Return the table without negative cells and with the same grand total. The errors of the cells stay the same.
 
-        The positive cells are changed by fractions so that the grand total stays the same; use `rounded` after
-        `nonnegative` for whole numbers.
+        The other cells change by fractions to keep the grand total; for whole numbers, use `rounded` afterwards.
         """
         from hedgerow.release.cells.printed_numbers import non_negative
 
