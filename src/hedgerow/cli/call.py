@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import signature
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar, cast, get_args
 
 from hedgerow.cli import shared_options
@@ -114,8 +115,11 @@ class Call:
         numbers: Callable[[Any], str] | None = None,
         heading: str | None = None,
         after: Callable[[Any, bool], None] = lambda result, written: None,
+        survey: Survey,
     ) -> None:
         """Release, write the files, and print the result as a text, or under ``--json`` as its record.
+
+        A last line on standard error says what the ledger has spent, where there is one.
 
         Parameters
         ----------
@@ -130,6 +134,8 @@ class Call:
             What stands in front of the names of the files.
         after : callable, optional
             Prints what is said last, told whether files were written.
+        survey : Survey
+            What the release is from: its ledger is the one that paid.
         """
 
         def show(result: Any, written: Sequence[str]) -> None:
@@ -148,7 +154,7 @@ class Call:
                     write_stdout(f"{heading or f'Written to {self.out}'}: {', '.join(written)}")
             after(result, bool(written))
 
-        spend(release, show, write)
+        write_balance(survey.ledger, spend(release, show, write))
 
 
 _MAKES: ContextVar[Callable[..., Call]] = ContextVar("makes", default=Call)
@@ -218,6 +224,19 @@ def write_if_replayed(result: Received) -> None:
         from hedgerow.release.publication.shared import REPLAYED
 
         write_note(REPLAYED)
+
+
+def write_balance(path: str | Path | None, result: Received) -> None:
+    """Say on standard error what the ledger has spent in all and what is left, or that a replay spent nothing new."""
+    from hedgerow.ledger.store import Ledger
+
+    if path is None:
+        return
+    # The result was paid for and printed: a ledger that cannot be read at this moment is no failure of the command.
+    with suppress(HedgerowError), Ledger.open(path) as ledger:
+        paid = "nothing new was spent; " if result.replayed else ""
+        balance = f"ε ≤ {ledger.spent():.6g} of {ledger.budget.epsilon:.6g} is spent in all"
+        write_note(f"Ledger {Path(path).name}: {paid}{balance}, and {ledger.remaining():.6g} is left.")
 
 
 def check_for_bootstrap(weak: bool, *, step: bool, for_the_custodian: bool) -> None:

@@ -1,6 +1,7 @@
 """`hedgerow ledger` and `release --ledger`."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,23 @@ def test_the_same_request_is_printed_again_byte_for_byte(survey: Path, kept: Pat
     # A replay says that it is one, after everything that was printed before.
     assert again.stdout == first.stdout.removesuffix("\n}\n") + ',\n  "replayed": true\n}\n'
     assert len(json.loads(run("ledger", "show", kept, "--json").stdout)["entries"]) == 1
+
+
+def test_a_command_that_spends_says_what_is_left(survey: Path, kept: Path) -> None:
+    said = release(survey, kept, "--request-id", "q1").stderr
+    assert re.search(r"^Ledger people\.ledger: ε ≤ 0\.39\d* of 1 is spent in all, and 0\.60\d* is left\.$", said, re.M)
+    assert release(survey, kept, "--request-id", "q2", "--quiet").stderr == ""
+    told = [json.loads(line) for line in release(survey, kept, "--json", epsilon="0.1").stderr.splitlines()]
+    assert sum("is spent in all" in line.get("note", "") for line in told) == 1
+
+
+def test_a_replay_and_a_refusal_do_not_say_that_they_spent(survey: Path, kept: Path) -> None:
+    assert "nothing new" not in release(survey, kept, "--request-id", "q1").stderr
+    again = release(survey, kept, "--request-id", "q1").stderr
+    assert "nothing new was spent; ε ≤ 0.39" in again and "and 0.60" in again
+    assert "in all" not in release(survey, kept, epsilon="0.9").stderr
+    without = run("release", survey, "--relation", "replace-one", "--count", "--by", "sex=0,1", "--epsilon", "1")
+    assert without.exit_code == 0 and "Ledger" not in without.stderr
 
 
 def test_over_budget_is_exit_3_and_prints_nothing(survey: Path, kept: Path) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hedgerow.cli import shared_options as options
-from hedgerow.cli.call import Call, no_source, replayed_field, spend, spends, write_if_replayed
+from hedgerow.cli.call import Call, no_source, replayed_field, spend, spends, write_balance, write_if_replayed
 from hedgerow.cli.grammar import parse_by
 from hedgerow.cli.terminal import write_json, write_stdout
 from hedgerow.errors import ParameterError, UncertifiedError
@@ -102,7 +102,7 @@ def multicalibrate(
         write_model(result.model, out)
         return (out,)
 
-    spend(release, lambda result, written: _print(result, out, call, written), write)
+    write_balance(ledger_path, spend(release, lambda result, written: _print(result, out, call, written), write))
 
 
 def _declared(

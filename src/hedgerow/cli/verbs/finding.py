@@ -123,6 +123,7 @@ def _find(
             heading="Written",
             numbers=lambda result: result.summary(),
             after=lambda result, written: None if call.as_json or call.quiet else _write_facts(result),
+            survey=survey,
         )
 
 

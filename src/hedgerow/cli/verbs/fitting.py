@@ -168,6 +168,7 @@ def _fit(
             lambda fit: fit.summary(call.level),
             None if folder is None else write,
             numbers=lambda fit: fit.table(call.level),
+            survey=survey,
         )
 
 

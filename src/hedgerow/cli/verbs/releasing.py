@@ -95,6 +95,7 @@ def release(
             None if folder is None else write,
             numbers=None if weak else lambda result: _numbers(result, call.level),
             after=after,
+            survey=survey,
         )
 
 
@@ -223,6 +224,7 @@ def table(
             record=lambda result: _table_record(result, call.level),
             numbers=lambda result: _table_numbers(result, title, call.level),
             after=after,
+            survey=survey,
         )
 
 

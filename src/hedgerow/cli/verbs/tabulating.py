@@ -101,6 +101,7 @@ def margins(
             str,
             None if folder is None else write,
             numbers=lambda result: result.to_csv(level=call.level).rstrip(),
+            survey=survey,
         )
 
 
