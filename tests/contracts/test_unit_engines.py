@@ -250,6 +250,20 @@ def test_no_unit_exceeds_its_limit_and_all_below_it_are_kept_whole(opened: Opene
     assert max(rows for _, rows, _ in counted(opened(table), alone)) == 3
 
 
+@pytest.mark.parametrize("engine", MAKERS)
+def test_no_unit_of_a_large_table_in_several_parts_exceeds_its_limit(engine: str, tmp_path: Path) -> None:
+    """Arrow joins tables in several parts by several threads, in any order: each row must keep the size of its unit."""
+    rng = np.random.default_rng(4)
+    parts = [{"person": rng.integers(0, 24_000, 40_000), "x": rng.integers(0, 9, 40_000) + 0.0} for _ in range(6)]
+    table = pa.concat_tables([pa.table(part) for part in parts])
+    sizes = np.unique(np.concatenate([part["person"] for part in parts]), return_counts=True)[1]
+    found = counted(open_source(MAKERS[engine](table, tmp_path)), Query(X, unit=UnitLimit("person", 10)))
+    rows: Counter[int] = Counter()
+    for (_, kept, _), units in found.items():
+        rows[kept] += units
+    assert rows == Counter(np.minimum(sizes, 10).tolist())
+
+
 def test_a_row_that_counts_nowhere_displaces_none(opened: Opener) -> None:
     """Of a person's 60 rows two count: both are kept under a limit of two, whatever the draw."""
     columns = {"person": [5] * 60, "x": [3.0, 4.0] + [None] * 29 + [8.0] * 29, "cell": ["a"] * 31 + ["z"] * 29}

@@ -219,8 +219,9 @@ def _in_memory(rows: nw.LazyFrame[Any], names: Sequence[str], limit: int, key: b
     """Return the rows that are kept of those in memory."""
     import narwhals.stable.v2 as nw
 
-    # Rows are numbered first: the size of each unit is joined back, which loses the order in Arrow.
-    held = rows.collect().with_columns(nw.len().over(UNIT).alias("size"))
+    # A join keeps each row whole. A window would give rows of Arrow the sizes of others: its join loses their order.
+    held = rows.collect()
+    held = held.join(held.group_by(UNIT).agg(nw.len().alias("size")), on=UNIT, how="left")
     large = held.filter(nw.col("size") > limit)
     if not len(large):
         return held.lazy()
