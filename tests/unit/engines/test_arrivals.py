@@ -6,7 +6,7 @@ import gzip
 import io
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import openpyxl
@@ -61,7 +61,7 @@ def spss(folder: Path) -> Path:
 
 def excel(folder: Path) -> Path:
     book = openpyxl.Workbook()
-    for row in (*ROWS[:3], (None, None, None), *ROWS[3:]):
+    for row in ((None, None, None), *ROWS):
         book.active.append(row)
     book.save(folder / "people.xlsx")
     return folder / "people.xlsx"
@@ -198,6 +198,41 @@ def test_a_sheet_is_named_where_there_are_several(tmp_path: Path) -> None:
     assert len(text_of(path, "Sheet")[0]) == 4
     with pytest.raises(hg.DataError, match="HG209"):
         open_source(path, table="nosuch")
+
+
+def sheet(path: Path, last: Sequence[object]) -> Path:
+    """Write a workbook of 12 records of two columns; the last record is what is asked for."""
+    book = openpyxl.Workbook()
+    for row in (("x", "g"), *[(place % 5, "a") for place in range(11)], last):
+        book.active.append(row)
+    book.save(path)
+    return path
+
+
+LAST_ROWS = {
+    "a note beside it": (1, "a", None, "note"),
+    "an empty row": (None, None),
+    "a short row": (1,),
+    "an empty row with a note": (None, None, "note"),
+}
+
+
+@pytest.mark.parametrize("last", LAST_ROWS)
+def test_no_last_row_of_a_sheet_changes_the_other_rows_or_their_number(last: str, tmp_path: Path) -> None:
+    usual, odd = sheet(tmp_path / "usual.xlsx", (1, "a")), sheet(tmp_path / "odd.xlsx", LAST_ROWS[last])
+    assert hg.open(odd, relation="replace-one").n == hg.open(usual, relation="replace-one").n == 12
+    x, g = text_of(odd)
+    assert (x[:-1], g[:-1]) == tuple(cells[:-1] for cells in text_of(usual))
+    assert (x[-1], g[-1]) == tuple(None if cell is None else str(cell) for cell in (*LAST_ROWS[last], None)[:2])
+
+
+def test_empty_rows_of_a_sheet_are_records_below_the_header_alone(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    for row in ((None,), ("x", "g"), (1, "a"), (None, None), (2, "b")):
+        book.active.append(row)
+    book.active["A9"] = 3
+    book.save(tmp_path / "gaps.xlsx")
+    assert text_of(tmp_path / "gaps.xlsx")[0] == ["1", None, "2", None, None, None, "3"]
 
 
 def test_a_damaged_file_of_another_program_says_nothing_of_it(tmp_path: Path) -> None:

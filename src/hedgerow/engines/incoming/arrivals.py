@@ -270,10 +270,28 @@ def _sheet(path: str, name: str, table: str | None) -> Iterator[Sequence[Any]]:
                     remedy=f"Name one by `table=`: {', '.join(book.sheetnames)}.",
                 )
             sheet = book[table if table is not None else book.sheetnames[0]]
-            # A row without any cell is no record, as a blank line of a CSV file is none.
-            yield from (row for row in sheet.iter_rows(values_only=True) if any(cell is not None for cell in row))
+            # The size that the file states may be wrong; the rows themselves are counted.
+            sheet.reset_dimensions()
+            yield from _records(sheet.iter_rows(values_only=True))
         finally:
             book.close()
+
+
+def _records(rows: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+    """Yield the header, which ends with its last cell, then each row below it, cut or filled up to the header's length.
+
+    An empty row is a record in which everything is missing: whether a record is empty must not change their number. A
+    cell beside the header belongs to no column.
+
+    >>> list(_records([(None,), ("x", "g", None), (1, "a", "note"), (), (2,)]))
+    [('x', 'g'), (1, 'a'), (None, None), (2, None)]
+    """
+    width = 0
+    for row in rows:
+        if not width:
+            width = max((place for place, cell in enumerate(row, 1) if cell is not None), default=0)
+        if width:
+            yield (*row[:width], *[None] * (width - len(row)))
 
 
 def _needs(library: str, name: str, instead: str) -> DataError:
