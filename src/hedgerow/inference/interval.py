@@ -227,27 +227,47 @@ def quantiles_of(noise_law: str, level: float, sampling_sd: Floats, noise_sd: Fl
     sampling, noise = np.broadcast_arrays(np.asarray(sampling_sd, dtype=np.float64), noise_sd)
     if draws is None:
         return np.asarray(np.hypot(sampling, noise) * float(ndtri(0.5 + level / 2)))
-    angles, ratios = _curve(draws, level)
-    return np.asarray(np.hypot(sampling, noise) * np.interp(np.arctan2(noise, sampling), angles, ratios) * _OUTWARD)
+    return np.asarray(np.hypot(sampling, noise) * _ratios(draws, level, np.arctan2(noise, sampling)) * _OUTWARD)
+
+
+_ANGLES = np.linspace(0.0, np.pi / 2, _POINTS)
+
+
+def _ratios(draws: int, level: float, angles: Floats) -> Floats:
+    """Return the quantile over the sd of the sum at angles from no noise to nothing else, by lines between 257 points.
+
+    The points that a question needs are solved when it comes: a test asks for each level at a single angle.
+    """
+    ratios = _curve(draws, level)
+    below = np.clip(np.searchsorted(_ANGLES, angles, side="right") - 1, 0, _POINTS - 2)
+    needed = np.unique(np.append(below, below + 1))
+    unknown = needed[np.isnan(ratios[needed])]
+    if unknown.size:
+        ratios[unknown] = _solved(draws, level, _ANGLES[unknown])
+    return np.asarray(np.interp(angles, _ANGLES, ratios))
 
 
 @lru_cache(maxsize=32)
-def _curve(draws: int, level: float) -> tuple[Floats, Floats]:
-    """Return angles from no noise to nothing else, and the quantile over the sd of the sum at each, by bisection."""
-    from hedgerow.special import ndtr
+def _curve(draws: int, level: float) -> Floats:
+    """Return the ratios of a curve that were solved so far; the others are not a number."""
+    return np.full(_POINTS, np.nan)
+
+
+def _solved(draws: int, level: float, angles: Floats) -> Floats:
+    """Return the quantile over the sd of the sum at some angles, by Newton steps on the logarithm of the tail."""
+    from hedgerow.special import ndtr, ndtri
 
     tail = (1.0 - level) / 2
     share, weights = _mixing(draws)
-    angles = np.linspace(0.0, np.pi / 2, _POINTS)
     spread = np.sqrt(np.cos(angles)[:, None] ** 2 + np.sin(angles)[:, None] ** 2 * share)
-    low, high = np.zeros(_POINTS), np.full(_POINTS, 2.0)
-    while (wide := ndtr(-high[:, None] / spread) @ weights > tail).any():
-        high[wide] *= 2.0
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        beyond = ndtr(-middle[:, None] / spread) @ weights > tail
-        low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
-    return angles, high
+    h = np.full(len(angles), -float(ndtri(tail)))
+    for _ in range(_NEWTON_STEPS + 3):
+        scaled = h[:, None] / spread
+        # Sums of rows, not a product of matrices: an angle must not depend on which others are asked.
+        beyond = (ndtr(-scaled) * weights).sum(axis=1)
+        density = (np.exp(-0.5 * scaled**2) / spread * weights).sum(axis=1) / np.sqrt(2.0 * np.pi)
+        h = h + np.log(beyond / tail) * beyond / density
+    return h
 
 
 def _mixing(draws: int) -> tuple[Floats, Floats]:
