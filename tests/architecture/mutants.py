@@ -553,6 +553,20 @@ MUTANTS = (
         HOSTILE,
     ),
     Mutant(
+        "a request may declare that no value is missing",
+        "cli/verbs/asking.py",
+        "    refuse_declared_complete(product.request)\n",
+        "",
+        HOSTILE,
+    ),
+    Mutant(
+        "a signed request may declare that no value is missing",
+        "cli/verbs/asking.py",
+        "    refuse_declared_complete(request.asked)\n",
+        "",
+        HOSTILE,
+    ),
+    Mutant(
         "the clock of a ledger with approvers may go back",
         "approval/approval.py",
         'if now.isoformat(timespec="seconds") < last:',

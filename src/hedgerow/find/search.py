@@ -523,7 +523,7 @@ class _SearchProduct:
     @property
     def in_words(self) -> tuple[str, ...]:
         selected = (only_where(selection.text) for selection in self.search.place.chosen)
-        return (f"{self.search.found.kind} of {self.search.place.column}", *selected)
+        return (f"{self.search.found.kind} of {self.search.place.column}, missing values left out", *selected)
 
     def expected(self, *, n: int | None = None) -> tuple[()]:
         return ()

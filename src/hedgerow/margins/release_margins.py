@@ -212,7 +212,12 @@ class PlannedMargins(PlanHolder):
     @property
     def in_words(self) -> tuple[str, ...]:
         """What is asked for, in words."""
-        return (f"all tables of up to {self.design.workload.order} columns", *self.plan.in_words)
+        known = [
+            f"known totals by {', '.join(table['by']) or 'nothing'}: {', '.join(f'{v:.15g}' for v in table['values'])}"
+            for table in self._known_record()
+        ]
+        levels = [level.in_words for level in self.hierarchies]
+        return (f"all tables of up to {self.design.workload.order} columns", *self.plan.in_words, *known, *levels)
 
     def expected(self, *, n: int | None = None) -> tuple[ExpectedTable, ...]:
         """Return each table with the noise that its cells will have.

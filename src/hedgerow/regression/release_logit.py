@@ -211,7 +211,7 @@ class PlannedLogit:
     def in_words(self) -> tuple[str, ...]:
         """What is asked for, in words."""
         model = f"logistic regression of {self.formula}, where {self.model.response} = {self.model.value} counts as 1"
-        return (model, only_where(self.chosen.text))
+        return (model, only_where(self.chosen.text), _LISTWISE)
 
     def expected(
         self,

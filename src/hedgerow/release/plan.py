@@ -26,6 +26,7 @@ from hedgerow.release.designs.design import (
     PlannedStatistic,
     PublicFacts,
     declared_complete,
+    missing_in_words,
     only_where,
 )
 from hedgerow.release.designs.design_of_statistic import (
@@ -124,13 +125,17 @@ class Plan:
 
     @property
     def in_words(self) -> tuple[str, ...]:
-        """What is asked for, in words: the statistics, the cells, and the records that count."""
+        """What is asked for, in words: statistics, cells, the records that count, and missing values."""
         request = self.request
         cells = [f"by {group.column}: {', '.join(map(str, group.values))}" for group in request.groups]
         cells = [f"{line}, other" if group.other else line for line, group in zip(cells, request.groups, strict=True)]
         selected = [] if request.where is None else [only_where(request.where)]
         weighted = [] if request.weights is None else [f"records {request.weights.in_words}"]
-        return (*(statistic.in_words() for statistic in request.statistics), *cells, *selected, *weighted)
+        asked = zip(request.statistics, request.policies, strict=True)
+        missing = missing_in_words({column: policy for statistic, policy in asked for column in statistic.columns})
+        outside = [LEFT_OUT] if any(not group.other for group in request.groups) else []
+        said = (statistic.in_words() for statistic in request.statistics)
+        return (*said, *cells, *selected, *weighted, *missing, *outside)
 
     def forecast(
         self, guess: Mapping[str, Mapping[str, Any]] | None = None, *, n: int | None = None, level: float = 0.95

@@ -319,6 +319,47 @@ def _() -> Result:
     return run("request", "release", *COUNT, *ASKED[:2], *ASKED[4:], "--out", "new.json")
 
 
+COMPLETE = "error-if-declared-complete"
+
+
+@attack("a request that declares that no value is missing", "HG334")
+def _() -> Result:
+    words = ["--mean", "age:0:100:1", "--where", "sex in [1]", "--relation", "add-remove", "--epsilon", "0.1"]
+    return run("request", "release", *words, "--missing", COMPLETE, *ASKED, "--out", "new.json")
+
+
+@attack("a request whose facts declare that no value is missing", "HG334")
+def _() -> Result:
+    facts = f'relation = "add-remove"\n[columns.age]\nbounds = [0, 100]\nstep = 1\nmissing = "{COMPLETE}"\n'
+    Path("facts.toml").write_text(facts)
+    words = ["--facts", "facts.toml", "--mean", "age", "--where", "sex in [1]", "--epsilon", "0.1"]
+    return run("request", "release", *words, *ASKED, "--out", "new.json")
+
+
+@attack("approval of facts that declare that no value is missing", "HG334")
+def _() -> Result:
+    return decided("approve", declaring_complete("request.json"), "new.json")
+
+
+@attack("a signed request that declares that no value is missing", "HG334")
+def _() -> Result:
+    declaring_complete("request.json")
+    return release(forged(key_of("ada")))
+
+
+def declaring_complete(path: str) -> str:
+    """Write a request that hides the policy in its facts, as an earlier version of hedgerow would have made it."""
+    column = {"bounds": [0, 100], "step": 1}
+    Path("facts.toml").write_text('relation = "add-remove"\n[columns.age]\nbounds = [0, 100]\nstep = 1\n')
+    request("release", "--facts", "facts.toml", "--mean", "age", "--where", "sex in [1]", "--epsilon", "0.1")
+
+    def hide(record: Record) -> None:
+        record["facts"]["columns"]["age"] = column | {"missing": COMPLETE}
+        record["asked"]["missing"] = [COMPLETE]
+
+    return edited(path, hide)
+
+
 @attack("a request for what spends nothing", "HG116")
 def _() -> Result:
     return run("request", "demo", *ASKED)

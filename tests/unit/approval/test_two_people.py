@@ -152,3 +152,17 @@ def test_python_asks_for_what_the_shell_asks_for(desk: Path) -> None:
         hg.request("release --count --epsilom 1", **about)
     with pytest.raises(hg.ParameterError, match="HG321"):
         hg.request("demo", **about)
+
+
+def test_the_words_name_missing_values_known_totals_and_groups(desk: Path) -> None:
+    Path("known.csv").write_text("sex,count\n0,300\n1,301\n")
+    Path("groups.csv").write_text("age,half\n30,young\n50,old\n")
+    pair = ["--by", "age=30,50", "--known", "known.csv", "--hierarchy", "groups.csv"]
+    words = " ".join(request("margins", *pair, *PAIR, "--epsilon", "0.1")["in_words"])
+    assert "known totals by sex: 300, 301" in words and "half: groups of age: young = 30; old = 50" in words
+    assert "Records outside the declared categories are left out." in words
+    for policy, said in (("drop", "are left out"), ("midpoint", "count as the midpoint of the bounds")):
+        asked = request("release", "--mean", "age:0:100:1", *PAIR, "--missing", policy, "--epsilon", "0.1")
+        assert f"missing values of age {said}" in asked["in_words"]
+    asked = request("logit", *COMMANDS["logit"])
+    assert "missing value" in asked["in_words"][-1]

@@ -28,6 +28,7 @@ from hedgerow.cli.verbs.planning import public_number
 from hedgerow.clock import now
 from hedgerow.engines.unopened import UnopenedSource
 from hedgerow.errors import ParameterError
+from hedgerow.facts.columns import Missing
 from hedgerow.facts.declared import Facts, protection_of
 from hedgerow.ledger.approved import SLACK
 from hedgerow.ledger.ledger_entry import fingerprint_of
@@ -86,13 +87,15 @@ def make_request(
     Raises
     ------
     ParameterError
-        HG321: who asks, the purpose or the last day is missing, or the command names data, or asks for nothing.
+        HG321: who asks, the purpose or the last day is missing, or the command names data, or asks for nothing. HG334:
+        the request declares that no value is missing.
     HedgerowError
         As the verb.
     """
     words = [part for word in words for part in _apart(word)]
     facts = None if facts is None else {name: part for name, part in facts.items() if name not in _NOT_ASKED}
     product = _asked_product(verb, words, facts, n)
+    refuse_declared_complete(product.request)
     rows = [_plain(_row(expected)) for expected in product.expected(n=n)]
     return WrittenRequest(
         verb=verb,
@@ -136,6 +139,22 @@ def checked_request(request: WrittenRequest) -> WrittenRequest:
     )
 
 
+def refuse_declared_complete(asked: Mapping[str, Any]) -> None:
+    """Refuse a request that declares that no value is missing (HG334).
+
+    Such a release fails if the declaration is false, and its failure is no noisy number. So an analyst who asks for the
+    records of one person would learn whether a value of this person is missing.
+    """
+    if Missing.DECLARED_COMPLETE in asked.get("missing", ()):
+        raise ParameterError(
+            "HG334",
+            rule="A request must not declare that no value is missing: the failure of its release would reveal one "
+            "that is.",
+            finding=f"Its policy of missing values is {str(Missing.DECLARED_COMPLETE)!r}: see --missing and the facts.",
+            remedy='Ask with the policy "drop" or "midpoint". Nothing was read or spent.',
+        )
+
+
 def _alike(first: object, second: object) -> bool:
     """Return whether two JSON values are the same, numbers up to what versions of libraries change."""
     if isinstance(first, Mapping) and isinstance(second, Mapping):
@@ -154,8 +173,11 @@ def run_signed(approval: Approval, given: Call) -> None:
     ------
     ApprovalError
         HG322, HG324 to HG329: no approval covers the run. Nothing was read or spent.
+    ParameterError
+        HG334: the request declares that no value is missing.
     """
     request, declared = approval.request, given.declared
+    refuse_declared_complete(request.asked)
     ledger = given.ledger if given.ledger is not None or declared is None else declared.ledger_path
     if ledger is None:
         raise ParameterError(

@@ -233,6 +233,16 @@ class Hierarchy:
         """Return a hierarchy from {group: its categories}."""
         return cls(column, name, tuple((label, tuple(members)) for label, members in groups.items()))
 
+    @property
+    def in_words(self) -> str:
+        """What the groups are.
+
+        >>> Hierarchy.of("district", "region", {"north": ["a", "b"], "south": ["c"]}).in_words
+        'region: groups of district: north = a, b; south = c'
+        """
+        groups = (f"{label} = {', '.join(map(str, members))}" for label, members in self.groups)
+        return f"{self.name}: groups of {self.column}: {'; '.join(groups)}"
+
     def record(self) -> dict[str, Any]:
         """Return it as plain JSON data."""
         groups = [[label, list(members)] for label, members in self.groups]

@@ -432,6 +432,25 @@ def rows_kept(unit: UnitLimit) -> str:
     )
 
 
+def missing_in_words(policies: Mapping[str, Missing]) -> tuple[str, ...]:
+    """Return what a missing value of each column counts as.
+
+    >>> missing_in_words({"age": Missing.DROP, "pay": Missing.DROP})
+    ('missing values of age, pay are left out',)
+    """
+    columns: dict[Missing, list[str]] = {}
+    for column, policy in policies.items():
+        columns.setdefault(policy, []).append(column)
+    return tuple(f"missing values of {', '.join(named)} {_COUNTS_AS[policy]}" for policy, named in columns.items())
+
+
+_COUNTS_AS = {
+    Missing.DROP: "are left out",
+    Missing.MIDPOINT: "count as the midpoint of the bounds",
+    Missing.DECLARED_COMPLETE: "are declared not to occur",
+}
+
+
 def declared_complete(column: str) -> str:
     """Return what a certificate says of a column whose values are taken as complete.
 
