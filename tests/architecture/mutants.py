@@ -548,8 +548,8 @@ MUTANTS = (
     Mutant(
         "two signatures of one person are two people",
         "approval/approval.py",
-        "len({signature.by for signature in self.signatures})",
-        "len(self.signatures)",
+        "{signature.by for signature in self.signatures}, max(",
+        "[signature.by for signature in self.signatures], max(",
         HOSTILE,
     ),
     Mutant(

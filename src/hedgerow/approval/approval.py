@@ -126,8 +126,36 @@ class Approval:
         Raises
         ------
         ApprovalError
+            HG325, HG326: as `check_signatures`. HG327: fewer people signed than the ledger or the facts ask for. HG329:
+            a person denied it.
+        """
+        self.check_signatures(approvers, ledger)
+        if any(signature.decision == "deny" for signature in self.signatures):
+            raise ApprovalError(
+                "HG329",
+                rule="A request that one approver denied never runs.",
+                finding="One of the signatures denies the request.",
+                remedy="Ask the approver, and make a new request. Nothing was read or spent.",
+            )
+        people, wanted = {signature.by for signature in self.signatures}, max(needed, self.request.signatures)
+        if len(people) < wanted:
+            raise ApprovalError(
+                "HG327",
+                rule=f"This request runs once {wanted} {'approvers have' if wanted > 1 else 'approver has'} signed it: "
+                f"the ledger asks for {needed}, the facts of the request for {self.request.signatures}.",
+                finding=f"Signed by {', '.join(sorted(people))}." if people else "Nobody has signed this file.",
+                remedy=f"Run `hedgerow approve` on this file as another approver, {wanted - len(people)} more in all, "
+                "and release the file that it writes. Nothing was read or spent.",
+            )
+
+    def check_signatures(self, approvers: Sequence[Approver], ledger: str) -> None:
+        """Refuse the approval if one of its signatures is not of a known person, for this request and this ledger.
+
+        Raises
+        ------
+        ApprovalError
             HG325: a signature of a person whom the ledger does not know. HG326: a signature for another ledger, or of
-            another request. HG327: fewer people signed than the ledger or the facts ask for. HG329: a person denied it.
+            another request.
         """
         known = {approver.name: approver for approver in approvers}
         for signature in self.signatures:
@@ -144,22 +172,6 @@ class Approval:
                 raise _unfit_signature("One signature is for another ledger.")
             if not known[signature.by].has_signed(signature.message(self.request.id), signature.signature):
                 raise _unfit_signature("The request or a signature was changed after it was signed.")
-        if any(signature.decision == "deny" for signature in self.signatures):
-            raise ApprovalError(
-                "HG329",
-                rule="A request that one approver denied never runs.",
-                finding="One of the signatures denies the request.",
-                remedy="Ask the approver, and make a new request. Nothing was read or spent.",
-            )
-        people, wanted = len({signature.by for signature in self.signatures}), max(needed, self.request.signatures)
-        if people < wanted:
-            raise ApprovalError(
-                "HG327",
-                rule=f"This request needs {wanted} approvers who sign it.",
-                finding=f"It has {people or 'no'} valid signature{'s' * (people > 1)}.",
-                remedy="Hand the approved file to the next approver, who signs it by `hedgerow approve`. Nothing was "
-                "read or spent.",
-            )
 
     def require_time(self, now: datetime, last: str) -> None:
         """Refuse a request that has expired, and a clock that went back (HG328).

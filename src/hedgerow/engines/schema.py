@@ -346,7 +346,7 @@ def _check_present(column: str, columns: Mapping[str, str]) -> None:
             "HG203",
             rule="The source has no such column; names must be spelt as in the header.",
             finding=f"{column!r} is not; the source has {len(columns)} columns.",
-            remedy=_near(column, columns) + "Compare the spelling, upper and lower case included.",
+            remedy=_near(column, columns) + "Compare the spelling, upper and lower case included. Nothing was spent.",
         )
 
 

@@ -45,7 +45,19 @@ def require_signatures(chain: Chain, approval: Approval | None, request_id: str,
         return
     approval.require(header.approvers, header.signatures, header.identity)
     if (request_id, fingerprint) != (approval.request.id, canonical(approval.request.asked)):
-        raise other_than_signed("The call asks for something else: the data, the facts or the options differ.")
+        differing = _differing(json.loads(fingerprint), approval.request.asked)
+        raise other_than_signed(f"What would run differs from what was signed in: {', '.join(differing)}.")
+
+
+def _differing(asked: Any, signed: Mapping[str, Any]) -> list[str]:
+    """Return the names of what differs between two requests; "n" is the number of records.
+
+    >>> _differing({"n": 601, "by": []}, {"n": 600, "by": []})
+    ['n (the number of records)']
+    """
+    own = asked if isinstance(asked, dict) else {}
+    names = [name for name in sorted({*own, *signed}) if canonical(own.get(name)) != canonical(signed.get(name))]
+    return ["n (the number of records)" if name == "n" else name for name in names] or ["the name of the request"]
 
 
 def require_now(connection: sqlite3.Connection, chain: Chain, approval: Approval | None, price: Price) -> None:
@@ -103,5 +115,6 @@ def other_than_signed(finding: str) -> ApprovalError:
         "HG322",
         rule="A signed request runs exactly as it was signed.",
         finding=finding,
-        remedy="Make a new request from the present facts. Nothing was read or spent.",
+        remedy="Release the data for which the request was made; or ask again by `hedgerow request`, with the facts, "
+        "the number of records and the version of hedgerow of today, and sign the new request. Nothing was spent.",
     )

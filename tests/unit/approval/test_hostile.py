@@ -29,6 +29,7 @@ from typer.testing import Result
 
 from hedgerow.approval.approval import Approval
 from hedgerow.approval.keys import Approver, SigningKey, unlock
+from hedgerow.facts.facts_file import MOST_BYTES
 from hedgerow.ledger.store import Ledger
 
 Record = dict[str, Any]
@@ -358,6 +359,43 @@ def declaring_complete(path: str) -> str:
         record["asked"]["missing"] = [COMPLETE]
 
     return edited(path, hide)
+
+
+@attack("a forged signature that is shown with a ledger", "HG326")
+def _() -> Result:
+    edited("approved.json", lambda record: record["signatures"][0].update(note="fine"))
+    return run("request", "show", "approved.json", "--ledger", "L")
+
+
+@attack("a stranger's signature that is shown with a ledger", "HG325")
+def _() -> Result:
+    return run("request", "show", forged(key_of("eve")), "--ledger", "L")
+
+
+@attack("approval beside a forged signature", "HG326")
+def _() -> Result:
+    edited("approved.json", lambda record: record["signatures"][0].update(note="fine"))
+    return decided("approve", "approved.json", "new.json", by="bea")
+
+
+@attack("a known total from a device that never ends", "HG241")
+def _() -> Result:
+    words = ["margins", "--by", "sex=0,1", "--by", "age=30,50", "--known", "/dev/zero", "--relation", "add-remove"]
+    return run("request", *words, "--epsilon", "0.1", *ASKED, "--out", "new.json")
+
+
+@attack("groups of categories from a file that is too large", "HG162")
+def _() -> Result:
+    with Path("large.csv").open("wb") as file:
+        file.truncate(MOST_BYTES + 1)
+    words = ["margins", "--by", "sex=0,1", "--by", "age=30,50", "--hierarchy", "large.csv", "--relation", "add-remove"]
+    return run("request", *words, "--epsilon", "0.1", *ASKED, "--out", "new.json")
+
+
+@attack("a request under bootstrap-dp", "HG321")
+def _() -> Result:
+    words = ["--total", "age:0:100:1", "--by", "sex=0,1", "--relation", "replace-one", "--epsilon", "0.1"]
+    return run("request", "table", *words, "--guarantee", "bootstrap-dp", "--n", "600", *ASKED, "--out", "new.json")
 
 
 @attack("a request for what spends nothing", "HG116")

@@ -166,3 +166,30 @@ def test_the_words_name_missing_values_known_totals_and_groups(desk: Path) -> No
         assert f"missing values of age {said}" in asked["in_words"]
     asked = request("logit", *COMMANDS["logit"])
     assert "missing value" in asked["in_words"][-1]
+
+
+def test_show_says_whether_it_checked_the_signatures(desk: Path) -> None:
+    assert "were not checked" in done("request", "show", "approved.json")
+    assert "Each signature was checked" in done("request", "show", "approved.json", "--ledger", "L")
+    for more, checked in (((), False), (("--ledger", "L"), True)):
+        shown = json.loads(done("request", "show", "approved.json", "--json", *more))
+        assert shown["signatures_checked"] is checked
+
+
+def test_refusals_say_what_differs_and_who_signed(desk: Path) -> None:
+    number = ["--count", "--by", "sex=0,1", "--relation", "replace-one", "--epsilon", "0.4", "--n", "601"]
+    new = ["--epsilon", "1", "--relation", "replace-one", "--approvers", "approvers"]
+    done("ledger", "create", "R", *new)
+    request("release", *number)
+    assert decided("approve", "request.json", "approved.json", ledger="R").exit_code == 0
+    shown = release(ledger="R")
+    assert "HG322" in shown.stderr and "n (the number of records)" in shown.stderr and spent("R") == (0.0, 0)
+    request("release", *COUNT)
+    assert decided("approve", "request.json", "one.json", ledger="two").exit_code == 0
+    for path, said in (("one.json", "Signed by ada."), ("request.json", "Nobody has signed this file.")):
+        shown = release(path, ledger="two")
+        assert "HG327" in shown.stderr and said in shown.stderr and "the ledger asks for 2" in shown.stderr
+    request("release", "--mean", "wage:0:100:1", *PAIR, "--epsilon", "0.1")
+    assert decided("approve", "request.json", "approved.json").exit_code == 0
+    shown = release()
+    assert "HG203" in shown.stderr and "Nothing was spent." in shown.stderr and spent() == (0.0, 0)

@@ -112,6 +112,7 @@ def _decide(
     key = unlock(given["key"], _passphrase(given["passphrase"], confirm=False))
     with Ledger.open(ledger) as opened:
         identity, known = opened.identity, opened.approvers
+        approval.check_signatures(known, identity)
     if key.approver.name != given["by"] or key.approver not in known:
         raise ParameterError(
             "HG330",
@@ -122,7 +123,7 @@ def _decide(
     at = now().isoformat(timespec="seconds")
     signed = approval.signed(key, identity, at, decision=decision, note=given["note"])
     write_document(out, signed.to_json(), force)
-    tell(signed, ledger if decision == "approve" else None, as_json)
+    tell(signed, ledger if decision == "approve" else None, as_json, checked=True)
     if not as_json:
         write_stdout(f"Written to {out}")
 

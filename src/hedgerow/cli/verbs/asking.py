@@ -224,6 +224,8 @@ def _asked_product(verb: str, words: Sequence[str], facts: Mapping[str, Any] | N
     _run(verb, words, make)
     if len(products) != 1:
         raise unfit_request("The command asks for nothing that spends.")
+    if getattr(products[0], "in_words", None) is None:
+        raise unfit_request("What bootstrap-dp would give cannot be asked for: its error is known to the data alone.")
     return products[0]
 
 

@@ -35,7 +35,8 @@ Number = Annotated[
 ]
 OutFile = Annotated[str, typer.Option("--out", metavar="FILE", help="The file of the request.")]
 LedgerFile = Annotated[
-    str | None, typer.Option("--ledger", metavar="FILE", help="Also print what would be left of its budget.")
+    str | None,
+    typer.Option("--ledger", metavar="FILE", help="Check signatures; print what would be left of its budget."),
 ]
 Document = Annotated[str, typer.Argument(metavar="FILE", help="A request, or an approval.")]
 
@@ -48,20 +49,31 @@ def show(path: Document, ledger: LedgerFile = None, as_json: shared_options.AsJs
 
     approval = Approval.read(path)
     checked_request(approval.request)
-    tell(approval, ledger, as_json)
+    if ledger is not None:
+        check_signatures(approval, ledger)
+    tell(approval, ledger, as_json, checked=ledger is not None)
 
 
-def tell(approval: Approval, ledger: str | None, as_json: bool) -> None:
-    """Print a request with its signatures, and what a ledger would have left."""
+def check_signatures(approval: Approval, path: str) -> None:
+    """Refuse a file with a signature that no approver of the ledger made for this request (HG325, HG326)."""
+    from hedgerow.ledger.store import Ledger
+
+    with Ledger.open(path) as ledger:
+        approval.check_signatures(ledger.approvers, ledger.identity)
+
+
+def tell(approval: Approval, ledger: str | None, as_json: bool, *, checked: bool) -> None:
+    """Print a request with its signatures, and what a ledger would have left; say whether signatures were checked."""
     left = None if ledger is None else _left(approval.request, ledger)
     if as_json:
         signed = approval.to_dict() if approval.signatures else approval.request.to_dict()
-        write_json({"id": approval.request.id, **signed, **({} if left is None else {"left": left})})
+        about = {} if left is None else {"left": left}
+        write_json({"id": approval.request.id, **signed, **about, "signatures_checked": checked})
         return
-    write_stdout("\n".join(map(for_terminal, _lines(approval, left))))
+    write_stdout("\n".join(map(for_terminal, _lines(approval, left, checked))))
 
 
-def _lines(approval: Approval, left: float | None) -> list[str]:
+def _lines(approval: Approval, left: float | None, checked: bool) -> list[str]:
     from hedgerow.facts.lines import paragraph
 
     asked = approval.request
@@ -85,8 +97,9 @@ def _lines(approval: Approval, left: float | None) -> list[str]:
     for signature in approval.signatures:
         verb = "Approved" if signature.decision == "approve" else "Denied"
         lines.append(f"{verb} by {signature.by}, {signature.at}" + (f": {signature.note}" if signature.note else ""))
-    unchecked = "Signatures are checked before a run, not here: a file can name anybody."
-    lines += [unchecked] if approval.signatures else ["Nobody has signed it."]
+    unchecked = "The signatures were not checked: a file can name anybody. Give --ledger to check them."
+    said = "Each signature was checked with the approvers of the ledger." if checked else unchecked
+    lines += [said] if approval.signatures else ["Nobody has signed it."]
     struck = [f"{place}. {' '.join(words)}" for place, words in enumerate(statistics_of(asked.words), start=1)]
     return [paragraph(line) if line else "" for line in lines] + (["Parts: " + "; ".join(struck)] if struck else [])
 
@@ -185,7 +198,7 @@ def _asking(verb: str) -> Callable[..., None]:
         about = {"asked_by": asked_by or "", "purpose": purpose or "", "until": until or ""}
         made = make_request(verb, context.args, facts=declared, n=n, **about)
         write_document(out, made.to_json(), force)
-        tell(Approval(made), ledger, as_json)
+        tell(Approval(made), ledger, as_json, checked=False)
         if not as_json:
             write_stdout(f"Written to {out}")
 

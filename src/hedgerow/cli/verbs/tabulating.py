@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,7 @@ from hedgerow.cli.call import Call, spends
 from hedgerow.cli.grammar import parse_target
 from hedgerow.cli.terminal import write_json, write_stdout
 from hedgerow.errors import ParameterError
+from hedgerow.facts.facts_file import MOST_BYTES
 from hedgerow.statistics.entry import parse_number, parse_on_grid
 
 if TYPE_CHECKING:
@@ -184,10 +186,19 @@ def read_hierarchies(path: str) -> tuple[str, dict[str, dict[str, list[str]]]]:
 
 
 def _read_lines(path: str, code: str, rule: str, remedy: str) -> tuple[list[str], list[list[str]]]:
-    """Return the first line of a CSV file and the others, all of one length."""
+    """Return the first line of a CSV file and the others, all of one length.
+
+    A request names such files, and another person opens them. So devices and large files are not read.
+    """
     try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            head, *lines = [line for line in csv.reader(file) if line]
+        if not Path(path).is_file():
+            raise ValueError
+        with Path(path).open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            raise ValueError
+        text = content.decode("utf-8-sig")
+        head, *lines = [line for line in csv.reader(StringIO(text, newline="")) if line]
     except (OSError, ValueError, csv.Error):
         raise _not_read(path, code, rule, remedy) from None
     if not all(len(line) == len(head) for line in lines):
