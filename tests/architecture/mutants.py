@@ -567,6 +567,20 @@ MUTANTS = (
         HOSTILE,
     ),
     Mutant(
+        "the sentences of a request are silent on missing values",
+        "release/plan.py",
+        "*selected, *weighted, *missing, *outside)",
+        "*selected, *weighted, *outside)",
+        "tests/unit/approval/test_two_people.py",
+    ),
+    Mutant(
+        "an approver signs beside a forged signature",
+        "cli/verbs/approving.py",
+        "        approval.check_signatures(known, identity)\n",
+        "",
+        HOSTILE,
+    ),
+    Mutant(
         "the clock of a ledger with approvers may go back",
         "approval/approval.py",
         'if now.isoformat(timespec="seconds") < last:',
