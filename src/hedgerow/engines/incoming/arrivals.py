@@ -39,6 +39,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from hedgerow.engines.incoming import statistical
 from hedgerow.errors import DataError
 from hedgerow.formats import suffixes
 
@@ -187,10 +188,7 @@ def others() -> tuple[str, ...]:
     >>> others()
     ('.dta', '.sav', '.zsav', '.por', '.xlsx')
     """
-    return (*_STATISTICAL, ".xlsx")
-
-
-_STATISTICAL = {".dta": "read_dta", ".sav": "read_sav", ".zsav": "read_sav", ".por": "read_por"}
+    return (*statistical.READERS, ".xlsx")
 
 
 def converted(path: str, name: str, table: str | None) -> Copy:
@@ -210,11 +208,11 @@ def converted(path: str, name: str, table: str | None) -> Copy:
     with warnings.catch_warnings():
         # What a library says of a file may quote it.
         warnings.simplefilter("ignore")
-        rows = _sheet(path, name, table) if suffix == ".xlsx" else _statistical(path, _STATISTICAL[suffix])
+        rows = _sheet(path, name, table) if suffix == ".xlsx" else statistical.rows(path, suffix)
         return _written(rows)
 
 
-_PANDAS = {suffix: "read_stata" if suffix == ".dta" else "read_spss" for suffix in _STATISTICAL} | {
+_PANDAS = {suffix: "read_stata" if suffix == ".dta" else "read_spss" for suffix in statistical.READERS} | {
     ".xlsx": "read_excel"
 }
 
@@ -245,17 +243,6 @@ def _cell(value: Any) -> str:
     if isinstance(value, (datetime.datetime, datetime.date, datetime.time)):
         return value.isoformat()
     return " ".join(str(value).splitlines())
-
-
-def _statistical(path: str, reader: str) -> Iterator[Sequence[Any]]:
-    read = getattr(import_module("pyreadstat"), reader)
-    columns, _ = read(path, output_format="dict", disable_datetime_conversion=False)
-    yield list(columns)
-    yield from zip(*(_plain(column) for column in columns.values()), strict=True)
-
-
-def _plain(column: Any) -> list[Any]:
-    return list(column.tolist() if hasattr(column, "tolist") else column)
 
 
 def _sheet(path: str, name: str, table: str | None) -> Iterator[Sequence[Any]]:
