@@ -8,6 +8,8 @@ should fall below .94, or above the level.
 
 * ``survival``: n = 500, 2,000 and 20,000 records of a cell, ε = .3, 1, 3, both relations, 5, 20 and 40 % censored, and
   6, 12 or 24 intervals; shares at each quarter of the time, the median and the restricted mean. Times are Weibull.
+* ``few``: n = 30 to 500 records, so that the noise often hides who is at risk: the coverage of the shares that are
+  called reliable, beside errors that divide by the noisy numbers at risk as they are; and n = 30 with hardly an event.
 * ``screening``: tables of 2 to 50 counts with noise at ε = .3, 1, 3, of which no cell, or a third, differs from the
   value tested: the false discovery rate (the share of false calls, 0 without a call), which should be at most .05.
 * ``shrinkage``: tables of 5 to 50 noisy shares of n/cells records, whose truths spread by 0 to .2: the mean squared
@@ -24,6 +26,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -185,6 +188,56 @@ def survival(runs: int, *, everything: bool) -> Iterator[Line]:
     yield replace(without, setting=f"SABOTAGE, Greenwood without noise: {hard}"[:62])
 
 
+class ErrorsAtNoisyNumbers(LifeTables):
+    """Life tables whose errors divide by the noisy numbers at risk as they are."""
+
+    @cached_property
+    def cautious_divisors(self) -> tuple[Floats, Floats]:
+        return self.divisors
+
+
+def few(runs: int, *, everything: bool) -> Iterator[str]:
+    """Yield the coverage of reliable shares of few records, with the sabotage, and of shares near 1."""
+    relations = ("replace-one", "add-remove") if everything else ("replace-one",)
+    settings = itertools.product((30, 100, 250, 500), (0.3, 1.0), relations, (0.05, 0.4), (6, 12, 24))
+    every = [TimesOfPeople(*setting) for setting in settings]
+    for title, of in (
+        ("few at risk", LifeTables),
+        ("SABOTAGE, noisy numbers at risk as they are", ErrorsAtNoisyNumbers),
+    ):
+        rows = []
+        for people in every:
+            life = people.drawn(runs)[0]
+            life = of(life.counts, life.cuts, life.noise_sd, life.noise_law, life.census, life.withdrawn)
+            for place in (people.intervals * quarter // 4 - 1 for quarter in range(1, 5)):
+                truth, (low, high) = people.survival(people.cuts[place]), life.ends(place, LEVEL)
+                hits = ((low <= truth) & (truth <= high))[life.reliable[:, place]]
+                rows += [(hits.mean(), len(hits))] if len(hits) >= runs / 8 else []
+        coverage, reliable = np.array(rows).T
+        below = int((coverage < 0.94 - 2.0 * np.sqrt(0.94 * 0.06 / reliable)).sum())
+        pooled = float(coverage @ reliable / reliable.sum())
+        least = f"coverage ≥ {coverage.min():.3f} (mean {pooled:.3f})"
+        yield f"{title}: {len(rows)} shares, {least}, {below} below .94 − 2 s.e."
+    for epsilon, expected in itertools.product((1.0, 10.0), (0.05, 0.2, 0.5, 1.0, 2.0, 5.0)):
+        covered = [rare_events_of(expected, epsilon, intervals, 20 * runs) for intervals in (1, 6, 12)]
+        yield f"n=30, ε={epsilon}, {expected} events expected, 1, 6 and 12 intervals: coverage {', '.join(covered)}"
+
+
+def rare_events_of(expected: float, epsilon: float, intervals: int, runs: int) -> str:
+    """Return the coverage of the last share where so many events are expected of 30 records."""
+    n, rng = 30, np.random.default_rng([SEED, int(epsilon), intervals, int(100 * expected)])
+    left = np.power(1.0 - expected / n, np.arange(intervals + 1) / intervals)
+    chances = np.concatenate([-np.diff(left), np.zeros(intervals), left[-1:]])
+    counts = rng.multinomial(n, chances, size=runs)
+    noise = SimulatedNoise(rng).two_sided_geometric(2.0 / epsilon, counts.size).reshape(counts.shape)
+    sd = GeometricCounts(2.0 / epsilon, len(chances)).noise_sd
+    cuts = tuple(float(cut) for cut in range(1, intervals + 1))
+    low, high = LifeTables((counts + noise).astype(np.float64), cuts, sd, "laplace", False, 0.5).ends(
+        intervals - 1, LEVEL
+    )
+    return f"{((low <= left[-1]) & (left[-1] <= high)).mean():.3f}"
+
+
 def noisy_counts(rng: np.random.Generator, expected: Floats, epsilon: float, relation: str, runs: int) -> AdditiveTable:
     """Return noisy counts of many tables in one, row by row: Poisson counts of these means, with geometric noise."""
     scale = (2.0 if relation == "replace-one" else 1.0) / epsilon
@@ -317,6 +370,7 @@ def totals(runs: int, *, everything: bool) -> Iterator[str]:
 
 PARTS: dict[str, Callable[..., Iterator[Any]]] = {
     "survival": survival,
+    "few": few,
     "screening": screening,
     "shrinkage": shrinkage,
     "effects": effects,

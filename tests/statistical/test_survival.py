@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
+from hedgerow.inference.survival import life_table
 from hedgerow.inference.survival.life_table import LifeTables
 from hedgerow.inference.survival.log_rank import log_rank
 from hedgerow.mechanisms.mechanism import GeometricCounts
@@ -60,6 +61,20 @@ def test_the_formula_of_greenwood_without_the_noise_does_not_cover(place: int) -
     wrong = replace(drawn(n, epsilon, rates), noise_sd=0.0)
     hits = covered(wrong, place, math.exp(-rates[0] * CUTS[place]))
     assert stats.binomtest(hits, RUNS, 0.94, alternative="less").pvalue < REJECTED
+
+
+@pytest.mark.parametrize(("certain", "covers"), [(5.0, True), (0.0, False)])
+def test_intervals_cover_where_few_are_at_risk(certain: float, covers: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors that divide by the noisy numbers at risk as they are do not: only those that the noise raised are read."""
+    monkeypatch.setattr(life_table, "_CERTAIN_SDS", certain)
+    rate, place = 0.06, 7
+    life = drawn(30, 1.0, (rate, 0.08), runs=20_000)
+    read = life.reliable[:, place]
+    low, high = (end[read] for end in life.ends(place, 0.95))
+    truth = math.exp(-rate * CUTS[place])
+    hits = int(((low <= truth) & (truth <= high)).sum())
+    pvalue = stats.binomtest(hits, int(read.sum()), 0.94, alternative="less").pvalue
+    assert (pvalue > ACCEPTED) if covers else (pvalue < REJECTED)
 
 
 def test_standard_errors_are_those_of_the_estimates() -> None:

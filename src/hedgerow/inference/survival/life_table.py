@@ -40,6 +40,8 @@ from hedgerow.mechanisms.laws import averaged_law
 Floats = NDArray[np.float64]
 _MOST_DRAWS = 64  # the law of a sum of more Laplace numbers is normal within 3e-3 of its quantile
 _LEAST_NOISE = 1e-9  # of a released logarithm, where there is no noise: features are scaled by it
+# Below so many standard deviations of its noise a divisor of the slopes is lowered, by this part of its distance.
+_CERTAIN_SDS, _LOWERED = 5.0, 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,9 +202,21 @@ class LifeTables:
         return np.asarray(self.counts @ forms.T >= np.maximum(RELIABLE_SDS * np.sqrt(self.noise(forms)), 1.0))
 
     @cached_property
+    def cautious_divisors(self) -> tuple[Floats, Floats]:
+        """r_j and a_j as the errors divide by them, v − ½·max(5 sd − v, 0) and at least 1: two arrays (cells, K).
+
+        The slopes at noisy values v are too small where the noise raised v, and v is read only where it is not low.
+        """
+        risk, left = (
+            np.maximum(v - _LOWERED * np.maximum(_CERTAIN_SDS * np.sqrt(self.noise(form)) - v, 0.0), 1.0)
+            for form, v in zip(self.forms, self.divisors, strict=True)
+        )
+        return risk, left
+
+    @cached_property
     def slopes(self) -> Floats:
-        """The slopes of log S(t_k) along the counts: float array (cells, K, 2K + 1)."""
-        (risk, left), (r, a) = self.forms, self.divisors
+        """The slopes of log S(t_k) along the counts, which its errors use: float array (cells, K, 2K + 1)."""
+        (risk, left), (r, a) = self.forms, self.cautious_divisors
         return np.asarray(np.cumsum(left / a[:, :, None] - risk / r[:, :, None], axis=1))
 
     @cached_property
@@ -254,14 +268,14 @@ class LifeTables:
 
     def test(self, place: int) -> QuadraticTest:
         """Return the score test of the survival share at a cut, in every cell."""
-        share, (r, _) = self.survival[:, place], self.divisors
+        share, r, fewest = self.survival[:, place], self.divisors[0], self.cautious_divisors[0]
         variance = self.sampling_variance[:, place]
         if self.census:
             sampling = Quadratic()
         else:
             behind = (1.0 - share) / np.where(variance > 0.0, share * variance, 1.0)
             # As many records as began, at most, and as few as are at risk in the end, where nothing tells.
-            records = np.clip(np.where(variance > 0.0, behind, 0.0), r[:, place], np.maximum(r[:, 0], r[:, place]))
+            records = np.clip(np.where(variance > 0.0, behind, 0.0), fewest[:, place], np.maximum(r[:, 0], r[:, place]))
             sampling = Quadratic(linear=1.0 / records, square=-1.0 / records)
         return QuadraticTest(
             a=share,

@@ -93,18 +93,28 @@ def test_a_census_has_no_sampling_error() -> None:
 
 
 def test_where_the_noise_hides_who_is_at_risk_the_interval_says_so() -> None:
-    life = tables((TREATED_EVENTS, TREATED_CENSORED), noise_sd=0.6)
-    assert life.reliable[0, 5] and not life.reliable[0, 33]
-    last = int(life.reliable[0].sum()) - 1
-    low, high = life.ends(33, 0.95)
-    assert low[0] == 0.0 and high[0] == life.ends(last, 0.95)[1][0] < 1.0
+    # 100, 70 and 4 records at risk.
+    counts = np.array([[20.0, 10.0, 1.0, 10.0, 56.0, 2.0, 1.0]])
+    life = LifeTables(counts, (1.0, 2.0, 3.0), 2.0, "laplace", False, 0.0)
+    assert life.reliable.tolist() == [[True, True, False]]
+    low, high = life.ends(2, 0.95)
+    assert low[0] == 0.0 and high[0] == life.ends(1, 0.95)[1][0] < 1.0
     # Nothing can be read: everything is possible.
     drowned = tables((TREATED_EVENTS, TREATED_CENSORED), noise_sd=100.0)
     assert [end[0] for end in drowned.ends(3, 0.95)] == [0.0, 1.0]
 
 
+def test_errors_divide_by_less_where_the_noise_is_a_large_part() -> None:
+    life = LifeTables(np.array([[0.0, 0.0, 30.0], [0.0, 0.0, 100.0]]), (1.0,), 10.0, "laplace", False, 0.0)
+    sd = 10.0 * math.sqrt(3.0)  # of r = D + C + B; of a = C + B it is less
+    risk, left = life.cautious_divisors
+    assert risk[:, 0] == pytest.approx([max(1.0, 30.0 - (5.0 * sd - 30.0) / 2.0), 100.0])
+    assert left[0, 0] == pytest.approx(30.0 - (50.0 * math.sqrt(2.0) - 30.0) / 2.0)
+    assert life.divisors[0][:, 0].tolist() == [30.0, 100.0]
+
+
 def test_numbers_computed_together_have_the_errors_of_their_joint_law() -> None:
-    life = tables((TREATED_EVENTS, TREATED_CENSORED), (PLACEBO_EVENTS, (30,) * 20), noise_sd=0.5)
+    life = tables((TREATED_EVENTS, TREATED_CENSORED), (PLACEBO_EVENTS, (30,) * 20), noise_sd=0.25)
     early, late = life.joint([6, 12])
     reads = [life.read(place) for place in (6, 12)]
     # Cells are of different people: variances add. Joint moments of so few records count n/(n − 1).
@@ -116,7 +126,7 @@ def test_numbers_computed_together_have_the_errors_of_their_joint_law() -> None:
     fall = early.row(0) - late.row(0)
     slopes = life.survival[0, 6] * life.slopes[0, 6] - life.survival[0, 12] * life.slopes[0, 12]
     assert fall.sampling_error == pytest.approx(math.sqrt(float(np.square(slopes) @ life.counts[0])), rel=0.05)
-    assert fall.privacy_error == pytest.approx(0.5 * float(np.linalg.norm(slopes)), rel=0.01)
+    assert fall.privacy_error == pytest.approx(0.25 * float(np.linalg.norm(slopes)), rel=0.01)
     mean = life.joint_of(*life.weights_of_mean(10.0), 10.0)
     assert (mean.row(0) - mean.row(1)).estimate > 0.0
     # A share that cannot be read makes what is computed of it unreliable.
