@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hedgerow.engines import frames
 from hedgerow.engines.computed import columns_of_dates
@@ -33,6 +33,7 @@ from hedgerow.engines.schema import (
     check_names,
     check_present,
     check_query,
+    check_read,
     check_types_of_facts,
     without_row_names,
 )
@@ -107,6 +108,7 @@ class TableSource(FrameAnswers):
     table: str | None = None
     relation: Any = field(default=None, repr=False, compare=False)
     connection: Any = field(default=None, repr=False, compare=False)
+    unread: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
     remarks: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     @classmethod
@@ -114,10 +116,10 @@ class TableSource(FrameAnswers):
         """Return the source, its names and types read (HG205, HG207, HG209)."""
 
         def read() -> tuple[dict[str, str], bool]:
-            with _relation(file, table) as (_, relation, names):
-                frame = frames.lazy_frame(relation)
+            with _relation(file, table) as opened:
+                frame = frames.lazy_frame(opened.relation)
                 columns = {} if frame is None else frames.columns_of(frame)
-                return columns, len(columns) < len(names)
+                return columns, len(columns) < len(opened.names)
 
         columns, left_out = withheld(read)
         return cls(file.name, columns, file, table, remarks=(ROW_NAMES_LEFT_OUT,) if left_out else ())
@@ -131,7 +133,7 @@ class TableSource(FrameAnswers):
     def _roles(self, query: Query | SumsQuery | ColumnQuery, *, reading: bool) -> Iterator[Any]:
         with self._opened() as here:
             for statement in self._loading(query) if reading else ():
-                here.connection.execute(statement)
+                _choose(here.connection, statement)
             yield frames.roles_of(here.relation, query, self.columns)
 
     def _loading(self, query: Query | SumsQuery | ColumnQuery) -> Sequence[str]:
@@ -150,9 +152,9 @@ class TableSource(FrameAnswers):
         if self.relation is not None:
             yield self
             return
-        with _relation(self.file, self.table) as (connection, relation, _):
+        with _relation(self.file, self.table) as opened:
             self.file.still_there()
-            yield replace(self, relation=relation, connection=connection)
+            yield replace(self, relation=opened.relation, connection=opened.connection, unread=opened.unread)
 
     def in_order(self, columns: Sequence[str]) -> list[Any]:
         """Return the cells of some columns as Python's values; see `hedgerow.engines.source.OrderedSource`."""
@@ -161,10 +163,27 @@ class TableSource(FrameAnswers):
 
         def cells() -> list[Any]:
             with self._opened() as here:
+                check_read(columns, here.unread)
                 named = ", ".join(quoted_name(column) for column in columns)
                 return _columns(here.relation.project(named), len(columns))
 
         return withheld(cells)
+
+
+def _choose(connection: duckdb.DuckDBPyConnection, statement: str) -> None:
+    """Send what chooses between the two ways of `few_values`; a footer that DuckDB cannot read chooses the way of many.
+
+    A footer has the smallest and the largest value of every column, so one of a column that nobody asks about, too.
+    """
+    import duckdb
+
+    try:
+        connection.execute(statement)
+    except duckdb.Error:
+        # A statement that fails ends the transaction. Files of a format that has footers are in none.
+        connection.rollback()
+        connection.begin()
+        connection.execute(few_values.statement_of("false"))
 
 
 def _columns(relation: duckdb.DuckDBPyRelation, count: int) -> list[Any]:
@@ -172,11 +191,21 @@ def _columns(relation: duckdb.DuckDBPyRelation, count: int) -> list[Any]:
     return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(count)]
 
 
+class _Opened(NamedTuple):
+    """A connection that sees one file alone, the records of the file, the names in it, and which columns are not read.
+
+    A column that is not read is missing in all records, and has a type that no question takes.
+    """
+
+    connection: duckdb.DuckDBPyConnection
+    relation: duckdb.DuckDBPyRelation
+    names: Sequence[str]
+    unread: frozenset[str]
+
+
 @contextmanager
-def _relation(
-    file: SourceFile, table: str | None
-) -> Iterator[tuple[duckdb.DuckDBPyConnection, duckdb.DuckDBPyRelation, Sequence[str]]]:
-    """Yield a connection that sees this file alone and then dies, the records of the file, and the names in it."""
+def _relation(file: SourceFile, table: str | None) -> Iterator[_Opened]:
+    """Yield a file with its connection, which then dies."""
     with _spilling() as folder, closing(_connected(folder)) as connection:
         known = formats()[file.format]
         where: Any = _paths(file)
@@ -187,19 +216,25 @@ def _relation(
         if (names := known.names(connection, where)) is not None:
             check_names(without_row_names(names))
             _check_case(names)
+        # Only a format of which DuckDB may fail to read a column has this function.
+        unread = frozenset[str](getattr(known, "unread", lambda *_: ())(connection, where))
         connection.begin()
-        relation: Any = None
         if file.keys and names is not None:
-            stored = [name for name in names if name not in file.keys]
-            names = [*stored, *file.keys]
-            relation = parquet.partitioned(connection, where, file.keys, stored)
-        else:
-            relation = known.relation(connection, where, table)
+            names = [*(name for name in names if name not in file.keys), *file.keys]
+            chosen = [_read(name, unread) for name in without_row_names(names)]
+            yield _Opened(connection, parquet.partitioned(connection, where, chosen), names, unread)
+            return
+        relation = known.relation(connection, where, table)
         names = relation.columns if names is None else names
-        # DuckDB gives the column without a name one of its own.
-        left_out = len(names) - len(without_row_names(names))
-        others = ", ".join(map(quoted_name, relation.columns[left_out:]))
-        yield connection, relation.project(others) if left_out else relation, names
+        if len(without_row_names(names)) < len(names) or unread:
+            # DuckDB gives the column without a name one of its own.
+            own = dict(zip(names, relation.columns, strict=True))
+            relation = relation.project(", ".join(_read(own[name], unread) for name in without_row_names(names)))
+        yield _Opened(connection, relation, names, unread)
+
+
+def _read(name: str, unread: frozenset[str]) -> str:
+    return f"NULL::BLOB AS {quoted_name(name)}" if name in unread else quoted_name(name)
 
 
 def _paths(file: SourceFile) -> str | list[str]:

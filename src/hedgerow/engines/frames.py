@@ -174,10 +174,13 @@ def roles_of(frame: object, query: Query | SumsQuery | ColumnQuery, columns: dic
         # Some engines turn a missing category into the text "nan".
         return nw.when(~raw.is_null()).then(raw.cast(nw.String))
 
-    # A query of nothing still counts records, so some column has to stay.
+    if in_duckdb and not query.columns():
+        # No column of the source is named: of one that is, DuckDB reads the footers to plan even a count of records.
+        return _lazy(frame.to_native().project(f"NULL AS {value_column(0)}"))
     steps = Steps(frozenset(schema), computed) if ibis else None
     roles = _role_columns(query, columns, as_kind, steps, in_duckdb=in_duckdb)
-    roles = roles or [nw.nth(0).alias(value_column(0))]
+    # A query of nothing, or of units alone, still counts records, so some column has to stay.
+    roles = roles or [nw.nth(places[needed[0]]).alias(value_column(0))]
     if query.unit is not None:
         # Never made a double: two large ids would become one, and a person a part of another. One that is a double
         # already names nobody where that may have happened.

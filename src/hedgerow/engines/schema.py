@@ -330,7 +330,8 @@ _REMEDIES = {
     NUMBER: "Give a finite number, 0 or 1 in place of a boolean; whole numbers from 2**53 on are not told apart.",
     BOOLEAN: "Give True or False.",
     DATE: "A date is a text: '2026-06-01', or '2026-06-01 10:30'.",
-    OTHER: "The column is neither number, boolean nor text: convert it first.",
+    OTHER: "The column is neither number, boolean, text nor date without a time zone: convert it first. In a Parquet "
+    "file, a timestamp needs microseconds.",
 }
 
 
@@ -338,6 +339,18 @@ def check_present(named: Sequence[str], columns: Mapping[str, str]) -> None:
     """Check that columns are there (HG203)."""
     for column in named:
         _check_present(column, columns)
+
+
+def check_read(named: Sequence[str], unread: frozenset[str]) -> None:
+    """Check that columns are none of those that are not read, by the schema of their file (HG204)."""
+    for column in named:
+        if column in unread:
+            raise DataError(
+                "HG204",
+                rule="Timestamps in milliseconds are not read from Parquet files: one far value would stop the reader.",
+                finding=f"Column {column!r} holds such timestamps by its declared type.",
+                remedy="Write the column in microseconds.",
+            )
 
 
 def _check_present(column: str, columns: Mapping[str, str]) -> None:
@@ -385,7 +398,7 @@ def _check_date(column: str, kind: str) -> None:
         "HG204",
         rule="Functions of dates need a column of dates, or texts of a CSV file such as 2026-06-01.",
         finding=f"Column {column!r} is none by its declared type.",
-        remedy="Convert the column to a type without a time zone in the source.",
+        remedy="Convert the column to a type without a time zone in the source; in a Parquet file, to microseconds.",
     )
 
 

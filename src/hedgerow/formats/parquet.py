@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from hedgerow.errors import DataError
-from hedgerow.formats import quoted_name, quoted_text
+from hedgerow.formats import quoted_text
 
 SUFFIXES = (".parquet", ".pq")
 SIGNATURE = (0, b"PAR1")
 TABLES = False
+_MILLISECONDS = re.compile(r"TimestampType\(.*MILLIS=(?!<null>)")
+_MILLISECONDS = re.compile(r"TimestampType\(.*MILLIS=(?!<null>)")
 
 
 def attach(connection: Any, path: str | list[str]) -> None:
@@ -24,23 +27,36 @@ def relation(connection: Any, path: str | list[str], table: str | None) -> Any:
     return connection.read_parquet(path, hive_partitioning=False)
 
 
-def partitioned(connection: Any, path: list[str], keys: Sequence[str], stored: Sequence[str]) -> Any:
-    """Return the records of all files, with the names of their folders as columns of texts.
+def partitioned(connection: Any, path: list[str], chosen: Sequence[str]) -> Any:
+    """Return chosen columns, as SQL, of all files; the names of their folders are columns of texts.
 
     A text it stays, whatever stands in it: which folders there are may depend on one record.
     """
     listed = ", ".join(map(quoted_text, path))
-    chosen = ", ".join(map(quoted_name, (*stored, *keys)))
     read = f"read_parquet([{listed}], hive_partitioning = true, hive_types_autocast = false)"
-    return connection.sql(f"SELECT {chosen} FROM {read}", alias="records")
+    return connection.sql(f"SELECT {', '.join(chosen)} FROM {read}", alias="records")
 
 
 def names(connection: Any, path: str | list[str]) -> list[str]:
-    """Return the names of the columns, without the fields inside nested columns (HG205 where files differ).
+    """Return the names of the columns, without the fields inside nested columns (HG205 where files differ)."""
+    return [name for name, _ in _columns(connection, path)]
+
+
+def unread(connection: Any, path: str | list[str]) -> list[str]:
+    """Return the columns with timestamps in milliseconds, by the schema: one far value would stop DuckDB.
+
+    DuckDB makes microseconds of them while it reads, which 64 bits do not hold beyond the year 294,247. So one record
+    would decide whether a release fails after its price was spent.
+    """
+    return [name for name, stops in _columns(connection, path) if stops]
+
+
+def _columns(connection: Any, path: str | list[str]) -> list[tuple[str, bool]]:
+    """Return the name of each column, and whether it has timestamps in milliseconds (HG205 where files differ).
 
     The schema of a Parquet file lists all fields of a tree in depth-first order, beginning with the root.
     """
-    asked = "SELECT name, num_children, type, logical_type FROM parquet_schema(?)"
+    asked = "SELECT name, num_children, type, logical_type, converted_type FROM parquet_schema(?)"
     first, *others = (connection.execute(asked, [part]).fetchall()[1:] for part in _listed(path))
     if any(fields != first for fields in others):
         raise DataError(
@@ -49,11 +65,14 @@ def names(connection: Any, path: str | list[str]) -> list[str]:
             finding="The schemas of the Parquet files in the folder differ.",
             remedy="Write all files again with one program.",
         )
-    roots, pending = [], 0
-    for name, children, *_ in first:
+    roots: list[tuple[str, bool]] = []
+    pending = 0
+    for name, children, _, logical, converted in first:
         if not pending:
-            roots.append(name)
+            roots.append((name, False))
             pending = 1
+        if converted == "TIMESTAMP_MILLIS" or _MILLISECONDS.match(logical or ""):
+            roots[-1] = roots[-1][0], True
         pending += (children or 0) - 1
     return roots
 

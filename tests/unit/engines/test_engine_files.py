@@ -14,9 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from hedgerow.engines.query import Indicator, Query, ValueOnGrid
-from hedgerow.engines.source import count_units, open_source
+from hedgerow.engines.source import count_units, open_in_order, open_source
 from hedgerow.errors import DataError, ParameterError
-from hedgerow.facts.columns import Category, Grid
+from hedgerow.facts.columns import Category, Grid, Selection
+from hedgerow.facts.expression import DerivedColumn
 
 CANARY = "SECRET-4711"
 TENS = Grid.from_bounds("v", (0, 10), 1)
@@ -343,3 +344,24 @@ for path in sys.argv[1:]:
 def test_units_are_counted_wherever_their_column_stands(tmp_path: Path) -> None:
     source = open_source(written(tmp_path, "v,person\n1,a\n2,a\n3,b\n4,\n"))
     assert count_units(source, "person") == 2
+
+
+def test_parquet_timestamps_in_milliseconds_are_refused_by_the_schema(tmp_path: Path) -> None:
+    """DuckDB makes microseconds of them while it reads, and stops at one that is too far away."""
+    days, path = pa.array([0, 86_400_000, None], pa.int64()), tmp_path / "people.parquet"
+    nested = pa.StructArray.from_arrays([days.view(pa.timestamp("ms")), pa.array([1, 2, 3])], ["d", "at"])
+    v = pa.array([1.0, 2.0, 3.0])
+    units = {unit: pa.array([0, 1, None], pa.int64()).view(pa.timestamp(unit)) for unit in ("s", "us", "ns")}
+    pq.write_table(pa.table({"nested": nested, "ms": days.view(pa.timestamp("ms")), "v": v, **units}), path)
+    source = open_in_order(path)
+    kinds = {"nested": "other", "ms": "other", "v": "number", "s": "other", "us": "date", "ns": "date"}
+    assert dict(source.columns) == kinds
+    year = ValueOnGrid(DerivedColumn.named("year", "year(ms)"), Grid.from_bounds("year", (1900, 2030), 1))
+    with pytest.raises(DataError, match=r"HG204.*microseconds"):
+        source.check(Query(year))
+    with pytest.raises(ParameterError, match=r"HG111.*microseconds"):
+        source.check(Query(None, (Selection.of("ms < '2026-01-01'"),)))
+    with pytest.raises(DataError, match=r"HG204.*microseconds"):
+        source.in_order(["v", "ms"])
+    assert source.in_order(["v"]) == [[1.0, 2.0, 3.0]]
+    assert open_source(path).histogram(Query(None)).total() == 3
