@@ -128,3 +128,76 @@ def test_python_asks_with_the_release_and_after_a_replay(tmp_path: Path) -> None
     for wrong in (GROUPS, [1]):
         with pytest.raises(hg.ParameterError, match="HG136"):
             survey.release(ratio, by={"sex": [0, 1]}, epsilon=1.0, ask=wrong)
+
+
+@pytest.fixture(scope="module")
+def areas(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a release of ages and counts in six areas, of which the last one is older."""
+    made = tmp_path_factory.mktemp("areas")
+    area = RNG.integers(0, 6, 3000)
+    pq.write_table(pa.table({"age": np.clip(AGE + 20.0 * (area == 5), 0, 100), "area": area}), made / "people.parquet")
+    asked = [
+        "--relation",
+        "replace-one",
+        "--mean",
+        "age:0:100",
+        "--count",
+        "--by",
+        "area=0,1,2,3,4,5",
+        "--epsilon",
+        "2",
+    ]
+    done = run(["release", str(made / "people.parquet"), *asked, "--out", str(made / "out")])
+    assert done.exit_code == 0, done.output
+    (made / "totals.csv").write_text("area,count\n0,500\n1,500\n", encoding="utf-8")
+    return made
+
+
+def ask_cells(folder: Path, *arguments: str) -> Any:
+    return run(["ask", str(folder / "out" / "release.json"), *arguments])
+
+
+def test_all_cells_are_read_from_a_record(areas: Path) -> None:
+    release = hg.Release.from_json(areas / "out" / "release.json")
+    screened = json.loads(ask_cells(areas, "mean(age)", "--screen", "45", "--method", "holm", "--json").stdout)
+    assert screened == json.loads(json.dumps(release.screen(of="mean(age)", against=45, method="holm").to_dict()))
+    assert screened["cells"][5]["differs"]
+    common = ask_cells(areas, "mean(age)", "--screen", "common")
+    assert common.stdout.strip() == str(release.screen(of="mean(age)")) and "(area=5)" in common.stdout
+    itself = ask_cells(areas, "mean(age)", "--screen", str(areas / "out" / "release.json"), "--independent")
+    assert itself.stdout.startswith("0 of 6 cells differ from the earlier release.")
+
+    shrunk = json.loads(ask_cells(areas, "mean(age)", "--shrink", "--level", ".9", "--json").stdout)
+    assert shrunk == json.loads(json.dumps(release.shrink(of="mean(age)").to_dict(0.9)))
+    assert "on average" in shrunk["note"] or "single cell" in shrunk["note"]
+
+    together = json.loads(ask_cells(areas, "mean(age)", "--simultaneous", "--json").stdout)["cells"]
+    own = json.loads(ask_cells(areas, "mean(age | area=3)", "--json").stdout)["confidence_interval"]
+    assert together[3]["low"] < own["low"] < own["high"] < together[3]["high"]
+    assert "all these intervals hold together" in ask_cells(areas, "mean(age)", "--simultaneous").stdout
+
+    agreeing = json.loads(ask_cells(areas, "count()", "--known", str(areas / "totals.csv"), "--json").stdout)["cells"]
+    assert [cell["estimate"] for cell in agreeing[:2]] == pytest.approx([500.0, 500.0])
+    assert agreeing[0]["privacy_error"] < 1e-6 < agreeing[2]["privacy_error"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--screen", "45"], "HG146"),  # two statistics, and none is named
+        (["mean(age)", "--screen", "45", "--method", "hochberg"], "HG146"),
+        (["mean(age)", "--screen", "no such record.json"], "HG503"),
+        (["mean(age)", "--screen", "common", "--shrink"], "HG116"),
+        (["mean(age)", "count()", "--shrink"], "HG116"),
+        (["mean(age)", "--shrink", "--test", "0"], "HG116"),
+        (["mean(age)", "--shrink", "--towards", "sex"], "HG146"),
+        (["mean(age)", "--known", "totals.csv"], "HG146"),
+        (["count()", "--known", "no such file.csv"], "HG241"),
+        (["mean(age)", "--simultaneous", "--level", "95"], "HG110"),
+        (["mean(age)", "--method", "holm"], "HG116"),
+    ],
+)
+def test_readings_of_all_cells_that_cannot_be_made_are_refused(areas: Path, arguments: list[str], code: str) -> None:
+    arguments = [str(areas / word) if word == "totals.csv" else word for word in arguments]
+    refused = ask_cells(areas, *arguments, "--json")
+    assert refused.exit_code != 0 and json.loads(refused.stderr)["error"]["code"] == code

@@ -221,24 +221,61 @@ def ask(
         str | None, typer.Option(metavar="COL=VALUE", help="With --after: the difference in differences.")
     ] = None,
     after: Annotated[str | None, typer.Option(metavar="COL=VALUE", help="The later cells of --before.")] = None,
+    screen: Annotated[
+        str | None,
+        typer.Option(metavar="common|VALUE|RECORD", help="Which cells differ from their mean, a value, a record."),
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Of --screen: benjamini-yekutieli (the default), bonferroni or holm."),
+    ] = None,
+    shrink: Annotated[
+        bool, typer.Option("--shrink", help="Draw all cells towards their mean, to lower errors.")
+    ] = False,
+    towards: Annotated[
+        str | None, typer.Option(metavar="COL[,COL]", help="Of --shrink: towards the means of these groups instead.")
+    ] = None,
+    known: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="CSV of public totals in its last column: counts or sums are adjusted to agree with them.",
+        ),
+    ] = None,
+    simultaneous: Annotated[
+        bool, typer.Option("--simultaneous", help="Intervals of all cells that hold together at --level.")
+    ] = False,
     level: shared_options.Level = 0.95,
     as_json: shared_options.AsJson = False,
 ) -> None:
     """Compute with released estimates: 'ratio(tax, income | sex=0) - ratio(tax, income | sex=1)'.
 
     Needs the records alone: no data, no price. Terms of several records are named in order: 'r1.count - r2.count'. Of
-    the record of a table, --percent and --independence need no expression.
+    the record of a table, --percent and --independence need no expression. With --screen, --shrink, --known and
+    --simultaneous, which read all cells of a statistic, the expression is the statistic, such as 'mean(income)'.
     """
     from hedgerow.inference.interval import parse_level
     from hedgerow.margins.release_margins import margins_from_record
     from hedgerow.release.ask import ask as answer_of
-    from hedgerow.release.publication.text import answer_text
     from hedgerow.release.result import release_from_record
     from hedgerow.reports.verify.verification import read_record
 
     level = parse_level(level)
     if percent is not None or independence:
         _of_a_table(asked, percent, independence, out, level, as_json=as_json)
+        return
+    all_cells: dict[str, Callable[[Any, str | None], tuple[str, dict[str, Any]]]] = {
+        "--screen": lambda cells, of: _screened(cells, of, screen or "", level, method=method, independent=independent),
+        "--shrink": lambda cells, of: _shrunk(cells, of, towards, level),
+        "--known": lambda cells, of: _reconciled(cells, of, known or [], level),
+        "--simultaneous": lambda cells, of: _simultaneous(cells, of, level),
+    }
+    given = (screen is not None, shrink, bool(known), simultaneous)
+    chosen = [name for name, present in zip(all_cells, given, strict=True) if present]
+    if chosen or method is not None or towards is not None:
+        stray = (method is not None and screen is None) or (towards is not None and not shrink)
+        alone = len(chosen) == 1 and not stray and test is None and effect is None
+        _of_all_cells(asked, all_cells[chosen[0]] if alone else None, as_json=as_json)
         return
     *paths, expression = asked
     if not paths:
@@ -259,19 +296,23 @@ def ask(
         if effect is None:
             answer = answer_of(expression, releases, independent=independent)
         else:
-            words = (standardise or "").split(",") if standardise else ()
-            cells = [None if text is None else _cell(text) for text in (before, after)]
+            groups = {"treated": effect, "control": control or "", "before": before, "after": after}
+            cells: dict[str, Any] = {name: text if text is None else _cell(text) for name, text in groups.items()}
             answer = releases[0].effect(
                 expression,
-                treated=_cell(effect),
-                control=_cell(control or ""),
-                standardise=[word.strip() for word in words],
+                **cells,
+                standardise=_words(standardise),
                 target=target,  # type: ignore[arg-type]  # checked where it is used
                 measure=measure,  # type: ignore[arg-type]  # so
-                before=cells[0],
-                after=cells[1],
             )
             expression = answer.statistic
+    _print_answer(expression, answer, test, level, as_json=as_json)
+
+
+def _print_answer(expression: str, answer: Any, test: float | None, level: float, *, as_json: bool) -> None:
+    """Print the answer to an expression, and its test."""
+    from hedgerow.release.publication.text import answer_text
+
     tested = None if test is None else answer.test(test)
     if as_json:
         test_record = {} if tested is None else {"test": tested.to_dict()}
@@ -305,6 +346,80 @@ def _of_a_table(
         write_json(table.recorded_readings(level))
     else:
         write_stdout("\n".join(reading_lines(table, level)).strip("\n"))
+
+
+def _of_all_cells(
+    asked: Sequence[str], read: Callable[[Any, str | None], tuple[str, dict[str, Any]]] | None, *, as_json: bool
+) -> None:
+    """Print what is read of all cells of a statistic, as text or as a record."""
+    from hedgerow.release.result import release_from_record
+    from hedgerow.reports.verify.verification import read_record
+
+    if read is None or len(asked) > 2:
+        raise ParameterError(
+            "HG116",
+            rule="--screen, --shrink, --known and --simultaneous each read one record, without --test and --effect; "
+            "--method belongs to --screen and --towards to --shrink.",
+            finding="The command has two of these options, or further arguments.",
+            remedy="For example: hedgerow ask release.json 'mean(income)' --screen common.",
+        )
+    release = release_from_record(json.dumps(read_record(asked[0])))
+    text, entries = read(release, asked[1] if len(asked) == 2 else None)
+    if as_json:
+        write_json(entries)
+    else:
+        write_stdout(text)
+
+
+def _screened(
+    release: Any, of: str | None, reference: str, level: float, *, method: str | None, independent: bool
+) -> tuple[str, dict[str, Any]]:
+    """Return which cells differ from a value, from their mean, or from those of an earlier record."""
+    from hedgerow.release.result import release_from_record
+    from hedgerow.reports.verify.verification import read_record
+    from hedgerow.statistics.entry import parse_number
+
+    against: Any = reference if reference == "common" else parse_number(reference)
+    if against is None:
+        against = release_from_record(json.dumps(read_record(reference)))
+    error_rate = round(1.0 - level, 12)
+    chosen = {} if method is None else {"method": method}
+    screening = release.screen(of=of, against=against, level=error_rate, independent=independent, **chosen)
+    return str(screening), screening.to_dict()
+
+
+def _shrunk(release: Any, of: str | None, towards: str | None, level: float) -> tuple[str, dict[str, Any]]:
+    """Return the cells drawn towards their mean, or towards the means of groups."""
+    cells = release.shrink(of=of, towards=_words(towards))
+    return str(cells), cells.to_dict(level)
+
+
+def _reconciled(release: Any, of: str | None, known: Sequence[str], level: float) -> tuple[str, dict[str, Any]]:
+    """Return the cells adjusted to public totals."""
+    from hedgerow.cli.verbs.tabulating import read_known
+
+    cells = release.reconcile(dict(read_known(path) for path in known), of=of)
+    return str(cells), {"level": level, "cells": [number.to_dict(level) for number in cells]}
+
+
+def _simultaneous(release: Any, of: str | None, level: float) -> tuple[str, dict[str, Any]]:
+    """Return the intervals of all cells that hold together."""
+    from hedgerow.facts.printed import number
+    from hedgerow.release.readings.numbers_of_cells import numbers_of
+
+    pairs = list(zip(numbers_of(release, of), release.simultaneous_intervals(of=of, level=level), strict=True))
+    lines = [f"{cell.label()}: {number(interval.low)} to {number(interval.high)}" for cell, interval in pairs]
+    lines.append(f"With a chance of {100.0 * level:.4g} %, all these intervals hold together.")
+    cells = [
+        {"cell": dict(cell.cell), "estimate": cell.estimate, "low": interval.low, "high": interval.high}
+        for cell, interval in pairs
+    ]
+    return "\n".join(lines), {"level": level, "cells": cells}
+
+
+def _words(text: str | None) -> list[str]:
+    """Return the words of ``COL[,COL]``."""
+    return [word.strip() for word in (text or "").split(",") if word.strip()]
 
 
 def _cell(text: str) -> dict[str, str]:
