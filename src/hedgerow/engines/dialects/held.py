@@ -195,7 +195,8 @@ def counted_truths(rows: Any) -> Asked[tuple[Integers, Integers]]:
     """
 
     def counts(answer: list[tuple[Any, ...]]) -> tuple[Integers, Integers]:
-        ((every, there, true),) = answer
+        # Where no record has a value, the count of the true ones is null.
+        every, there, true = (count or 0 for count in answer[0])
         counted = np.array([every - there, there - true, true], dtype=np.int64)
         keys = np.flatnonzero(counted).astype(np.int64)
         return keys, counted[keys]
