@@ -11,17 +11,19 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
+import openpyxl
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyreadstat
 import pytest
 
 import hedgerow as hg
@@ -54,6 +56,12 @@ OBJECTS: list[Any] = [
 CSV_CELLS = [
     *(b"", b'""', b" ", b"nan", b"1e999", b"9" * 400, b"-0.0", b"0x10", b"b", b"z", b"nor\xff", b"\xed\xa0\x80"),
     *(b"a\0b", b"x" * 100_000, b'"a""b"', b'"a\nb"', b"5,5,5,5", b"5\r", b"\xef\xbb\xbf5", "５".encode(), b"true"),
+]
+
+# A list fills the cells beside the header too. A pair is a number and its format: here no date has such a number.
+EXCEL_CELLS: list[Any] = [
+    *([5, "note"], [None, "note", "note"], (1e9, "yyyy-mm-dd"), (-1e6, "yyyy-mm-dd"), (1e300, "[h]:mm"), (0, "hh:mm")),
+    *("#N/A", "=1/0", timedelta(days=3), time(1, 2), datetime(1900, 1, 1)),
 ]
 
 
@@ -219,6 +227,36 @@ def beside(library: str, first: bool) -> Iterator[Any]:
         yield LIBRARIES[library](pa.table(others | v if first else v | others))
 
 
+def excel(cells: list[Any]) -> Any:
+    if {"nor\udcff", "\uffff"} & {cell for cell in cells if isinstance(cell, str)}:
+        raise ValueError("XML holds no such characters, and what is written is no workbook")
+    book = openpyxl.Workbook()
+    book.active.append(["v", "x"])
+    for v, cell in zip(ones_and_twos(cells), cells, strict=True):
+        value, form = cell if isinstance(cell, tuple) else (cell, None)
+        book.active.append([v, *(value if isinstance(value, list) else [value])])
+        if form:
+            book.active.cell(book.active.max_row, 2).number_format = form
+    place = Path(tempfile.mkdtemp(dir=_FOLDER[0])) / "people.xlsx"
+    book.save(place)
+    return place
+
+
+def statistical(suffix: str, dtype: str, form: str | None = None) -> Callable[[list[Any]], Any]:
+    """A column of numbers, of texts, or of numbers that a format makes dates."""
+
+    def file(cells: list[Any]) -> Any:
+        if any(isinstance(cell, str) and len(cell) > 32_767 for cell in cells):
+            raise ValueError("SPSS holds no longer text, and what is written is another file")
+        frame = pd.DataFrame({"v": ones_and_twos(cells), "x": pd.Series(cells, dtype=dtype)})
+        place = Path(tempfile.mkdtemp(dir=_FOLDER[0])) / f"people.{suffix}"
+        write = getattr(pyreadstat, f"write_{suffix}")
+        write(frame, place, variable_format={"x": form} if form else None)
+        return place
+
+    return file
+
+
 NUMBERS: dict[str, Callable[[list[Any]], Any]] = {
     **{f"pandas {kind}": series(kind) for kind in ("float64", "float32", "float16", "int64", "uint64")},
     **{f"pandas {kind}": series(kind) for kind in ("Float64", "Float32", "Int64", "UInt64")},
@@ -234,6 +272,12 @@ NUMBERS: dict[str, Callable[[list[Any]], Any]] = {
     **{f"parquet {kind}": parquet(kind) for kind in (pa.uint64(), pa.float64(), pa.decimal128(38, 2))},
     "duckdb file HUGEINT": database("HUGEINT"),
     "csv numbers": csv,
+    "excel numbers": excel,
+    **{f"{suffix} numbers": statistical(suffix, "float64") for suffix in ("dta", "sav")},
+    "dta days": statistical("dta", "float64", "%td"),
+    "dta moments": statistical("dta", "float64", "%tc"),
+    "sav days": statistical("sav", "float64", "DATE11"),
+    "sav moments": statistical("sav", "float64", "DATETIME20"),
 }
 TEXTS: dict[str, Callable[[list[Any]], Any]] = {
     **{f"pandas {kind}": series(kind) for kind in ("object", "str", "string[python]", "string[pyarrow]", "category")},
@@ -250,6 +294,8 @@ TEXTS: dict[str, Callable[[list[Any]], Any]] = {
     "parquet dictionary": parquet(pa.string(), encode=True),
     "duckdb file VARCHAR": database("VARCHAR"),
     "csv texts": csv,
+    "excel texts": excel,
+    **{f"{suffix} texts": statistical(suffix, "object") for suffix in ("dta", "sav")},
 }
 TRUTHS: dict[str, Callable[[list[Any]], Any]] = {
     **{f"pandas {kind}": series(kind) for kind in ("bool", "boolean", "bool[pyarrow]")},
@@ -377,7 +423,8 @@ def evil_cells(kind: str, one_by_one: bool) -> list[Any]:
     # A database holds in a file what it holds in memory, where a table is made at once.
     base, build, found = BASES[kind], KINDS[kind.replace("duckdb file", "duckdb")], []
     loose = kind.startswith("pandas") and "[" not in kind and role(kind) == "text"
-    for cell in CSV_CELLS if kind.startswith("csv") else EVIL + OBJECTS * loose:
+    own = EXCEL_CELLS if kind.startswith("excel") else OBJECTS if loose else []
+    for cell in CSV_CELLS if kind.startswith("csv") else EVIL + own:
         try:
             build([base] * ROWS + ([] if one_by_one else found) + [cell])
         except BaseException:  # polars panics
@@ -459,6 +506,27 @@ def test_no_record_changes_how_a_release_ends(kind: str, capfd: pytest.CaptureFi
 @pytest.mark.usefixtures("priced_once")
 def test_no_record_changes_how_other_calls_end(kind: str, capfd: pytest.CaptureFixture[str]) -> None:
     check(kind, MORE, capfd)
+
+
+def may_miss(kind: str) -> bool:
+    try:
+        KINDS[kind.replace("duckdb file", "duckdb")]([None] * ROWS)
+    except BaseException:  # polars panics
+        return False
+    return True
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.usefixtures("priced_once")
+def test_the_only_value_of_a_column_changes_no_ending(kind: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """The other records miss the value: engines answer NULL where no record has one."""
+    missing = b"" if kind.startswith("csv") else None
+    if missing is None and not may_miss(kind):
+        return
+    values = {"truth": [False, True], "text": ["a", "b"], "number": [5, 6]}[role(kind)]
+    none, one = (KINDS[kind]([missing] * ROWS + [last]) for last in (missing, BASES[kind]))
+    for entry in ENTRIES[1:4]:
+        assert ending(none, entry, values, capfd) == ending(one, entry, values, capfd), entry.name
 
 
 @pytest.mark.long
