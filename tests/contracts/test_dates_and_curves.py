@@ -238,3 +238,87 @@ class TestBoundsThatFollow:
     def test_those_of_a_logarithm_are_asked_for_where_they_do_not_follow(self) -> None:
         with pytest.raises(hg.ParameterError, match="HG104"):
             hg.open(self.DATA, relation="replace-one").mean(hg.column("log(pay)"), epsilon=1.0)
+
+
+FIRST, LAST = datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59)
+EPOCH = datetime(1970, 1, 1)
+FAR_MAKERS: dict[str, Callable[[pa.Table], Any]] = {
+    "pyarrow": lambda table: table,
+    "polars": pl.from_arrow,
+    "polars lazy": lambda table: pl.from_arrow(table).lazy(),
+    "pandas arrow": lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
+    "pandas": lambda table: pd.DataFrame({"d": table["d"].to_numpy()}),
+    "duckdb relation": lambda table: duckdb.from_arrow(table).project("*"),
+}
+
+
+def far_table(unit: str) -> tuple[pa.Table, list[datetime | None]]:
+    """Return a column of moments, or of days, in and outside the years 1 to 9999, and which are inside."""
+    second = {"D": 1 / 86_400, "s": 1, "ms": 10**3, "us": 10**6}[unit]
+    inside = [FIRST, datetime(1900, 3, 1), EPOCH, LAST if unit != "D" else datetime(9999, 12, 31)]
+    numbers = [round((moment - EPOCH).total_seconds() * second) for moment in inside]
+    most = 2 ** (31 if unit == "D" else 63)
+    outside = [numbers[0] - 1, numbers[-1] + second if unit != "D" else numbers[-1] + 1, most - 1, -most, -most + 1]
+    outside += [sign * most // 2**bits for bits in (1, 3) for sign in (1, -1)]
+    kind, integers = (pa.date32(), pa.int32()) if unit == "D" else (pa.timestamp(unit), pa.int64())
+    return pa.table({"d": pa.array([*numbers, *outside, None], integers).view(kind)}), [*inside, *[None] * 10]
+
+
+@pytest.mark.parametrize("unit", ["D", "s", "ms", "us"])
+@pytest.mark.parametrize("name", FAR_MAKERS)
+def test_a_date_outside_the_years_1_to_9999_is_missing(name: str, unit: str) -> None:
+    if name.startswith("polars") and unit == "s":
+        pytest.skip("polars has no moments in seconds")
+    table, moments = far_table(unit)
+    source = open_source(FAR_MAKERS[name](table))
+    for function in ("year", "days", "weekday"):
+        text, truth = FUNCTIONS[function]
+        derived, low = DerivedColumn.named("part", text.format("d")), -800_000
+        query = Query(ValueOnGrid(derived, Grid.from_bounds("part", (low, 3_000_000), 1)))
+        assert counted(source, query) == Counter(-1 if moment is None else truth(moment) - low for moment in moments)
+    for condition, chosen in {"d < '1970-01-01'": 2, "d >= '1970-01-01'": 2, "not d == '1970-01-01'": 3}.items():
+        answer = source.histogram(Query(None, by=(Selection.of(condition),)))
+        assert answer.total() - answer.outside == chosen, condition
+
+
+@pytest.mark.databases
+def test_dates_and_moments_that_postgres_alone_has_are_missing(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    opened_in("postgres", TABLE, tmp_path, request)
+    import psycopg
+
+    server = request.getfixturevalue("postgres")
+    days = ["infinity", "-infinity", "5874897-12-31", "294277-01-01", "10000-01-01", "4713-01-01 BC", "0001-12-31 BC"]
+    with psycopg.connect(server.url) as connection, connection.cursor() as cursor:
+        for day in days:
+            moment = "294276-12-31" if day[:6] in ("587489", "294277") else day
+            cursor.execute("INSERT INTO people (day, moment) VALUES (%s::date, %s::timestamp)", (day, moment))
+    source = open_source(server.url, table="people")
+    for column in ("day", "moment"):
+        derived = DerivedColumn.named("part", f"year({column})")
+        answer = counted(source, Query(ValueOnGrid(derived, Grid.from_bounds("part", (-30_000, 30_000), 1))))
+        assert answer[-1] == len(days) + MOMENTS.count(None)
+        answer = source.histogram(Query(None, by=(Selection.of(f"{column} < '9999-12-31'"),)))
+        assert answer.total() - answer.outside == len(MOMENTS) - MOMENTS.count(None)
+
+
+def test_the_year_0_of_a_csv_file_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("d\n0000-12-31\n0001-01-01\n9999-12-31 23:59:59\n10000-01-01\n", "utf-8")
+    derived = DerivedColumn.named("part", "year(d)")
+    answer = counted(
+        open_source(tmp_path / "rows.csv"), Query(ValueOnGrid(derived, Grid.from_bounds("part", (0, 9999), 1)))
+    )
+    assert answer == Counter({1: 1, 9999: 1, -1: 2})
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_dates_that_spark_alone_has_are_missing(ansi: str, spark: Any) -> None:
+    spark.conf.set("spark.sql.ansi.enabled", ansi)
+    far = ["date_add(date'9999-12-31', 1)", "date_sub(date'0001-01-01', 1)"]
+    far += ["date_add(date'1970-01-01', 2147483647)", "date_sub(date'1970-01-01', 2147483647)"]
+    source = open_source(spark.sql(f"SELECT explode(array(date'0001-01-01', date'9999-12-31', {', '.join(far)})) AS d"))
+    derived = DerivedColumn.named("part", "year(d)")
+    answer = counted(source, Query(ValueOnGrid(derived, Grid.from_bounds("part", (0, 9999), 1))))
+    assert answer == Counter({1: 1, 9999: 1, -1: len(far)})
+    answer = source.histogram(Query(None, by=(Selection.of("d < '1970-01-01'"),)))
+    assert answer.total() - answer.outside == 1

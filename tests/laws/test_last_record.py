@@ -28,8 +28,7 @@ import pytest
 
 import hedgerow as hg
 from hedgerow import survey as survey_module
-from hedgerow.engines import files, frames
-from hedgerow.formats import quoted_name
+from hedgerow.engines import frames
 
 ROWS = 12
 
@@ -67,71 +66,6 @@ EXCEL_CELLS: list[Any] = [
 
 def ones_and_twos(cells: list[Any]) -> list[float]:
     return [1.0 + place % 2 for place in range(len(cells))]
-
-
-def stored(kind: Any, integers: list[int | None]) -> Any:
-    """Return a column of days, moments or durations, made of the integers that it is stored by."""
-    return pa.array(integers, pa.int32() if kind.bit_width == 32 else pa.int64()).view(kind)
-
-
-def far_integers(kind: Any) -> list[int | None]:
-    """Return the least and the largest integers of a type, and others that overflow what is computed of them."""
-    most = 2 ** (kind.bit_width - 1) - 1
-    powers = [sign * 10**digits for digits in range(4, 19) if 10**digits < most for sign in (1, -1)]
-    return [None, 0, most, most - 1, -most - 1, -most, most // 2, -most // 2, *powers]
-
-
-def in_parquet(table: pa.Table) -> Any:
-    place = Path(tempfile.mkdtemp(dir=_FOLDER[0])) / "people.parquet"
-    pq.write_table(table, place)
-    return place
-
-
-def in_duckdb(table: pa.Table) -> Any:
-    connection = duckdb.connect()
-    connection.register("given", table)
-    connection.execute("CREATE TABLE t AS SELECT * FROM given")
-    return connection.table("t")
-
-
-def in_duckdb_file(table: pa.Table) -> Any:
-    place = Path(tempfile.mkdtemp(dir=_FOLDER[0])) / "people.duckdb"
-    with duckdb.connect(place) as connection:
-        connection.register("given", table)
-        connection.execute("CREATE TABLE t AS SELECT * FROM given")
-    return place
-
-
-def in_folders(table: pa.Table) -> Any:
-    place = Path(tempfile.mkdtemp(dir=_FOLDER[0]))
-    (place / "part=1").mkdir()
-    pq.write_table(table, place / "part=1" / "people.parquet")
-    return place
-
-
-def without_first_name(table: pa.Table) -> Any:
-    """Return a Parquet file whose first column has no name, as where pandas writes the names of rows."""
-    return in_parquet(table.add_column(0, "", [pa.array(range(len(table)))]))
-
-
-def in_pandas(table: pa.Table) -> Any:
-    return pd.DataFrame({name: pd.Series(pd.arrays.ArrowExtensionArray(table[name])) for name in table.column_names})
-
-
-def in_numpy(table: pa.Table) -> Any:
-    return pd.DataFrame({name: table[name].to_numpy() for name in table.column_names})
-
-
-LIBRARIES: dict[str, Callable[[pa.Table], Any]] = {
-    **{
-        "pyarrow": lambda table: table,
-        "polars": pl.from_arrow,
-        "polars lazy": lambda table: pl.from_arrow(table).lazy(),
-    },
-    **{"pandas": in_pandas, "pandas of numpy": in_numpy, "duckdb": in_duckdb, "duckdb file": in_duckdb_file},
-    **{"parquet": in_parquet, "parquet in folders": in_folders, "parquet with names of rows": without_first_name},
-    "duckdb over parquet": lambda table: duckdb.connect().read_parquet(str(in_parquet(table))),
-}
 
 
 def series(dtype: Any) -> Callable[[list[Any]], Any]:
@@ -192,39 +126,6 @@ def csv(cells: list[Any]) -> Any:
     texts = [cell if isinstance(cell, bytes) else str(cell).encode() for cell in cells]
     place.write_bytes(b"v,x\n" + b"".join(b"%d,%s\n" % (1 + i % 2, text) for i, text in enumerate(texts)))
     return place
-
-
-MOMENTS = [pa.date32(), *map(pa.timestamp, ("s", "ms", "us", "ns"))]
-UNASKED = [
-    *MOMENTS,
-    *(pa.timestamp("ms", "UTC"), pa.timestamp("us", "UTC"), pa.date64()),
-    *(pa.time32("ms"), pa.time64("us"), pa.time64("ns"), pa.duration("s"), pa.duration("us")),
-]
-
-
-def holds(library: str, kind: Any, integers: list[int | None]) -> bool:
-    try:
-        LIBRARIES[library](pa.table({"x": stored(kind, integers)}))
-    except BaseException:  # polars panics
-        return False
-    return True
-
-
-def far_in(library: str, kind: Any) -> list[int | None]:
-    """Return the far integers of a type that a library can hold, none where it has no such type."""
-    far = far_integers(kind)
-    return far if holds(library, kind, far) else [cell for cell in far if holds(library, kind, [0, cell])]
-
-
-def beside(library: str, first: bool) -> Iterator[Any]:
-    """Yield a source with near, then with far values in the columns that nobody asks about, `first` before `v`."""
-    kinds = {kind: far for kind in UNASKED if (far := far_in(library, kind))}
-    rows = ROWS + max(map(len, kinds.values()))
-    v = {"v": pa.array(ones_and_twos([0] * rows))}
-    for evil in (False, True):
-        last = {kind: far if evil else [] for kind, far in kinds.items()}
-        others = {str(kind): stored(kind, [0] * (rows - len(far)) + far) for kind, far in last.items()}
-        yield LIBRARIES[library](pa.table(others | v if first else v | others))
 
 
 def excel(cells: list[Any]) -> Any:
@@ -388,13 +289,6 @@ MORE = [
 ]
 
 
-OTHERS = [
-    Entry("mean and count of v", lambda s, _: s.release([V, hg.count()], epsilon=1, delta=0)),
-    Entry("share of v", lambda s, _: s.release([hg.proportion("v", value=1)], where="v < 9", epsilon=1, delta=0)),
-    Entry("by v", lambda s, _: s.release([hg.count()], by={"v": [1, 2]}, epsilon=1, delta=0)),
-]
-
-
 def role(kind: str) -> str:
     base = BASES[kind]
     return "truth" if base is True else "text" if isinstance(base, (str, bytes)) else "number"
@@ -534,35 +428,6 @@ def test_the_only_value_of_a_column_changes_no_ending(kind: str, capfd: pytest.C
 @pytest.mark.usefixtures("priced_once")
 def test_no_last_record_changes_how_any_call_ends(kind: str, capfd: pytest.CaptureFixture[str]) -> None:
     check(kind, ENTRIES + MORE, capfd, one_by_one=True)
-
-
-def endings_beside(library: str, first: bool, capfd: pytest.CaptureFixture[str]) -> list[tuple[Any, ...]]:
-    return [tuple(ending(source, entry, [1, 2], capfd) for entry in OTHERS) for source in beside(library, first)]
-
-
-@pytest.mark.parametrize("first", [True, False])
-@pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.usefixtures("priced_once")
-def test_no_column_that_nobody_asks_about_changes_how_a_release_ends(
-    library: str, first: bool, capfd: pytest.CaptureFixture[str]
-) -> None:
-    near, far = endings_beside(library, first, capfd)
-    assert {shown[0][0] for shown in near} == {"released"}, near
-    assert near == far
-
-
-@pytest.mark.parametrize("library", ["parquet", "parquet in folders", "parquet with names of rows"])
-@pytest.mark.parametrize("sabotage", ["footers that stop the reader", "columns that stop the reader"])
-@pytest.mark.usefixtures("priced_once")
-def test_a_column_that_nobody_asks_about_and_that_stops_the_reader_is_seen(
-    library: str, sabotage: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if sabotage == "footers that stop the reader":
-        monkeypatch.setattr(files, "_choose", lambda connection, statement: connection.execute(statement))
-    else:
-        monkeypatch.setattr(files, "_read", lambda name, _: quoted_name(name))
-    near, far = endings_beside(library, True, capfd)
-    assert near != far
 
 
 @pytest.mark.parametrize("kind", ["pandas int64[pyarrow]", "pandas object"])

@@ -1,8 +1,9 @@
-"""Arithmetic where an engine raises for a result beyond the doubles: what it would raise for is not done."""
+"""What an engine would raise for is not computed: results beyond the doubles, dates beyond the years 1 to 9999."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from hedgerow.facts.column_function import ColumnFunction
@@ -21,6 +22,26 @@ def within_doubles(number: nw.Expr) -> nw.Expr:
 
     held = nw.when((number > -1e300) & (number < 1e300)).then(number)
     return nw.when((number > -1e-300) & (number < 1e-300)).then(nw.lit(0)).otherwise(held)
+
+
+def within_years(date: nw.Expr, dtype: nw.dtypes.DType, *, in_spark: bool = False) -> nw.Expr:
+    """Return a date or a moment as a moment of the years 1 to 9999, null elsewhere: there some engines raise.
+
+    The column is replaced before anything is made of it, since an engine may compute both branches of a choice; and the
+    bounds have its type, since it would be converted to theirs otherwise. DuckDB takes nanoseconds for the hour of a
+    moment in seconds, which do not reach all years: the result has microseconds.
+    """
+    import narwhals.stable.v2 as nw
+
+    unit = dtype.time_unit if isinstance(dtype, nw.Datetime) else ""
+    if unit == "ns":  # from 1677 to 2262
+        return date
+    ends = [datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, {"s": 0, "ms": 999_000}.get(unit, 999_999))]
+    bounds = ends if unit else [end.date() for end in ends]
+    # Spark is given a date of Python by way of the local time, which does not reach so far.
+    first, last = (nw.lit(str(bound) if in_spark else bound).cast(dtype) for bound in bounds)
+    within = nw.when((date >= first) & (date <= last)).then(date)
+    return within if unit == "us" else within.cast(nw.Datetime("us"))
 
 
 def distance(value: nw.Expr, grid: Grid) -> nw.Expr:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 
 from hedgerow.engines.cells import as_texts
-from hedgerow.engines.checked import Steps, distance, within_doubles
+from hedgerow.engines.checked import Steps, distance, within_doubles, within_years
 from hedgerow.engines.computed import computed, date_number, on_grid, present
 from hedgerow.engines.dialects import ibis_tables
 from hedgerow.engines.dialects.few_values import RECORDS, by_raw_values
@@ -152,7 +152,7 @@ def roles_of(frame: object, query: Query | SumsQuery | ColumnQuery, columns: dic
         raw = nw.nth(places[column])
         dtype = schema[column]
         if columns[column] == DATE:
-            date = raw.cast(nw.Datetime("us")) if dtype == nw.Date else raw
+            date = within_years(raw, dtype, in_spark=frame.implementation.is_spark_like())
             return date if read == "date" else date_number(date)
         if ibis and isinstance(dtype, nw.Boolean):
             # Not all databases make a number of a boolean.
@@ -277,7 +277,11 @@ def roles_of_texts(
     """Return the same columns of a file of texts; `name`: (column, whether as numbers) → column of the relation."""
     import narwhals.stable.v2 as nw
 
-    roles = _role_columns(query, columns, lambda column, read: nw.col(name(column, read)), in_duckdb=True)
+    def cell(column: str, read: Read) -> nw.Expr:
+        value = nw.col(name(column, read))
+        return within_years(value, nw.Datetime("us")) if read == "date" else value
+
+    roles = _role_columns(query, columns, cell, in_duckdb=True)
     roles = roles or [nw.nth(0).alias(value_column(0))]
     if query.unit is not None:
         # Text as it stands, but for blanks around it: "007" and "7" are two units.
