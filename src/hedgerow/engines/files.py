@@ -164,7 +164,8 @@ class TableSource(FrameAnswers):
         def cells() -> list[Any]:
             with self._opened() as here:
                 check_read(columns, here.unread)
-                named = ", ".join(quoted_name(column) for column in columns)
+                types = dict(zip(here.relation.columns, map(str, here.relation.types), strict=True))
+                named = ", ".join(_of_python(column, types[column]) for column in columns)
                 return _columns(here.relation.project(named), len(columns))
 
         return withheld(cells)
@@ -184,6 +185,16 @@ def _choose(connection: duckdb.DuckDBPyConnection, statement: str) -> None:
         connection.rollback()
         connection.begin()
         connection.execute(few_values.statement_of("false"))
+
+
+def _of_python(column: str, kind: str) -> str:
+    """Return a column as SQL, missing where Python has no such moment or time of a day, which DuckDB may hold."""
+    name = quoted_name(column)
+    if kind in ("TIMESTAMP_S", "TIMESTAMP_MS"):
+        return f"TRY_CAST({name} AS TIMESTAMP)"
+    if kind in ("TIME", "TIME_NS"):
+        return f"CASE WHEN {name} BETWEEN '00:00:00'::{kind} AND '23:59:59.999999'::{kind} THEN {name} END"
+    return name
 
 
 def _columns(relation: duckdb.DuckDBPyRelation, count: int) -> list[Any]:

@@ -347,9 +347,10 @@ def check_read(named: Sequence[str], unread: frozenset[str]) -> None:
         if column in unread:
             raise DataError(
                 "HG204",
-                rule="Timestamps in milliseconds are not read from Parquet files: one far value would stop the reader.",
-                finding=f"Column {column!r} holds such timestamps by its declared type.",
-                remedy="Write the column in microseconds.",
+                rule="Times of a day, and timestamps in milliseconds, are not read from Parquet files: one value may "
+                "stop the reader.",
+                finding=f"Column {column!r} holds such times by its declared type.",
+                remedy="Write timestamps in microseconds, and times as texts.",
             )
 
 

@@ -12,8 +12,10 @@ from hedgerow.formats import quoted_text
 SUFFIXES = (".parquet", ".pq")
 SIGNATURE = (0, b"PAR1")
 TABLES = False
-_MILLISECONDS = re.compile(r"TimestampType\(.*MILLIS=(?!<null>)")
-_MILLISECONDS = re.compile(r"TimestampType\(.*MILLIS=(?!<null>)")
+_STOPPING = re.compile(r"TimeType\(|TimestampType\(.*MILLIS=(?!<null>)")
+_STOPPING_CONVERTED = ("TIMESTAMP_MILLIS", "TIME_MILLIS", "TIME_MICROS")  # as files of earlier versions name them
+_STOPPING = re.compile(r"TimeType\(|TimestampType\(.*MILLIS=(?!<null>)")
+_STOPPING_CONVERTED = ("TIMESTAMP_MILLIS", "TIME_MILLIS", "TIME_MICROS")  # as files of earlier versions name them
 
 
 def attach(connection: Any, path: str | list[str]) -> None:
@@ -43,16 +45,16 @@ def names(connection: Any, path: str | list[str]) -> list[str]:
 
 
 def unread(connection: Any, path: str | list[str]) -> list[str]:
-    """Return the columns with timestamps in milliseconds, by the schema: one far value would stop DuckDB.
+    """Return the columns with timestamps in milliseconds, or times of a day, by the schema: one value may stop DuckDB.
 
-    DuckDB makes microseconds of them while it reads, which 64 bits do not hold beyond the year 294,247. So one record
-    would decide whether a release fails after its price was spent.
+    DuckDB makes microseconds of timestamps while it reads, which 64 bits do not hold beyond the year 294,247, and takes
+    no time beyond a day. So one record would decide whether a release fails after its price was spent.
     """
     return [name for name, stops in _columns(connection, path) if stops]
 
 
 def _columns(connection: Any, path: str | list[str]) -> list[tuple[str, bool]]:
-    """Return the name of each column, and whether it has timestamps in milliseconds (HG205 where files differ).
+    """Return the name of each column, and whether one value of it may stop DuckDB (HG205 where files differ).
 
     The schema of a Parquet file lists all fields of a tree in depth-first order, beginning with the root.
     """
@@ -71,7 +73,7 @@ def _columns(connection: Any, path: str | list[str]) -> list[tuple[str, bool]]:
         if not pending:
             roots.append((name, False))
             pending = 1
-        if converted == "TIMESTAMP_MILLIS" or _MILLISECONDS.match(logical or ""):
+        if converted in _STOPPING_CONVERTED or _STOPPING.match(logical or ""):
             roots[-1] = roots[-1][0], True
         pending += (children or 0) - 1
     return roots

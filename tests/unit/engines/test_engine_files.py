@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+from datetime import datetime, time
 from pathlib import Path
 
 import duckdb
@@ -352,16 +353,31 @@ def test_parquet_timestamps_in_milliseconds_are_refused_by_the_schema(tmp_path: 
     nested = pa.StructArray.from_arrays([days.view(pa.timestamp("ms")), pa.array([1, 2, 3])], ["d", "at"])
     v = pa.array([1.0, 2.0, 3.0])
     units = {unit: pa.array([0, 1, None], pa.int64()).view(pa.timestamp(unit)) for unit in ("s", "us", "ns")}
-    pq.write_table(pa.table({"nested": nested, "ms": days.view(pa.timestamp("ms")), "v": v, **units}), path)
+    noon = pa.array([0, 1, None], pa.int64()).view(pa.time64("us"))
+    pq.write_table(pa.table({"nested": nested, "ms": days.view(pa.timestamp("ms")), "v": v, "t": noon, **units}), path)
     source = open_in_order(path)
-    kinds = {"nested": "other", "ms": "other", "v": "number", "s": "other", "us": "date", "ns": "date"}
+    kinds = {"nested": "other", "ms": "other", "v": "number", "t": "other", "s": "other", "us": "date", "ns": "date"}
     assert dict(source.columns) == kinds
     year = ValueOnGrid(DerivedColumn.named("year", "year(ms)"), Grid.from_bounds("year", (1900, 2030), 1))
     with pytest.raises(DataError, match=r"HG204.*microseconds"):
         source.check(Query(year))
     with pytest.raises(ParameterError, match=r"HG111.*microseconds"):
         source.check(Query(None, (Selection.of("ms < '2026-01-01'"),)))
-    with pytest.raises(DataError, match=r"HG204.*microseconds"):
-        source.in_order(["v", "ms"])
+    for column in ("ms", "t", "nested"):
+        with pytest.raises(DataError, match=r"HG204.*microseconds"):
+            source.in_order(["v", column])
     assert source.in_order(["v"]) == [[1.0, 2.0, 3.0]]
     assert open_source(path).histogram(Query(None)).total() == 3
+
+
+def test_moments_that_python_does_not_have_are_missing_where_records_are_joined(tmp_path: Path) -> None:
+    """A key of a test set may be of any type; a far one must not stop the reader."""
+    path, far = tmp_path / "people.duckdb", pa.array([0, 2**62], pa.int64())
+    kinds = {"s": pa.timestamp("s"), "ms": pa.timestamp("ms"), "us": pa.timestamp("us"), "t": pa.time64("us")}
+    table = pa.table({name: far.view(kind) for name, kind in kinds.items()})
+    with duckdb.connect(path) as connection:
+        connection.register("given", table)
+        connection.execute("CREATE TABLE t AS SELECT * FROM given")
+    cells = dict(zip(kinds, open_in_order(path).in_order(list(kinds)), strict=True))
+    assert [cells[name][0] for name in kinds] == [datetime(1970, 1, 1)] * 3 + [time()]
+    assert [cells[name][1] for name in ("s", "ms", "t")] == [None] * 3
