@@ -184,9 +184,9 @@ class Laplace:
     def draw(self, source: NoiseSource, width: float, size: int) -> Integers:
         """Return `size` sums of `draws` independent integers each, drawn together where they fit."""
         if self.draws * size <= _AT_ONCE:
-            return np.asarray(
-                source.two_sided_geometric(width, self.draws * size).reshape(self.draws, size).sum(axis=0)
-            )
+            drawn = source.two_sided_geometric(width, self.draws * size).reshape(self.draws, size)
+            together: Integers = drawn.sum(axis=0)
+            return together
         total = np.zeros(size, dtype=np.int64)
         for _ in range(self.draws):
             total += source.two_sided_geometric(width, size)

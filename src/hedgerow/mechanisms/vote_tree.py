@@ -218,9 +218,9 @@ class VoteTree(TreeCounts):
 
     def noisy_squares(self, squares: Sequence[int], noise: SquaresNoise, source: NoiseSource) -> Floats:
         """Return exact numbers of how units vary, in steps², each plus noise, in votes²: what becomes public."""
-        drawn = self.noise_law.draw(source, float(noise.width), len(squares)).tolist()
-        scale = 2**noise.shift / (self.one * SHARES) ** 2
-        return np.array([((square >> noise.shift) + z) * scale for square, z in zip(squares, drawn, strict=True)])
+        drawn = self.noise_law.draw(source, float(noise.width), len(squares))
+        exact = np.array([square >> noise.shift for square in squares], dtype=object)
+        return np.asarray((exact + drawn) * (2**noise.shift / (self.one * SHARES) ** 2), dtype=np.float64)
 
     def squares_sd(self, noise: SquaresNoise) -> float:
         """Return the standard deviation of that noise, in votes²."""

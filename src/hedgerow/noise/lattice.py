@@ -132,8 +132,8 @@ def on_lattice(sums: NDArray[np.int64], noise: NDArray[np.int64], bits: int) -> 
     [5.25]
     """
     if sums.dtype == object or (int(np.abs(sums).max(initial=0)) << bits) >= 2**62:
-        exact = [(int(s) << bits) + int(z) for s, z in zip(sums.ravel(), noise.ravel(), strict=True)]
-        return np.array([total / (1 << bits) for total in exact], dtype=np.float64).reshape(sums.shape)
+        exact = sums.astype(object) * (1 << bits) + noise
+        return np.asarray(exact / (1 << bits), dtype=np.float64)
     return np.asarray(((sums << bits) + noise) / 2.0**bits, dtype=np.float64)
 
 
