@@ -136,10 +136,10 @@ class SilentNoise:
 
 class _Certain:
     def poisson(self, lam: Any, size: Any) -> NDArray[np.int64]:
-        return np.broadcast_to(np.rint(np.asarray(lam)).astype(np.int64), size).copy()
+        return np.broadcast_to(np.rint(np.asarray(lam, dtype=np.float64)).astype(np.int64), size).copy()
 
-    def integers(self, low: int, high: int, size: Any, dtype: Any) -> NDArray[Any]:
-        return np.asarray(low + np.arange(size) % (high - low), dtype)
+    def integers(self, low: int, high: int, size: Any, dtype: Any = np.int64) -> NDArray[Any]:
+        return np.asarray(low + np.arange(math.prod(np.atleast_1d(size))).reshape(size) % (high - low), dtype)
 
     def multinomial(self, n: Any, pvals: Any, size: Any) -> NDArray[np.int64]:
         drawn = np.zeros((*size, len(pvals)), dtype=np.int64)
