@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: bench coverage demo docs generate mutants pictures test test-data test-databases test-spark test-long reproduce lint package versions screenshots clean
+.PHONY: bench coverage demo docs generate mutants pictures referee test test-data test-databases test-spark test-long reproduce lint package versions screenshots clean
 
 demo: $(VENV)/.core
 	@$(BIN)/hedgerow demo
@@ -48,6 +48,13 @@ SEED ?= 1
 FOLDERS ?= accounting mechanisms noise release/spend inference ledger
 mutants: $(VENV)/.mutants
 	nice $(BIN)/python -m tests.mutation --count $(N) --seed $(SEED) --folders $(FOLDERS)
+
+# Whether what every public call adds noise to moves within its certificate, on real neighbours. Testers of other projects
+# look too, where HEDGEROW_DP_RECORDER and HEDGEROW_DP_AUDITORIUM name their source: tests/referee/testers.py.
+PAIRS ?= 12
+SEARCHED ?= 40
+referee: $(VENV)/.dev
+	nice $(BIN)/python -m tests.referee --pairs $(PAIRS) --searched $(SEARCHED)
 
 # Every line and branch of the code that prices, draws and spends is run by the tests of its folder, or they are named.
 COVERED := accounting/* mechanisms/* noise/* release/spend.py
