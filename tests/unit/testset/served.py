@@ -12,9 +12,10 @@ from typing import Any
 
 from hedgerow.testset import TestSet
 from hedgerow.testset.file_columns import FileColumns
-from hedgerow.testset.server.client import Address
+from hedgerow.testset.server.over_http import TestSetServer
 from hedgerow.testset.server.service import Service
-from hedgerow.testset.server.transport import Limits, TestSetServer
+from hedgerow.transport.address import Address
+from hedgerow.transport.limits import Limits
 
 N = 60
 LABELS = random.Random(17).choices([0, 1], k=N)

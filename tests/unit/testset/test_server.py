@@ -25,8 +25,8 @@ from hedgerow.ledger.store import Ledger
 from hedgerow.testset import TestSet, TestSetClient
 from hedgerow.testset.label_sources import FileSource
 from hedgerow.testset.scores import summary
-from hedgerow.testset.server.client import Address
 from hedgerow.testset.server.service import check_private
+from hedgerow.transport.address import Address
 
 GOOD = {"predictions": PREDICTED}
 AS_CSV = ("p\n" + "\n".join(map(str, PREDICTED)) + "\n").encode()

@@ -158,9 +158,10 @@ def serve(
     """Answer predictions with scores until Ctrl-C or SIGTERM; the labels are told to nobody."""
     from pathlib import Path
 
-    from hedgerow.testset.server.client import Address
+    from hedgerow.testset.server.over_http import TestSetServer
     from hedgerow.testset.server.service import Service
-    from hedgerow.testset.server.transport import Limits, TestSetServer, usual_connections
+    from hedgerow.transport.address import Address
+    from hedgerow.transport.limits import Limits, usual_connections
 
     if socket is not None and port is not None:
         raise ParameterError(

@@ -39,6 +39,7 @@ from hedgerow.testset.file_columns import FileColumns
 from hedgerow.testset.label_sources import FileSource, SubmissionOptions, changed_labels
 from hedgerow.testset.looks import secret_path
 from hedgerow.testset.testset import TestSet
+from hedgerow.transport.local_server import stopping_error
 from hedgerow.version import __version__
 
 JSON, CSV = "application/json", "text/csv"
@@ -392,4 +393,4 @@ def refusal(refused: HedgerowError, status: int) -> ServerAnswer:
 
 def stopping() -> ServerAnswer:
     """Return the answer of a server that is about to end."""
-    return refusal(LedgerError("HG455", rule="A server that is stopping accepts no new request."), 503)
+    return refusal(stopping_error(), 503)
