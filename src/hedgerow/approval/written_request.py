@@ -17,7 +17,7 @@ from typing import Any
 
 from hedgerow.canonical import canonical, digest, value_of_json
 from hedgerow.errors import HedgerowError, ParameterError
-from hedgerow.facts.validation import check_texts
+from hedgerow.facts.validation import check_texts, format_argument
 
 FORMAT = "hedgerow-request-1"
 _MOST_BYTES = 2**23
@@ -186,7 +186,7 @@ def read_json(path: str | Path, what: str) -> object:
             raise ValueError
         return value_of_json(content.decode("utf-8"))
     except (OSError, ValueError, RecursionError):
-        raise not_a_document(what, f"{str(path)!r} cannot be read as JSON.") from None
+        raise not_a_document(what, f"{format_argument(str(path))} cannot be read as JSON.") from None
 
 
 def not_a_document(what: str, finding: str) -> ParameterError:

@@ -392,6 +392,34 @@ def _() -> Result:
     return run("request", *words, "--epsilon", "0.1", *ASKED, "--out", "new.json")
 
 
+LONG = "a" * 10**5
+
+
+@attack("a request at a path of 100,000 characters", "HG320")
+def _() -> Result:
+    return run("request", "show", LONG)
+
+
+@attack("a request of 100 MB", "HG320")
+def _() -> Result:
+    with Path("large.json").open("wb") as file:
+        file.truncate(10**8)
+    return decided("approve", "large.json", "new.json")
+
+
+@attack("a known total at a path of 100,000 characters", "HG241")
+def _() -> Result:
+    words = ["margins", "--by", "sex=0,1", "--by", "age=30,50", "--known", LONG, "--relation", "add-remove"]
+    return run("request", *words, "--epsilon", "0.1", *ASKED, "--out", "new.json")
+
+
+@attack("a request with a condition of 100,000 characters in its words", "HG131")
+def _() -> Result:
+    return decided(
+        "approve", edited("request.json", lambda record: record["words"].extend(["--where", LONG])), "b.json"
+    )
+
+
 @attack("a request under bootstrap-dp", "HG321")
 def _() -> Result:
     words = ["--total", "age:0:100:1", "--by", "sex=0,1", "--relation", "replace-one", "--epsilon", "0.1"]
@@ -422,6 +450,7 @@ def test_the_attack_is_refused_and_spends_nothing(desk: Path, name: str) -> None
     before = [spent(ledger) for ledger in ("L", "two", "open")]
     shown = run_it()
     assert shown.exit_code in (2, 3, 4) and code in shown.stderr, shown.output
+    assert len(shown.stderr) < 2000, "a refusal quotes no long text"
     assert [spent(ledger) for ledger in ("L", "two", "open")] == before == [(0.0, 0)] * 3
     assert not Path("new.json").exists() and not Path("new").exists()
 

@@ -15,6 +15,7 @@ from hedgerow.cli.grammar import parse_target
 from hedgerow.cli.terminal import write_json, write_stdout
 from hedgerow.errors import ParameterError
 from hedgerow.facts.facts_file import MOST_BYTES
+from hedgerow.facts.validation import format_argument
 from hedgerow.statistics.entry import parse_number, parse_on_grid
 
 if TYPE_CHECKING:
@@ -207,4 +208,4 @@ def _read_lines(path: str, code: str, rule: str, remedy: str) -> tuple[list[str]
 
 
 def _not_read(path: str, code: str, rule: str, remedy: str) -> ParameterError:
-    return ParameterError(code, rule=rule, finding=f"{path!r} is none.", remedy=remedy)
+    return ParameterError(code, rule=rule, finding=f"{format_argument(path)} is none.", remedy=remedy)
