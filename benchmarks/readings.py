@@ -10,6 +10,8 @@ should fall below .94, or above the level.
   6, 12 or 24 intervals; shares at each quarter of the time, the median and the restricted mean. Times are Weibull.
 * ``few``: n = 30 to 500 records, so that the noise often hides who is at risk: the coverage of the shares that are
   called reliable, beside errors that divide by the noisy numbers at risk as they are; and n = 30 with hardly an event.
+* ``causes``: events of two causes, n = 500 to 20,000: the cumulative incidence of both at each half of the time, and
+  the difference of both, with the sabotages: the noise forgotten, and the covariance between the causes forgotten.
 * ``screening``: tables of 2 to 50 counts with noise at ε = .3, 1, 3, of which no cell, or a third, differs from the
   value tested: the false discovery rate (the share of false calls, 0 without a call), which should be at most .05.
 * ``shrinkage``: tables of 5 to 50 noisy shares of n/cells records, whose truths spread by 0 to .2: the mean squared
@@ -39,6 +41,7 @@ from hedgerow.inference.many_cells.empirical_bayes import shrunk
 from hedgerow.inference.many_cells.multiple_tests import METHODS, adjusted
 from hedgerow.inference.means_and_counts import counts_with_errors, proportions_with_errors
 from hedgerow.inference.region import ScoreRegion, pvalue_of
+from hedgerow.inference.survival.cumulative_incidence import CumulativeIncidence
 from hedgerow.inference.survival.life_table import LifeTables
 from hedgerow.mechanisms.mechanism import GeometricCounts
 from hedgerow.noise.lattice import AdditiveTable
@@ -238,6 +241,65 @@ def rare_events_of(expected: float, epsilon: float, intervals: int, runs: int) -
     return f"{((low <= left[-1]) & (left[-1] <= high)).mean():.3f}"
 
 
+CAUSES, LEAVING = (0.04, 0.015), 0.02
+
+
+def causes_of(n: int, epsilon: float, relation: str, intervals: int, runs: int) -> tuple[LifeTables, LifeTables]:
+    """Return noisy life tables of two causes at constant rates, one a run, and that of the expected counts."""
+    rng = np.random.default_rng([SEED, n, int(10 * epsilon), intervals])
+    cuts = tuple(LAST * k / intervals for k in range(1, intervals + 1))
+    rates = (*CAUSES, LEAVING)
+    left = np.exp(-sum(rates) * np.array([0.0, *cuts]))
+    chances = np.concatenate([*(-np.diff(left) * rate / sum(rates) for rate in rates), left[-1:]])
+    counts = rng.multinomial(n if relation == "replace-one" else rng.poisson(n, runs), chances, size=runs)
+    scale = (2.0 if relation == "replace-one" else 1.0) / epsilon
+    sd = GeometricCounts(scale, len(chances)).noise_sd
+    noisy = counts + SimulatedNoise(rng).two_sided_geometric(scale, counts.size).reshape(counts.shape)
+    about = cuts, sd, "laplace", False, 0.5, len(CAUSES)
+    return LifeTables(noisy.astype(np.float64), *about), LifeTables(n * chances[None], *about)
+
+
+def incidence_of(n: int, epsilon: float, relation: str, intervals: int, runs: int, *, spoil: str | None = None) -> Line:
+    """Return coverage and width of both causes at each half of the time, and of their difference at the end."""
+    noisy, expected = causes_of(n, epsilon, relation, intervals, runs)
+    read = CumulativeIncidence(replace(noisy, noise_sd=0.0) if spoil == "noise" else noisy)
+    oracle, rows = CumulativeIncidence(expected), []
+    z, share = normal_quantile(LEVEL), np.array(CAUSES) / sum(CAUSES)
+    for place, cause in itertools.product((intervals // 2 - 1, intervals - 1), range(len(CAUSES))):
+        truth = share[cause] * -math.expm1(-sum(CAUSES) * noisy.cuts[place])
+        exact = oracle.read(cause, place)
+        reach = z * math.hypot(float(exact.sampling_error[0]), float(exact.privacy_error[0]))
+        low, high = read.ends(cause, place, LEVEL)
+        narrowest = min(1.0, truth + reach) - max(0.0, truth - reach)
+        rows.append((((low <= truth) & (truth <= high)).mean(), (high - low).mean() / narrowest, read.reliable.mean()))
+    place = intervals - 1
+    truth = (share[0] - share[1]) * -math.expm1(-sum(CAUSES) * LAST)
+    gaps = [slopes[0, :, place] - slopes[1, :, place] for slopes in (read.slopes, oracle.slopes)]
+    errors = [
+        np.sqrt(np.maximum(np.einsum("cm,cm->c", gap**2, life.counts), 0.0) + life.noise(gap))
+        for gap, life in zip(gaps, (read.life, expected), strict=True)
+    ]
+    if spoil == "covariance":
+        parts = [read.read(cause, place) for cause in range(len(CAUSES))]
+        errors[0] = np.sqrt(sum(part.sampling_error**2 + part.privacy_error**2 for part in parts))
+    hit = np.abs(read.shares[0, :, place] - read.shares[1, :, place] - truth) <= z * errors[0]
+    clear = read.reliable[:, place]
+    rows.append((np.where(clear, hit, True).mean(), errors[0][clear].mean() / errors[1][0], clear.mean()))
+    coverage, width, reliable = np.array(rows).T
+    setting = f"n={n:<6} ε={epsilon:<4} {relation:<12} two causes, {intervals} intervals"
+    return Line(f"SABOTAGE, {spoil} forgotten: {setting}"[:62] if spoil else setting, coverage, width, reliable.mean())
+
+
+def causes(runs: int, *, everything: bool) -> Iterator[Line]:
+    """Yield a line for each setting, and the sabotages."""
+    settings = itertools.product((500, 2000, 20_000), (0.3, 1.0, 3.0), ("replace-one", "add-remove"), (6, 12, 24))
+    for setting in settings:
+        if everything or setting[-1] == 12:
+            yield incidence_of(*setting, runs)
+    yield incidence_of(500, 0.3, "replace-one", 12, runs, spoil="noise")
+    yield incidence_of(2000, 1.0, "replace-one", 12, runs, spoil="covariance")
+
+
 def noisy_counts(rng: np.random.Generator, expected: Floats, epsilon: float, relation: str, runs: int) -> AdditiveTable:
     """Return noisy counts of many tables in one, row by row: Poisson counts of these means, with geometric noise."""
     scale = (2.0 if relation == "replace-one" else 1.0) / epsilon
@@ -371,6 +433,7 @@ def totals(runs: int, *, everything: bool) -> Iterator[str]:
 PARTS: dict[str, Callable[..., Iterator[Any]]] = {
     "survival": survival,
     "few": few,
+    "causes": causes,
     "screening": screening,
     "shrinkage": shrinkage,
     "effects": effects,

@@ -1189,6 +1189,7 @@ class AsksStatistics:
         bins: Sequence[float] | None = None,
         value: Scalar = 1,
         withdrawn: Withdrawn = "middle",
+        competing: Sequence[Scalar] = (),
         **options: Unpack[UngroupedOptions],
     ) -> Any: ...
     @overload
@@ -1201,6 +1202,7 @@ class AsksStatistics:
         bins: Sequence[float] | None = None,
         value: Scalar = 1,
         withdrawn: Withdrawn = "middle",
+        competing: Sequence[Scalar] = (),
         by: By,
         **options: Unpack[UngroupedOptions],
     ) -> Release: ...
@@ -1214,6 +1216,7 @@ class AsksStatistics:
         bins: Sequence[float] | None = None,
         value: Scalar = 1,
         withdrawn: Withdrawn = "middle",
+        competing: Sequence[Scalar] = (),
         **options: Unpack[ReleaseOptions],
     ) -> Any:
         """Release survival: shares of records whose event comes after the times T, with censored records.
@@ -1243,6 +1246,10 @@ class AsksStatistics:
             With ``"middle"``, a censored record is at risk for half of its interval (the life table), which suits times
             that are finer than the intervals. With ``"end"``, a censored record is at risk for its whole interval
             (Kaplan–Meier), which suits intervals that contain one time each.
+        competing : sequence of str, int, float or bool
+            Further values of the column `event`, which mark an event by a competing cause, such as another cause of death.
+            Survival is then the share without any of these events, and the method ``incidence`` of the curve computes the
+            cumulative incidence of each cause. Each cause adds one noisy count to each interval, at no further price.
         **options
             The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
@@ -1267,4 +1274,6 @@ class AsksStatistics:
         """
         from hedgerow.statistics.survival import survival
 
-        return self._released(survival(time, event, at=at, bins=bins, value=value, withdrawn=withdrawn), options)
+        return self._released(
+            survival(time, event, at=at, bins=bins, value=value, withdrawn=withdrawn, competing=competing), options
+        )

@@ -112,6 +112,12 @@ def _(s: hg.Survey) -> Any:
     return release.survival("age", sex=0).median() and 0.0 <= release.log_rank("age").pvalue <= 1.0
 
 
+@shows("Competing causes: cumulative incidence")
+def _(s: hg.Survey) -> Any:
+    release = s.survival("age", "employed", value=1, competing=[0], at=[40, 60], epsilon=1.0)
+    return 0.0 < release.survival("age").incidence(0, 60).estimate < 1.0
+
+
 @shows("Tests of many cells with one promise, and cells that learn from one another")
 def _(s: hg.Survey) -> Any:
     regions = {"region": ["North", "East", "South", "West"]}

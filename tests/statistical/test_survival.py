@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from hedgerow.inference.survival import life_table
+from hedgerow.inference.survival.cumulative_incidence import CumulativeIncidence
 from hedgerow.inference.survival.life_table import LifeTables
 from hedgerow.inference.survival.log_rank import log_rank
 from hedgerow.mechanisms.mechanism import GeometricCounts
@@ -83,6 +84,64 @@ def test_standard_errors_are_those_of_the_estimates() -> None:
         read = life.read(place)
         told = np.hypot(read.sampling_error, read.privacy_error).mean()
         assert told == pytest.approx(life.survival[:, place].std(), rel=0.04)
+
+
+RATES, LEAVING = (0.04, 0.02), 0.02
+
+
+def of_causes(n: int, epsilon: float, relation: str = "replace-one", *, runs: int = RUNS) -> CumulativeIncidence:
+    """One life table a run, with events of two causes at constant rates, and the noise of a relation."""
+    rng = np.random.default_rng([11, n, int(10 * epsilon)])
+    left = np.exp(-(sum(RATES) + LEAVING) * np.array([0.0, *CUTS]))
+    within = -np.diff(left) / (sum(RATES) + LEAVING)
+    records = n if relation == "replace-one" else rng.poisson(n, runs)
+    counts = rng.multinomial(
+        records, np.concatenate([*(rate * within for rate in (*RATES, LEAVING)), left[-1:]]), size=runs
+    )
+    scale = (2.0 if relation == "replace-one" else 1.0) / epsilon
+    sd = GeometricCounts(scale, counts.shape[1]).noise_sd
+    noisy = counts + SimulatedNoise(rng).two_sided_geometric(scale, counts.size).reshape(counts.shape)
+    return CumulativeIncidence(LifeTables(noisy.astype(np.float64), CUTS, sd, "laplace", False, 0.5, causes=2))
+
+
+def true_incidence(cause: int, place: int) -> float:
+    return RATES[cause] / sum(RATES) * -math.expm1(-sum(RATES) * CUTS[place])
+
+
+@pytest.mark.parametrize(("n", "epsilon", "relation"), [(500, 0.3, "replace-one"), (5000, 1.0, "add-remove")])
+@pytest.mark.parametrize("cause", [0, 1])
+@pytest.mark.parametrize("place", [0, 5, 11])
+def test_intervals_of_cumulative_incidence_cover(n: int, epsilon: float, relation: str, cause: int, place: int) -> None:
+    low, high = of_causes(n, epsilon, relation).ends(cause, place, 0.95)
+    truth = true_incidence(cause, place)
+    hits = int(((low <= truth) & (truth <= high)).sum())
+    assert stats.binomtest(hits, RUNS, 0.94, alternative="less").pvalue > ACCEPTED
+
+
+@pytest.mark.parametrize("place", [5, 11])
+def test_the_incidence_of_a_sampling_error_alone_does_not_cover(place: int) -> None:
+    wrong = CumulativeIncidence(replace(of_causes(500, 0.3).life, noise_sd=0.0))
+    low, high = wrong.ends(0, place, 0.95)
+    truth = true_incidence(0, place)
+    hits = int(((low <= truth) & (truth <= high)).sum())
+    assert stats.binomtest(hits, RUNS, 0.94, alternative="less").pvalue < REJECTED
+
+
+def test_the_covariance_between_causes_is_counted() -> None:
+    """The shares of two causes are negatively correlated: without this, the error of their difference is too small."""
+    place, runs = 11, 1500
+    both = of_causes(1000, 1.0, runs=runs)
+    truth = true_incidence(0, place) - true_incidence(1, place)
+    first, second = both.joint(place)
+    misses = {"joint": 0, "covariance forgotten": 0}
+    parts = [both.read(cause, place) for cause in (0, 1)]
+    apart = np.sqrt(sum(part.sampling_error**2 + part.privacy_error**2 for part in parts))
+    for run in range(runs):
+        gap = first.row(run) - second.row(run)
+        misses["joint"] += abs(gap.estimate - truth) > 1.96 * math.hypot(gap.sampling_error, gap.privacy_error)
+        misses["covariance forgotten"] += abs(gap.estimate - truth) > 1.96 * apart[run]
+    pvalues = {name: stats.binomtest(count, runs, 0.06, alternative="greater").pvalue for name, count in misses.items()}
+    assert pvalues["joint"] > ACCEPTED and pvalues["covariance forgotten"] < REJECTED
 
 
 def test_the_log_rank_test_keeps_its_level_and_has_power() -> None:

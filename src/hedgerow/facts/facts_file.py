@@ -116,7 +116,9 @@ class _StatisticInFacts(_Part):
 
 
 _NUMBERS = list[Number]
-_TYPES: dict[str, Any] = {"text": Text, "number": Number, "numbers": _NUMBERS, "value": Value, "bounds": _NUMBERS}
+_TYPES: dict[str, Any] = {
+    "text": Text, "number": Number, "numbers": _NUMBERS, "value": Value, "values": list[Value], "bounds": _NUMBERS,
+}  # fmt: skip
 
 
 def _with_fields_of_statistics() -> type[_StatisticInFacts]:

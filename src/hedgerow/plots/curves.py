@@ -216,6 +216,8 @@ class DrawnSurvival:
         At 0 and at each cut but the last.
     label : str
         The cell.
+    start : float
+        The share at 0.
     """
 
     cuts: Floats
@@ -224,10 +226,17 @@ class DrawnSurvival:
     high: Floats
     at_risk: Floats
     label: str
+    start: float = 1.0
 
 
 def draw_survival(
-    curves: Sequence[DrawnSurvival], *, across: str, level: float, ax: Axes | None = None, table: bool = True
+    curves: Sequence[DrawnSurvival],
+    *,
+    across: str,
+    level: float,
+    ax: Axes | None = None,
+    table: bool = True,
+    what: str = "share without the event",
 ) -> Axes:
     """Draw curves as steps with the interval of each point, and below them a table of the numbers at risk.
 
@@ -240,14 +249,16 @@ def draw_survival(
         for place, curve in enumerate(curves):
             colour, dash = _COLOURS[place % len(_COLOURS)], _DASHES[place % len(_DASHES)]
             x = np.append(0.0, curve.cuts)
-            y, low, high = (np.append(1.0, values) for values in (curve.shares, curve.low, curve.high))
+            y, low, high = (np.append(curve.start, values) for values in (curve.shares, curve.low, curve.high))
             axes.fill_between(x, low, high, step="post", color=colour, alpha=0.16, lw=0)
             axes.step(x, y, where="post", color=colour, ls=dash, lw=1.6, label=label_text(curve.label, longest=32))
         axes.set_xlim(0.0, max(float(curve.cuts[-1]) for curve in curves))
         axes.set_ylim(0.0, 1.0)
-        _labelled(axes, f"{across}; pale: the {100 * level:g} % interval of each point", "share without the event")
+        _labelled(axes, f"{across}; pale: the {100 * level:g} % interval of each point", what)
         if len(curves) > 1:
-            axes.legend(loc="lower left", frameon=False, fontsize=9, labelcolor=INK)
+            axes.legend(
+                loc="lower left" if curves[0].start else "upper left", frameon=False, fontsize=9, labelcolor=INK
+            )
         if table:
             _write_numbers(axes, curves)
     return axes

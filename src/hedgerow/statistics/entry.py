@@ -43,15 +43,15 @@ class Field:
 
     Attributes
     ----------
-    type : "text", "number", "numbers", "value" or "bounds"
-        A value is a text, a number or a boolean; bounds are two numbers, numbers a list of any length.
+    type : "text", "number", "numbers", "value", "values" or "bounds"
+        A value is a text, a number or a boolean; bounds are two numbers, numbers and values lists of any length.
     about : str
         What it means, for the JSON Schema.
     above, below : number or None
         Between which a number lies, the ends excluded.
     """
 
-    type: Literal["text", "number", "numbers", "value", "bounds"]
+    type: Literal["text", "number", "numbers", "value", "values", "bounds"]
     about: str
     above: Number | None = None
     below: Number | None = None

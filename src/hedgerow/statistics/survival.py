@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -39,6 +40,8 @@ class Survival(Statistic):
         The time.
     withdrawn : "middle" or "end"
         When a censored record leaves its interval.
+    competing : tuple
+        Values of `event` that say that the event came by another cause.
     """
 
     time: str
@@ -47,6 +50,7 @@ class Survival(Statistic):
     cuts: tuple[float, ...]
     at: float
     withdrawn: Withdrawn = "middle"
+    competing: tuple[Scalar, ...] = ()
     kind: ClassVar[str] = "survival"
     family: ClassVar[Family] = "survival"
 
@@ -66,8 +70,13 @@ class Survival(Statistic):
         return self.time, self.event
 
     @property
+    def causes(self) -> tuple[Scalar, ...]:
+        """The values of `event` that say that the event came, by one cause or another."""
+        return self.value, *self.competing
+
+    @property
     def counted(self) -> Indicator:
-        """Whether the event came."""
+        """Whether the event came, by the first cause."""
         from hedgerow.engines.query import Indicator
 
         return Indicator(self.event, self.value)
@@ -78,6 +87,12 @@ class Survival(Statistic):
         return Category.declared(self.time, bands(0.0, *self.cuts, LARGEST))
 
     @property
+    def groups(self) -> tuple[Category, ...]:
+        """The intervals as a group column, after the causes and the rest where causes compete."""
+        causes = (Category.declared(self.event, self.causes, other=True),) if self.competing else ()
+        return *causes, self.intervals
+
+    @property
     def place(self) -> int:
         """Which of the cuts the time is."""
         return self.cuts.index(self.at)
@@ -85,7 +100,7 @@ class Survival(Statistic):
     @property
     def shared_table(self) -> tuple[Any, ...]:
         """What the one table of counts is of that shares of other times are read from too."""
-        return self.kind, self.time, self.event, str(self.value), self.cuts, self.withdrawn
+        return self.kind, self.time, self.event, str(self.value), self.cuts, self.withdrawn, self.competing
 
     def possible(self, records: float) -> float | None:
         """Return 1."""
@@ -93,15 +108,21 @@ class Survival(Statistic):
 
     def in_words(self, *, by_cell: bool = False) -> str:
         """Return what is shared, up to when."""
-        return f"share without {self.event} = {self.value} before {self.time} = {self.at:.15g}"
+        return f"share without {self.event_in_words} before {self.time} = {self.at:.15g}"
+
+    @property
+    def event_in_words(self) -> str:
+        """The values of the event: ``died = 1``, or ``died = 1 or 2``."""
+        return f"{self.event} = {' or '.join(map(str, self.causes))}"
 
     def renamed(self, name: Callable[[str], str]) -> Statistic:
         """Return the statistic of columns by other names."""
         return replace(self, time=name(self.time), event=name(self.event))
 
     def public_record(self) -> list[Any]:
-        """Return name, columns, value, cuts and when censored records leave."""
-        return [self.name, self.time, self.event, self.value, list(self.cuts), self.withdrawn]
+        """Return name, columns, value, cuts, when censored records leave, and competing causes."""
+        competing = [list(self.competing)] if self.competing else []
+        return [self.name, self.time, self.event, self.value, list(self.cuts), self.withdrawn, *competing]
 
     def record(self) -> dict[str, Any]:
         """Return all of it as plain JSON data."""
@@ -113,15 +134,14 @@ class Survival(Statistic):
             "cuts": list(self.cuts),
             "at": self.at,
             "withdrawn": self.withdrawn,
+            **({"competing": list(self.competing)} if self.competing else {}),
         }
 
     @classmethod
     def from_record(cls, given: Mapping[str, Any]) -> Survival:
         """Return the statistic of `record`."""
-        asked = _survival(
-            given["time"], given["event"], [given["at"]], given["cuts"], given["value"], given["withdrawn"]
-        )
-        return asked[0]
+        columns, competing = (given["time"], given["event"]), given.get("competing", ())
+        return _survival(*columns, [given["at"]], given["cuts"], given["value"], given["withdrawn"], competing)[0]
 
 
 @overload
@@ -133,6 +153,7 @@ def survival(
     bins: Sequence[float] | None = None,
     value: Scalar = 1,
     withdrawn: Withdrawn = "middle",
+    competing: Sequence[Scalar] = (),
 ) -> Survival: ...
 @overload
 def survival(
@@ -143,6 +164,7 @@ def survival(
     bins: Sequence[float] | None = None,
     value: Scalar = 1,
     withdrawn: Withdrawn = "middle",
+    competing: Sequence[Scalar] = (),
 ) -> list[Survival]: ...
 @takes()
 def survival(
@@ -153,6 +175,7 @@ def survival(
     bins: Sequence[float] | None = None,
     value: Scalar = 1,
     withdrawn: Withdrawn = "middle",
+    competing: Sequence[Scalar] = (),
 ) -> Survival | list[Survival]:
     """Request a survival curve: the shares of records whose event comes after given times.
 
@@ -182,6 +205,10 @@ def survival(
         With ``"middle"``, a censored record is at risk for half of its interval (the life table), which suits times
         that are finer than the intervals. With ``"end"``, a censored record is at risk for its whole interval
         (Kaplan–Meier), which suits intervals that contain one time each.
+    competing : sequence of str, int, float or bool
+        Further values of the column `event`, which mark an event by a competing cause, such as another cause of death.
+        Survival is then the share without any of these events, and the method ``incidence`` of the curve computes the
+        cumulative incidence of each cause. Each cause adds one noisy count to each interval, at no further price.
 
     Returns
     -------
@@ -193,7 +220,7 @@ def survival(
     ------
     ParameterError
         HG112: the times do not rise from 0, there are more than 200 intervals, or `withdrawn` is another word. HG111:
-        the value is not a text, a finite number or a boolean.
+        a value is not a text, a finite number or a boolean, or is given twice.
 
     Examples
     --------
@@ -203,8 +230,8 @@ def survival(
     (12, (6.0, 12.0))
     """
     if at is None or isinstance(at, (list, tuple, range)):
-        return _survival(time, event, at, bins, value, withdrawn)
-    return _survival(time, event, [at], bins, value, withdrawn)[0]
+        return _survival(time, event, at, bins, value, withdrawn, competing)
+    return _survival(time, event, [at], bins, value, withdrawn, competing)[0]
 
 
 def _survival(
@@ -214,17 +241,10 @@ def _survival(
     bins: Sequence[float] | None,
     value: Scalar,
     withdrawn: str,
+    competing: Sequence[Scalar],
 ) -> list[Survival]:
     """Return one request for each time."""
-    value = plain(value)
-    if not isinstance(value, (str, int, float, bool)) or (isinstance(value, float) and not math.isfinite(value)):
-        raise ParameterError(
-            "HG111",
-            rule="The value that says that the event came is declared: a text, a finite number or a boolean.",
-            finding=f"Found {format_argument(value)} for column {format_argument(event)}.",
-            remedy=f'For example hg.survival("{time}", "{event}", at=12, value=1).',
-            shell=f"For example, write --survival {time}/{event}=1:12.",
-        )
+    value, *others = _causes(time, event, value, competing)
     listed = None if at is None else _times(at)
     # 0 is where the first interval begins anyway.
     given = [] if bins is None else _times(bins[1:] if len(bins) and as_float(bins[0]) == 0.0 else bins)
@@ -244,7 +264,27 @@ def _survival(
     if columns[0] == columns[1]:
         raise _unfit("Time and event are the same column.")
     leave = cast(Withdrawn, withdrawn)
-    return [Survival(*columns, value, tuple(cuts), place, leave) for place in (cuts if listed is None else listed)]
+    asked = cuts if listed is None else listed
+    return [Survival(*columns, value, tuple(cuts), place, leave, tuple(others)) for place in asked]
+
+
+def _causes(time: str, event: str, value: Scalar, competing: Sequence[Scalar]) -> list[Scalar]:
+    """Return the values that say that the event came, the competing ones last (HG111)."""
+    listed = isinstance(competing, (list, tuple, range))
+    causes = [plain(cause) for cause in (value, *(competing if listed else (competing,)))]
+    for cause in causes:
+        fits = isinstance(cause, (str, int, float, bool)) and not (
+            isinstance(cause, float) and not math.isfinite(cause)
+        )
+        if not fits or causes.count(cause) > 1 or not listed:
+            raise ParameterError(
+                "HG111",
+                rule="The values that mark an event are declared: texts, finite numbers or booleans, each once.",
+                finding=f"Found {format_argument(cause)} for column {format_argument(event)}.",
+                remedy=f'For example hg.survival("{time}", "{event}", at=12, value=1).',
+                shell=f"For example, write --survival {time}/{event}=1:12.",
+            )
+    return causes
 
 
 def _times(given: Sequence[object]) -> list[float]:
@@ -282,10 +322,13 @@ def _parse(text: str) -> list[StatisticRequest]:
     event, equals, value = event.partition("=")
     times = [parse_number(part) for part in listed.split(",")]
     if not (colon and slash and time and event) or None in times or (equals and not value.strip()):
-        form = "TIME/EVENT:T[,T…] or TIME/EVENT=VALUE:T[,T…], with times above 0 for T"
+        form = "TIME/EVENT:T[,T…] or TIME/EVENT=VALUE[,CAUSE…]:T[,T…], with times above 0 for T"
         raise unwritten(ENTRY.option, form, text, f"{ENTRY.option} months/died=1:12,24")
-    of_event = parse_value(value) if equals else 1
-    return list(survival(time, event, at=[number for number in times if number is not None], value=of_event))
+    of_event, *competing = (
+        [parse_value(cause) for cause in next(csv.reader([value], skipinitialspace=True))] if equals else [1]
+    )
+    asked_at = [number for number in times if number is not None]
+    return list(survival(time, event, at=asked_at, value=of_event, competing=competing))
 
 
 ENTRY = StatisticEntry(
@@ -296,10 +339,11 @@ ENTRY = StatisticEntry(
         "bins": Field("numbers", "The ends of the bins of a histogram, which rise; where a survival curve is cut."),
         "value": Field("value", "The value of a proportion; of a survival curve the value of the event."),
         "withdrawn": Field("text", 'When a censored record leaves its interval: "middle" or "end".'),
+        "competing": Field("values", "The values of the event of a survival curve that come by competing causes."),
     },
     by_name=("at",),
-    metavar="TIME/EVENT[=VALUE]:T[,T…]",
+    metavar="TIME/EVENT[=VALUE[,CAUSE…]]:T[,T…]",
     about="Survival: shares of records whose event comes after the times T, with censored records.",
     parse=_parse,
-    also_called=("kaplan_meier", "life_table", "survfit"),
+    also_called=("kaplan_meier", "life_table", "survfit", "cumulative_incidence", "aalen_johansen"),
 )

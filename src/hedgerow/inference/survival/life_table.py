@@ -17,6 +17,10 @@ Interval. With S(1 − S)/n_e equal to the sampling variance of S, n_e is the nu
 if none were censored (Rothman 1978; Cutler and Ederer 1958). The values θ with (Ŝ − θ)² ≤ z²(θ(1 − θ)/n_e + S²σ²Σg²)
 are accepted: the score interval of a proportion with noise. An interval on the scale log(−log S) is nearly the same
 where the noise is small, but up to four times as wide where S is near 1 and the noise is not.
+
+Competing causes. If events have causes c, with D_cj of them, S is the share without any event, and the share to which
+cause c has come is F_c(t_k) = Σ_{j≤k} S(t_{j−1}) D_cj/r_j (Aalen and Johansen 1978): its errors follow from its slopes
+in the same way.
 """
 
 from __future__ import annotations
@@ -123,8 +127,9 @@ class LifeTables:
 
     Attributes
     ----------
-    counts : float array, (cells, 2K + 1)
-        The noisy events of the K intervals, the censored records of each, and the records beyond the last cut.
+    counts : float array, (cells, (causes + 1)K + 1)
+        The noisy events of the K intervals, of each cause in turn; the censored records of each interval; and the
+        records beyond the last cut.
     cuts : tuple of float
         t_1 … t_K.
     noise_sd : float
@@ -135,6 +140,8 @@ class LifeTables:
         Whether these records are all there is to know, so that nothing is sampled.
     withdrawn : float
         For which part of its interval a censored record is not at risk: w.
+    causes : int
+        How many causes of events compete.
 
     >>> tables = LifeTables(np.array([[10.0, 8.0, 0.0, 4.0, 78.0]]), (1.0, 2.0), 0.0, "gaussian", False, 0.5)
     >>> tables.survival.round(4).tolist(), tables.at_risk.tolist()
@@ -149,6 +156,7 @@ class LifeTables:
     noise_law: str
     census: bool
     withdrawn: float
+    causes: int = 1
 
     @property
     def intervals(self) -> int:
@@ -157,14 +165,22 @@ class LifeTables:
 
     @cached_property
     def forms(self) -> tuple[Floats, Floats]:
-        """The linear forms of the counts that give (r_j, a_j): two arrays (K, 2K + 1)."""
+        """The linear forms of the counts that give (r_j, a_j): two arrays (K, classes)."""
         k = self.intervals
-        later = np.triu(np.ones((k, k)))
-        risk = np.hstack([later, later, np.ones((k, 1))])
-        risk[:, k : 2 * k] -= self.withdrawn * np.eye(k)
-        left = risk.copy()
-        left[:, :k] -= np.eye(k)
-        return risk, left
+        risk = self.began.copy()
+        risk[:, self.causes * k : -1] -= self.withdrawn * np.eye(k)
+        return risk, risk - self.forms_of_events.sum(axis=0)
+
+    @cached_property
+    def forms_of_events(self) -> Floats:
+        """The forms of the D_cj: float array (causes, K, classes)."""
+        k = self.intervals
+        return np.eye((self.causes + 1) * k + 1)[: self.causes * k].reshape(self.causes, k, -1)
+
+    @cached_property
+    def events(self) -> Floats:
+        """D_j, the events of all causes: float array (cells, K)."""
+        return np.asarray(self.counts @ self.forms_of_events.sum(axis=0).T)
 
     @cached_property
     def at_risk(self) -> Floats:
@@ -174,9 +190,8 @@ class LifeTables:
     @cached_property
     def began(self) -> Floats:
         """The forms of the R_j."""
-        risk = self.forms[0].copy()
-        risk[:, self.intervals : 2 * self.intervals] += self.withdrawn * np.eye(self.intervals)
-        return risk
+        k = self.intervals
+        return np.hstack([*[np.triu(np.ones((k, k)))] * (self.causes + 1), np.ones((k, 1))])
 
     def noise(self, forms: Floats) -> Floats:
         """Return the noise variance of linear forms of the counts, which stand along the last axis."""
@@ -215,7 +230,7 @@ class LifeTables:
 
     @cached_property
     def slopes(self) -> Floats:
-        """The slopes of log S(t_k) along the counts, which its errors use: float array (cells, K, 2K + 1)."""
+        """The slopes of log S(t_k) along the counts, which its errors use: float array (cells, K, classes)."""
         (risk, left), (r, a) = self.forms, self.cautious_divisors
         return np.asarray(np.cumsum(left / a[:, :, None] - risk / r[:, :, None], axis=1))
 
@@ -231,13 +246,6 @@ class LifeTables:
         noise = self.noise(forms)
         clear = np.maximum(values, RELIABLE_SDS * np.sqrt(noise))
         return np.asarray(np.log(values) + noise / np.square(clear) / 2.0)
-
-    @cached_property
-    def sampling_variance(self) -> Floats:
-        """The sampling variance of log S(t_k): float array (cells, K)."""
-        if self.census:
-            return np.zeros_like(self.survival)
-        return np.asarray(np.maximum(np.einsum("ckm,cm->ck", np.square(self.slopes), self.counts), 0.0))
 
     def read(self, place: int) -> ReadWithErrors:
         """Return the survival share at a cut."""
@@ -258,7 +266,7 @@ class LifeTables:
         )
 
     def law_of(self, slopes: Floats) -> str:
-        """Return the law of noise of linear forms, (cells, 2K + 1): of equal numbers, as few as in any cell."""
+        """Return the law of noise of linear forms, (cells, classes): of equal numbers, as few as in any cell."""
         if self.noise_law == "gaussian":
             return self.noise_law
         squares = np.square(slopes)
@@ -268,24 +276,29 @@ class LifeTables:
 
     def test(self, place: int) -> QuadraticTest:
         """Return the score test of the survival share at a cut, in every cell."""
-        share, r, fewest = self.survival[:, place], self.divisors[0], self.cautious_divisors[0]
-        variance = self.sampling_variance[:, place]
+        share, slopes = self.survival[:, place], self.slopes[:, place]
+        return self.test_of(place, share, share[:, None] * slopes, self.reliable[:, place])
+
+    def test_of(self, place: int, share: Floats, slopes: Floats, clear: NDArray[np.bool_]) -> QuadraticTest:
+        """Return the score test of a share of the records that began, with its slopes, in every cell."""
         if self.census:
             sampling = Quadratic()
         else:
-            behind = (1.0 - share) / np.where(variance > 0.0, share * variance, 1.0)
+            r, fewest = self.divisors[0], self.cautious_divisors[0]
+            variance = np.einsum("cm,cm->c", np.square(slopes), self.counts)
+            behind = share * (1.0 - share) / np.where(variance > 0.0, variance, 1.0)
             # As many records as began, at most, and as few as are at risk in the end, where nothing tells.
             records = np.clip(np.where(variance > 0.0, behind, 0.0), fewest[:, place], np.maximum(r[:, 0], r[:, place]))
             sampling = Quadratic(linear=1.0 / records, square=-1.0 / records)
         return QuadraticTest(
             a=share,
             sampling=sampling,
-            noise=Quadratic(constant=np.square(share) * self.noise(self.slopes[:, place])),
+            noise=Quadratic(constant=self.noise(slopes)),
             low=0.0,
             high=1.0,
-            noise_law=self.law_of(self.slopes[:, place]),
+            noise_law=self.law_of(slopes),
             method="life-table",
-            reliable=self.reliable[:, place],
+            reliable=clear,
         )
 
     def ends(self, place: int, level: float) -> tuple[Floats, Floats]:
@@ -303,7 +316,7 @@ class LifeTables:
     def joint(self, places: Sequence[int]) -> tuple[FunctionsOfCells, ...]:
         """Return, for the shares at each of these cuts, what one computes with: together they have one joint law."""
         chosen = list(places)
-        totals, roots = self._errors(self.slopes[:, chosen])
+        totals, roots = self.errors_of(self.slopes[:, chosen])
         logs, clear = np.log(self.survival[:, chosen]), self.reliable[:, chosen]
         return tuple(
             FunctionsOfCells(
@@ -319,14 +332,14 @@ class LifeTables:
     def joint_of(self, weights: Floats, start: float, most: float) -> FunctionsOfCells:
         """Return what one computes with of start + Σ weights_k S(t_k), which is at most `most`."""
         slopes = np.einsum("k,ck,ckm->cm", weights, self.survival, self.slopes)[:, None, :]
-        totals, roots = self._errors(slopes)
+        totals, roots = self.errors_of(slopes)
         read = self.combined(weights, start=start)
         rows = zip(read.value.tolist(), roots[:, 0].tolist(), read.reliable.tolist(), strict=True)
         return FunctionsOfCells(
             totals, tuple(ErrorsOfTotals(value, tuple(row), most, in_logs=False, clear=ok) for value, row, ok in rows)
         )
 
-    def _errors(self, slopes: Floats) -> tuple[JointTotals, Floats]:
+    def errors_of(self, slopes: Floats) -> tuple[JointTotals, Floats]:
         """Return the errors Σ g z of numbers with these slopes (cells, numbers, classes), as totals, and the way back.
 
         In directions in which the noise of the errors is independent and of one size, it is the same in all cells; the

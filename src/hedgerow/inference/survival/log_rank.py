@@ -78,7 +78,7 @@ def log_rank(tables: LifeTables) -> LogRank | None:
     if not used or cells < 2:
         return None
     risk = tables.forms[0][:used]
-    at_risk, events = tables.divisors[0][:, :used], tables.counts[:, :used]
+    at_risk, events = tables.divisors[0][:, :used], tables.events[:, :used]
     total, all_events = at_risk.sum(axis=0), events.sum(axis=0)
     share = at_risk / total
     expected = (all_events * share).sum(axis=1)
@@ -98,13 +98,13 @@ def log_rank(tables: LifeTables) -> LogRank | None:
 def noise_of_scores(tables: LifeTables, used: int) -> Floats:
     """Return the covariance of the noise on U over the first intervals: float array (cells, cells)."""
     risk = tables.forms[0][:used]
-    at_risk, events = tables.divisors[0][:, :used], tables.counts[:, :used]
+    at_risk, events = tables.divisors[0][:, :used], tables.events[:, :used]
     total, all_events = at_risk.sum(axis=0), events.sum(axis=0)
     same = np.eye(len(events))[:, :, None]
     # Slopes of U_g along D_hj and along r_hj: (g, h, j).
     of_events = same - (at_risk / total)[:, None, :]
     of_risk = (all_events * at_risk / np.square(total))[:, None, :] - same * all_events / total
     slopes = of_risk @ risk
-    slopes[:, :, :used] += of_events
+    slopes += of_events @ tables.forms_of_events.sum(axis=0)[:used]
     flat = slopes.reshape(len(events), -1)
     return np.asarray(tables.noise_sd**2 * flat @ flat.T)

@@ -21,6 +21,7 @@ from hedgerow.inference.joint.arithmetic import FunctionsOfCells
 from hedgerow.inference.joint.functions import FunctionOfTotals
 from hedgerow.inference.region import Region, ScoreRegion
 from hedgerow.inference.score_test import SingleTest
+from hedgerow.inference.survival.cumulative_incidence import CumulativeIncidence
 from hedgerow.inference.survival.life_table import ErrorsOfTotals, LifeTables
 from hedgerow.mechanisms.mechanism import Counts
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
@@ -40,18 +41,21 @@ HIDDEN_CURVE = (
 class SurvivalTable(AdditiveTable):
     """The noisy counts of all cells, with the life tables that they tell, and what one computes with.
 
-    The shares that are asked for have one joint law; each other number that is read has its own, for all cells.
+    `incidence` has the shares of competing causes. The shares that are asked for have one joint law, and so have the
+    shares of all causes at one time; each other number that is read has its own, for all cells.
     """
 
-    __slots__ = ("functions", "life")
+    __slots__ = ("functions", "incidence", "life")
 
     def __init__(self, table: AdditiveTable, life: LifeTables, places: Sequence[int]) -> None:
         super().__init__(table.cells, table.features, table.values, table.noise_sd, table.noise_law)
         object.__setattr__(self, "life", life)
+        object.__setattr__(self, "incidence", CumulativeIncidence(life))
         shares = zip(places, life.joint(places), strict=True)
         object.__setattr__(self, "functions", {("share", place): function for place, function in shares})
 
     life: LifeTables
+    incidence: CumulativeIncidence
     functions: dict[tuple[str, float], FunctionsOfCells]
 
     def at(self, place: int) -> FunctionsOfCells:
@@ -59,6 +63,13 @@ class SurvivalTable(AdditiveTable):
         if ("share", place) not in self.functions:
             (self.functions["share", place],) = self.life.joint([place])
         return self.functions["share", place]
+
+    def of_causes_at(self, place: int) -> tuple[FunctionsOfCells, ...]:
+        """Return what one computes with of the shares of all causes at a cut."""
+        names = [(f"incidence {cause}", place) for cause in range(self.life.causes)]
+        if names[0] not in self.functions:
+            self.functions.update(zip(names, self.incidence.joint(place), strict=True))
+        return tuple(self.functions[name] for name in names)
 
     def mean_until(self, until: float) -> FunctionsOfCells:
         """Return what one computes with of the restricted mean up to a time."""
@@ -105,14 +116,15 @@ class SurvivalRelease:
 
     @property
     def query(self) -> Query:
-        """Count events and other records by cell and interval."""
-        return Query(self.curve.counted, (*self.by, self.curve.intervals))
+        """Count events, by cause where causes compete, and other records by cell and interval."""
+        return Query(self.curve.counted, (*self.by, *self.curve.groups))
 
     @property
     def features(self) -> tuple[str, ...]:
         """What is counted in each cell: events and censored records by interval, and records beyond the last cut."""
         *within, _ = (str(interval) for interval in self.curve.intervals.values)
-        return *(f"event {name}" for name in within), *(f"censored {name}" for name in within), BEYOND
+        events = [f"event {cause}" for cause in self.curve.causes] if self.curve.competing else ["event"]
+        return *(f"{title} {name}" for title in (*events, "censored") for name in within), BEYOND
 
     def mechanism(self, mu: float) -> Counts:
         """Return the mechanism with noise of sd (L2 sensitivity)/μ."""
@@ -122,17 +134,22 @@ class SurvivalRelease:
     def classes(self, histogram: Histogram) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return the exact counts: int64 array (cells, features)."""
         complete(histogram, self.missing)
-        intervals = self.curve.intervals.levels
-        events = histogram.cell_sums(histogram.index).reshape(-1, intervals)
-        others = histogram.cell_sums().reshape(-1, intervals) - events
-        beyond = events[:, -1:] + others[:, -1:]
-        return np.concatenate([events[:, :-1], others[:, :-1], beyond], axis=1)
+        intervals, causes = self.curve.intervals.levels, len(self.curve.causes)
+        if self.curve.competing:
+            classes = histogram.cell_sums().reshape(-1, causes + 1, intervals)
+        else:
+            events = histogram.cell_sums(histogram.index).reshape(-1, intervals)
+            others = histogram.cell_sums().reshape(-1, intervals) - events
+            classes = np.stack([events, others], axis=1)
+        within, beyond = classes[:, :, :-1], classes[:, :, -1].sum(axis=1)
+        return np.concatenate([within.reshape(len(classes), -1), beyond[:, None]], axis=1)
 
     def read(self, table: AdditiveTable) -> SurvivalTable:
         """Return the life tables of noisy counts."""
         withdrawn = 0.5 if self.curve.withdrawn == "middle" else 0.0
         about = float(table.noise_sd.max()), table.noise_law, self.facts.census
-        return SurvivalTable(table, LifeTables(table.values, self.curve.cuts, *about, withdrawn), self.places)
+        life = LifeTables(table.values, self.curve.cuts, *about, withdrawn, len(self.curve.causes))
+        return SurvivalTable(table, life, self.places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,9 +270,8 @@ class SurvivalDesign(Design[Counts, SurvivalTable]):
         total = math.log(2.0) / asked.at / share
         edges = np.array([0.0, *asked.cuts])
         within = -np.diff(np.exp(-total * edges))
-        counts = supposed.records * np.concatenate(
-            [within * share, within * (1.0 - share), [math.exp(-total * edges[-1])]]
-        )
+        of_causes = [within * share / len(asked.causes)] * len(asked.causes)
+        counts = supposed.records * np.concatenate([*of_causes, within * (1.0 - share), [math.exp(-total * edges[-1])]])
         life = self.release.read(
             AdditiveTable(
                 ({},), self.release.features, counts[None, :], mechanism.table_spread(self.release.features),
@@ -263,7 +279,7 @@ class SurvivalDesign(Design[Counts, SurvivalTable]):
             )
         ).life  # fmt: skip
         read, (low, high) = life.read(asked.place), life.ends(asked.place, supposed.level)
-        said = f"half without {asked.event} = {asked.value} before {asked.at:.15g} (the worst)" + (
+        said = f"half without {asked.event_in_words} before {asked.at:.15g} (the worst)" + (
             f"; share {share:g}" if guess.share is not None else "; nothing censored"
         )
         width = float(high[0] - low[0])

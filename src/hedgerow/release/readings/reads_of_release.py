@@ -368,9 +368,6 @@ class ReadsOfRelease:
         (time,), (event,), *rest = about
         try:
             curve = curve_of(self._own, time, cell)
-            numbers = [float(number) for (number,) in rest]
+            return curve._term(name, [word for (word,) in rest]) if curve.curve.event == event else None
         except (ParameterError, ValueError):
             return None
-        if curve.curve.event != event:
-            return None
-        return curve._term(name, numbers)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.errors import ParameterError
+from hedgerow.facts.columns import Scalar
 from hedgerow.facts.validation import as_float, format_argument
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import normal_quantile, parse_level
@@ -83,6 +84,133 @@ class SurvivalCurve:
         value = float(read.value[self.place])
         region = ScoreRegion(SurvivalTest(self.table, asked, self.facts, self.place), joint=joint.row(self.place))
         return self._estimate(asked.name, value, errors, covers(asked, self.facts), region)
+
+    def incidence(self, cause: Scalar, at: float) -> Estimate:
+        """Return the cumulative incidence of a cause: the share of records to which this cause comes before a time.
+
+        The estimator is that of Aalen and Johansen: records to which another cause came are not censored, so the shares
+        of all causes and the share without an event add up to about 1. The difference of two causes at the same time,
+        or of two cells, has an error that includes their correlation.
+
+        Parameters
+        ----------
+        cause : str, int, float or bool
+            A value of the column of events that was requested as `value` or as one of `competing`.
+        at : number
+            A cut point of time.
+
+        Returns
+        -------
+        Estimate
+
+        Raises
+        ------
+        ParameterError
+            HG112: there is no such cause, or the time is not a cut point.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> table = pyarrow.table({"months": [5.0, 14.0, 30.0, 40.0] * 500, "ended": [1, 0, 2, 1] * 500})
+        >>> survey = hg.open(table, relation="replace-one")
+        >>> release = survey.survival("months", "ended", competing=[2], at=[12, 36], epsilon=1)
+        >>> release.survival("months").incidence(2, 36).statistic
+        'incidence_2_36'
+        """
+        index, place = self._cause(cause), self._cut(at)
+        read, joint = self.table.incidence.read(index, place), self.table.of_causes_at(place)[index]
+        errors = (read.sampling_error, read.privacy_error) if read.reliable[self.place] else None
+
+        def accepted(level: float) -> tuple[float, float]:
+            low, high = self.table.incidence.ends(index, place, level)
+            return float(low[self.place]), float(high[self.place])
+
+        region = ScoreRegion(LevelTest(accepted, _METHOD, 0.0, 1.0), joint=joint.row(self.place))
+        when, word = f"{self.curve.cuts[place]:.15g}", str(self.curve.causes[index])
+        about = f"share to which {self.curve.event} = {word} comes before {self.curve.time} = {when}"
+        value, name = float(read.value[self.place]), f"incidence_{word}_{when}"
+        return self._estimate(name, value, errors, covers_number(about, self.facts), region)
+
+    def incidence_columns(self, cause: Scalar, level: float = 0.95) -> dict[str, list[float]]:
+        """Return the cumulative incidence of a cause as columns.
+
+        Parameters
+        ----------
+        cause : str, int, float or bool
+            A value of the column of events that was requested.
+        level : float
+            The confidence level of the intervals.
+
+        Returns
+        -------
+        dict
+            The columns time, events, incidence, standard_error, low and high: one number for each cut point of time.
+
+        Raises
+        ------
+        ParameterError
+            HG110: the level is invalid. HG112: there is no such cause.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> table = pyarrow.table({"months": [5.0, 14.0, 30.0, 40.0] * 500, "ended": [1, 0, 2, 1] * 500})
+        >>> survey = hg.open(table, relation="replace-one")
+        >>> release = survey.survival("months", "ended", competing=[2], at=[12, 36], epsilon=1)
+        >>> release.survival("months").incidence_columns(2)["time"][-1]
+        36.0
+        """
+        index, incidence, every = self._cause(cause), self.table.incidence, range(self.life.intervals)
+        ends = [incidence.ends(index, place, parse_level(level)) for place in every]
+        reads = [incidence.read(index, place) for place in every]
+        errors = [np.hypot(read.sampling_error, read.privacy_error)[self.place] for read in reads]
+        return {
+            "time": list(self.curve.cuts),
+            "events": (self.life.forms_of_events[index] @ self.life.counts[self.place]).tolist(),
+            "incidence": incidence.shares[index, self.place].tolist(),
+            "standard_error": [float(error) for error in errors],
+            "low": [float(low[self.place]) for low, _ in ends],
+            "high": [float(high[self.place]) for _, high in ends],
+        }
+
+    def plot_incidence(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
+        """Draw the cumulative incidence of every cause as steps, with intervals; the numbers at risk stand below.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            The axes of matplotlib in which the curves are drawn; by default, a new figure.
+        level : float
+            The confidence level of the intervals.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ParameterError
+            HG110: the confidence level is not between 0 and 1.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> table = pyarrow.table({"months": [5.0, 14.0, 30.0, 40.0] * 500, "ended": [1, 0, 2, 1] * 500})
+        >>> survey = hg.open(table, relation="replace-one")
+        >>> release = survey.survival("months", "ended", competing=[2], at=[12, 36], epsilon=1)
+        >>> len(release.survival("months").plot_incidence().lines)
+        2
+        """
+        from hedgerow.plots.curves import DrawnSurvival, draw_survival
+        from hedgerow.plots.figure import shown_in_notebook
+
+        drawn, at_risk = [], self.life.at_risk[self.place]
+        for cause in self.curve.causes:
+            columns = self.incidence_columns(cause, level)
+            time, share, low, high = (np.array(columns[name]) for name in ("time", "incidence", "low", "high"))
+            drawn.append(DrawnSurvival(time, share, low, high, at_risk, f"{self.curve.event} = {cause}", start=0.0))
+        with shown_in_notebook():
+            return draw_survival(drawn, across=self.curve.time, level=level, ax=ax, what="share with the event")
 
     def quantile(self, share: float) -> Estimate:
         """Return the first time at which the survival curve falls to a share.
@@ -155,7 +283,7 @@ class SurvivalCurve:
         """
         place = 0 if as_float(at) == 0.0 else self._cut(at) + 1
         life, k = self.life, self.life.intervals
-        form = np.eye(2 * k + 1)[-1] if place == k else life.began[place]
+        form = np.eye(life.counts.shape[1])[-1] if place == k else life.began[place]
         value = float(life.counts[self.place] @ form)
         noise = math.sqrt(float(life.noise(form)))
         # Binomial where the number of all records is public, else Poisson.
@@ -174,8 +302,11 @@ class SurvivalCurve:
             f"at_risk_{when:.15g}", value, errors, covers_number(about, self.facts, total=True), region, own=True
         )
 
-    def _term(self, name: str, numbers: Sequence[float]) -> Estimate | None:
+    def _term(self, name: str, words: Sequence[str]) -> Estimate | None:
         """Return what a term of an expression names, such as ``restricted_mean(months, died, 36)``; None: nothing."""
+        if name == "incidence" and len(words) == 2:
+            return self.incidence(words[0], float(words[1]))
+        numbers = [float(word) for word in words]
         readings: dict[tuple[str, int], Callable[..., Estimate]] = {
             ("survival", 1): self.survival,
             ("at_risk", 1): self.at_risk,
@@ -200,7 +331,7 @@ class SurvivalCurve:
         return {
             "time": list(self.curve.cuts),
             "at_risk": life.at_risk[self.place].tolist(),
-            "events": life.counts[self.place, : life.intervals].tolist(),
+            "events": life.events[self.place].tolist(),
             "survival": life.survival[self.place].tolist(),
             "standard_error": errors,
             "low": [float(low[self.place]) for low, _ in ends],
@@ -255,7 +386,16 @@ class SurvivalCurve:
 
     @property
     def _event(self) -> str:
-        return f"{self.curve.event} = {self.curve.value}"
+        return self.curve.event_in_words
+
+    def _cause(self, cause: object) -> int:
+        words = [str(value) for value in self.curve.causes]
+        if str(cause) not in words:
+            raise _unread(
+                f"A cumulative incidence is of a cause that was requested: {', '.join(words)}.",
+                f"Found {format_argument(cause)}.",
+            )
+        return words.index(str(cause))
 
     def _cut(self, at: float) -> int:
         number = as_float(at)
@@ -337,4 +477,4 @@ def plot_curves(curves: Sequence[SurvivalCurve], ax: Axes | None = None, *, leve
 
 
 def _unread(rule: str, finding: str) -> ParameterError:
-    return ParameterError("HG112", rule=rule, finding=finding, remedy="Ask for a time that the release can tell.")
+    return ParameterError("HG112", rule=rule, finding=finding, remedy="Ask for what the release can tell.")
