@@ -252,8 +252,10 @@ def edits(value: Any, path: tuple[Any, ...]) -> list[Any]:
     if isinstance(value, str):
         return [value + " x"]
     halved = value // 2 if isinstance(value, int) else value / 2.0
-    # What a fit released is counted in steps of a lattice: one of these moves no number that is read from it.
-    more = [] if path[0] == "fits" and "released" in path else [value + 1]
+    # What a fit released is counted in steps of a lattice: one of these moves no number that is read from it. A noisy
+    # sum of margins is counted in such steps too: one step moves each cell by less than the 1e-6 that are compared.
+    one = 1 if isinstance(value, int) else max(1.0, abs(value) / 1000.0)
+    more = [] if path[0] == "fits" and "released" in path else [value + one]
     return [one for one in (value * 2, halved, *more) if not same(one, value)]
 
 
@@ -339,6 +341,22 @@ def test_every_edit_is_seen_or_its_field_is_named(kind: str) -> None:
     made, accepted, unnamed = fuzzed(kind, 3)
     print(f"{kind}: {made} edits, {accepted} not seen")
     assert unnamed == [] and accepted < _SHARE[kind] * made, f"{made} edits, {accepted} not seen"
+
+
+def test_a_drawn_number_that_a_limit_hides_is_named() -> None:
+    """Squares that give a negative variance give a sampling error of 0, whatever their sum is."""
+    genuine = records("plain looks")["log-loss replace-one 1"]
+    certificate = Certificate.from_dict(genuine["certificate"])
+    assert "released.numbers.0" not in seen(genuine, SCORE, certificate)[1]
+    for holder in (("released",), ("best", "released")):
+        squares = (*holder, "numbers", 1)
+        again = SCORE.rewrite(altered(genuine, squares, -10.0), certificate).record
+        record = {**again, "certificate": genuine["certificate"]}
+        for value in (-9.0, -20.0):
+            found, unchecked = seen(altered(record, squares, value), SCORE, certificate)
+            assert found == [] and is_among(".".join(map(str, squares)), unchecked)
+        found, unchecked = seen(altered(record, (*holder, "numbers", 0), -300.0), SCORE, certificate)
+        assert found and not is_among(".".join((*holder, "numbers", "0")), unchecked)
 
 
 def test_a_standard_error_and_a_price_that_were_made_smaller_are_seen() -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -348,17 +348,47 @@ def _plain(record: Record, certificate: Certificate) -> Read:
         return _private_comparison(record, certificate, settings)
     if drawn is None:
         numbers = DrawnLook(tuple(map(float, released["numbers"])))
-        return difference_score(settings, numbers, int(released["differing"]), earlier), (_NUMBERS,), certified
+        difference = partial(difference_score, settings, differing=int(released["differing"]), earlier=earlier)
+        return (
+            difference(numbers),
+            (_NUMBERS, *_hidden("", numbers, lambda other: _shown(difference(other)))),
+            certified,
+        )
     best, unchecked = _best(record, settings)
     unchecked += (_NUMBERS,)
     # Of a number of records that was divided among looks, what each look has is known.
     unchecked += ("test_set.n",) if settings.mechanism.records_a_look != settings.conditions.n else ()
-    return plain_score(settings, drawn, earlier, best), unchecked, certified
+    read = partial(plain_score, settings, earlier=earlier, best=best)
+    return read(drawn), (*unchecked, *_hidden("", drawn, lambda other: _shown(read(other)))), certified
+
+
+def _hidden(place: str, drawn: DrawnLook, shown: Callable[[DrawnLook], object]) -> tuple[str, ...]:
+    """Return the fields of the drawn numbers that a limit hides: with another number the record shows the same.
+
+    For example the sum of the squares of losses is hidden where the variance that the sum gives is negative, so that
+    the sampling error is 0.
+    """
+
+    def is_hidden(at: int) -> bool:
+        step = max(1.0, abs(drawn.numbers[at]) / 2.0)
+        others = ((*drawn.numbers[:at], drawn.numbers[at] + way, *drawn.numbers[at + 1 :]) for way in (-step, step))
+        return any(shown(replace(drawn, numbers=other)) == shown(drawn) for other in others)
+
+    return tuple(f"{place}released.numbers.{at}" for at in range(len(drawn.numbers)) if is_hidden(at))
+
+
+def _errors(score: Score) -> tuple[object, ...]:
+    return score.value, score.sampling_error, score.privacy_error
+
+
+def _shown(score: Score) -> tuple[object, ...]:
+    return (*_errors(score), score.confidence_interval(), score.fixed_model, score.distinguishable)
 
 
 def _private_comparison(record: Record, certificate: Certificate, settings: Settings) -> Read:
     """Return a comparison of two models where the number of records is private."""
-    score, terms, drawn = record["score"], record["test_set"], tuple(map(float, record["released"]["numbers"]))
+    score, terms = record["score"], record["test_set"]
+    drawn = DrawnLook(tuple(map(float, record["released"]["numbers"])))
     (described,) = parts_of(certificate.mechanism)
     look = GaussianLook(replace(settings.conditions, grid=_DIFFERENCES), described)
     looks, each = score["look"] - 1, terms.get("nats_of_one_record", math.inf)
@@ -366,7 +396,9 @@ def _private_comparison(record: Record, certificate: Certificate, settings: Sett
         raise ValueError("comparison")
     earlier = Earlier(math.inf if looks else 0.0, looks, _numbers_before(record, looks), each)
     certified = {"mechanism": _as_json(look.restated()), "assumptions": list(settings.assumptions)}
-    return _difference_of_private_n(settings, look, DrawnLook(drawn), earlier), (_NUMBERS,), certified
+    difference = partial(_difference_of_private_n, settings, look, earlier=earlier)
+    hidden = _hidden("", drawn, lambda other: _shown(difference(other)))
+    return difference(drawn), (_NUMBERS, *hidden), certified
 
 
 def _best(record: Record, settings: Settings) -> tuple[BestBefore | None, tuple[str, ...]]:
@@ -375,11 +407,13 @@ def _best(record: Record, settings: Settings) -> tuple[BestBefore | None, tuple[
     if known is None:
         return None, ()
     value, look, drawn = record["score"]["best"], record["score"]["best_look"], drawn_of(known.get("released"))
-    unchecked = ("score.best_look",) if record["score"]["look"] > 2 else ()
+    unchecked: tuple[str, ...] = ("score.best_look",) if record["score"]["look"] > 2 else ()
     if drawn is None:
         best = BestBefore(value, known["sampling_error"], known["privacy_error"], look, None)
         return best, (*unchecked, "score.best", "best.sampling_error", "best.privacy_error")
-    again = plain_score(settings, drawn, earlier_answers(settings.mechanism, 0), None)
+    read = partial(plain_score, settings, earlier=earlier_answers(settings.mechanism, 0), best=None)
+    again = read(drawn)
+    unchecked += _hidden("best.", drawn, lambda other: _errors(read(other)))
     return BestBefore(again.value, again.sampling_error, again.privacy_error, look, drawn), unchecked
 
 
