@@ -83,7 +83,6 @@ NOT_CHECKED = (
 )
 """What no record can show about itself."""
 
-_OF_CERTIFICATE = ("certificate.versions.*",)
 _ALTERED = "Something that a record of its kind holds is missing, or of another kind."
 _MOST_TOLD = 5
 
@@ -141,7 +140,9 @@ def consistency(record: object, certificate: Certificate) -> Consistency:
             contradictions += consistency(part, Certificate.from_dict(part["certificate"])).contradictions
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, HedgerowError):
         return Consistency((*dict.fromkeys(contradictions), _ALTERED))
-    named = (*written.unchecked, *_OF_CERTIFICATE, *_beside(record, written))
+    # Whoever asked chose δ. The rounded ε is the same at each δ of a range, and the price holds.
+    chosen = () if "delta" in written.certified else ("certificate.delta",)
+    named = (*written.unchecked, *chosen, "certificate.versions.*", *_beside(record, written))
     unchecked = (place for place in named if has_any(record, place))
     return Consistency(tuple(dict.fromkeys(contradictions)), tuple(unchecked))
 
