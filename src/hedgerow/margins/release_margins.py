@@ -20,6 +20,7 @@ from hedgerow.facts.columns import Category, Missing, checked_column
 from hedgerow.facts.relation import UnitLimit, max_rows_of
 from hedgerow.facts.validation import as_float, format_argument
 from hedgerow.margins.asked_margins import (
+    CELLS_FIRST,
     Floats,
     closed,
     named_table,
@@ -58,6 +59,9 @@ from hedgerow.statistics.mean import count, sum
 from hedgerow.statistics.statistic import Statistic
 
 _ANY_NUMBER = 2**62
+_NO_WEIGHT = 1e-9  # beside weights of about 1
+MOST_LOST = 1.05
+"""How much more noise the cells of the largest tables may have where their totals are served too."""
 _COMPLETE = "every record has a declared category of each column of the margins, as declared"
 NO_VALUE = "Records without a value of {} add nothing."
 
@@ -395,11 +399,11 @@ def plan_margins(
         )
     design = replace(design, workload=workload)
     calibrated = least_noise(design.mechanism, public.relation, request.budget)
+    targets = _cells_first(design, calibrated.precision) if weights == CELLS_FIRST else {}
     if target_se is not None:
-        targets = {
-            table: wanted / design.integers[2]
-            for table, wanted in _targets(target_se, request.groups, workload).items()
-        }
+        for table, wanted in _targets(target_se, request.groups, workload).items():
+            targets[table] = min(wanted / design.integers[2], targets.get(table, math.inf))
+    if targets:
         design = replace(design, workload=_met(design, targets, calibrated.precision))
         calibrated = least_noise(design.mechanism, public.relation, request.budget)
     item = PlannedStatistic(statistic, design, calibrated.mechanism)
@@ -436,6 +440,24 @@ def _targets(given: object, by: tuple[Category, ...], workload: Workload) -> dic
             raise _unmet("A target is a positive number.", f"Found {format_argument(wanted)}.")
         targets[named_table(name, by, workload, "HG242")] = number
     return targets
+
+
+def _cells_first(design: MarginsDesign, mu: float) -> dict[ColumnSet, float]:
+    """Return noise sds of the largest tables: 1.05 times what they have where no other table matters."""
+    workload = design.workload
+    wanted = [table for table in workload.largest if table in workload.released]
+    smaller = {table: _NO_WEIGHT for table in workload.tables if table not in wanted}
+    alone = replace(design, workload=workload.weighed(smaller))
+    spread = _noise(alone.workload, alone.mechanism(mu))
+    return {table: MOST_LOST * spread[table] for table in wanted}
+
+
+def served_noise(design: MarginsDesign, weights: object, mu: float) -> dict[ColumnSet, float]:
+    """Return the noise of each released table at a price of μ, by the default weights or those of ``"cells"``."""
+    if weights == CELLS_FIRST:
+        design = replace(design, workload=_met(design, _cells_first(design, mu), mu))
+    spread = _noise(design.workload, design.mechanism(mu))
+    return {table: spread[table] for table in design.workload.released}
 
 
 def _met(design: MarginsDesign, targets: Mapping[ColumnSet, float], mu: float) -> Workload:

@@ -26,7 +26,7 @@ class MarginsOptions(TypedDict, total=False):
     bounds: Any
     step: Any
     order: int
-    weights: Mapping[Any, float] | Literal["equal"] | None
+    weights: Mapping[Any, float] | Literal["equal", "cells"] | None
     known: Mapping[Any, Any] | None
     target_se: Mapping[Any, float] | None
     hierarchies: Mapping[str, Any] | None
@@ -77,11 +77,12 @@ class AsksMargins:
             The bounds and the step of the column `total`. By default, the bounds and the step in the facts are used.
         order : int
             The largest number of group columns that a table has. The default is 3.
-        weights : mapping or "equal", optional
+        weights : mapping, "equal" or "cells", optional
             The importance of each table: a table with a larger weight gets less noise. ``{("sex", "region"): 5, 1:
             10}`` multiplies the default weight of one table by 5, and the default weights of all tables of one column
             by 10. By default the tables of each order have the same total weight. With ``"equal"``, every single table
-            has the same weight.
+            has the same weight. With ``"cells"``, the cells of the largest tables have at most 1.05 times the least
+            noise that is possible at this price, and the totals have as little noise as this limit allows.
         known : mapping, optional
             Exact totals that are public: ``{("sex", "region"): {("f", "N"): 5200, …}, "age": [10, 20]}``. Known totals
             need no release, so the whole price serves the other tables. The caller is responsible for the claim that

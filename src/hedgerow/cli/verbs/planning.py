@@ -217,7 +217,7 @@ def plan(
             release = planner(request.statistics, **given)
             stratified(totals, release)
             expected = release.forecast(guesses, n=n, level=call.level)
-            expected = replace(expected, advice=release.advice(guesses, n=n))
+            expected = replace(expected, advice=(*release.advice(guesses, n=n), *_advice_on_totals(release)))
             asked_for = given if totals is None else {**given, "totals": totals}
             made.append((replace(request, options=asked_for), release, expected))
     if as_python or as_shell:
@@ -226,6 +226,14 @@ def plan(
     balance = _balance(call, made, steps)
     queries = [release.query() for _, release, _ in made] if show_query else None
     _tell(made, steps, balance, queries, aimed=bool(targets), as_json=call.as_json)
+
+
+def _advice_on_totals(plan: Plan) -> tuple[str, ...]:
+    if len(plan.request.groups) < 2:
+        return ()
+    from hedgerow.margins.beside_table import advice_on_totals
+
+    return advice_on_totals(plan)
 
 
 def _show(

@@ -43,7 +43,8 @@ def margins(
     weight: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="COL,COL=W", help="How much a table, or with a number those of an order, matters; or equal."
+            metavar="COL,COL=W",
+            help="How much a table, or with a number those of an order, matters; or equal; or cells.",
         ),
     ] = None,
     known: Annotated[
@@ -128,9 +129,9 @@ def _columns(text: str) -> tuple[str, ...]:
 
 
 def _weights(texts: Sequence[str]) -> dict[Any, float] | str | None:
-    """Return the weights of ``COL,COL=W``, of ``ORDER=W``, or ``equal`` (HG116)."""
-    if list(texts) == ["equal"]:
-        return "equal"
+    """Return the weights of ``COL,COL=W``, of ``ORDER=W``, or ``equal`` or ``cells`` (HG116)."""
+    if list(texts) in (["equal"], ["cells"]):
+        return texts[0]
     weights: dict[Any, float] = {}
     for text in texts:
         name, _, value = text.rpartition("=")
@@ -138,7 +139,7 @@ def _weights(texts: Sequence[str]) -> dict[Any, float] | str | None:
         if not name or number is None:
             raise ParameterError(
                 "HG116",
-                rule="`--weight` is written as columns, or an order, and a number; or it is equal.",
+                rule="`--weight` is written as columns, or an order, and a number; or it is equal or cells.",
                 finding=f"Found {text!r}.",
                 remedy="For example, write --weight sex,region=5 or --weight 1=10.",
             )
