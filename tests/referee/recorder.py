@@ -99,13 +99,17 @@ def law_of(word: str, draws: int) -> Law:
 
 @dataclass
 class Recorder:
-    """A source of noise that records; with `answers` it repeats the answers of another run."""
+    """A source of noise that records; with `answers` it repeats the answers of another run.
+
+    Where `texts` is a list, it also gets what each product writes for the ledger, with the product's name.
+    """
 
     seed: int
     answers: list[Added] | None = None
     steps: list[tuple[Any, ...]] = field(default_factory=list)
     added: list[Added] = field(default_factory=list)
     products: list[tuple[str, Any]] = field(default_factory=list)
+    texts: list[tuple[str, str]] | None = None
     secure: bool = True
 
     def __post_init__(self) -> None:
@@ -179,11 +183,21 @@ def standing_in(recorder: Recorder) -> Iterator[None]:
 
         return recorded
 
+    def reading(read: Callable[..., Any]) -> Callable[..., Any]:
+        def recorded(self: Any, noisy: Any) -> Any:
+            result = read(self, noisy)
+            if recorder.texts is not None:
+                recorder.texts.append((type(self).__name__, self.write(result)))
+            return result
+
+        return recorded
+
     with ExitStack() as patches:
         for place in ("hedgerow.release.spend.SecureNoise", "hedgerow.testset.testset.SecureNoise"):
             patches.enter_context(mock.patch(place, lambda: recorder))
         for product in products().values():
             patches.enter_context(mock.patch.object(product, "draw", drawing(product.draw)))
+            patches.enter_context(mock.patch.object(product, "read", reading(product.read)))
         yield
 
 

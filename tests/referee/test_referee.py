@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import sys
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
 from unittest import mock
 
+import hedgerow_verify
 import numpy as np
 import pytest
-from tests.referee.cases import cases, released, statistics_without_a_case
-from tests.referee.recorder import OTHER_MECHANISMS, added_to_vectors, products
+from tests.referee.attacks import attack
+from tests.referee.cases import Case, cases, released, statistics_without_a_case
+from tests.referee.recorder import OTHER_MECHANISMS, Recorder, added_to_vectors, products, run
 from tests.referee.testers import AUDITORIUM, BARE, RECORDER, look_of_others
-from tests.referee.walk import Line, shares, walk
+from tests.referee.walk import Line, random_pair, shares, walk
 
 import hedgerow as hg
+from hedgerow.audit.replay import SilentNoise
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms import joint_moments
 from hedgerow.mechanisms.laws import Gaussian, Laplace
@@ -55,6 +61,55 @@ def test_every_product_and_every_mechanism_is_run(lines: list[Line]) -> None:
 def test_neighbours_show_nothing_and_move_within_the_price(lines: list[Line]) -> None:
     assert [str(line) for line in lines if line.findings] == []
     assert sum(line.worst.moved > 0.5 for line in lines) > len(lines) / 3, "pairs that hardly move show nothing"
+
+
+def test_outputs_are_attacked_where_vectors_cannot_be_compared(lines: list[Line]) -> None:
+    """Where no vector meets noise, where records are resampled, and under bootstrap-dp."""
+
+    def spent(chosen: Iterable[Line]) -> set[tuple[str, str]]:
+        return {pair for line in chosen for pair in itertools.product(line.worst.products, line.kinds)}
+
+    unknown = [line for line in lines if line.worst.resampled or not line.worst.compared]
+    assert spent(unknown) - spent(line for line in lines if line.case.attacked) == set()
+
+
+def test_the_outside_verifier_reads_the_record_of_every_product() -> None:
+    """It prices each certificate, or says that it cannot; where it agrees, an ε that is 0.1 % lower is not accepted."""
+    read: set[str] = set()
+    verdicts: Counter[str] = Counter()
+    for case in cases():
+        recorder = Recorder(1, texts=[])
+        pair = random_pair(case, case.relations[-1], np.random.default_rng(1))
+        run(lambda data: case.call(data, case.relations[-1]), pair[0], recorder)  # noqa: B023 # called at once
+        for name, text in recorder.texts or ():
+            read.add(name)
+            for _, certificate in hedgerow_verify.certificates(json.loads(text)):
+                verdict, says = hedgerow_verify.checked(certificate)
+                assert verdict in ("AGREES", "HOLDS", "CANNOT"), (case.name, says)
+                verdicts[verdict] += 1
+                if verdict == "AGREES" and certificate["epsilon"] > 0.0:
+                    lower = certificate | {"epsilon": 0.999 * certificate["epsilon"]}
+                    assert hedgerow_verify.checked(lower)[0] in ("WRONG", "CANNOT"), case.name
+    assert read == set(products())
+    assert verdicts["AGREES"] > sum(verdicts.values()) / 2, verdicts
+
+
+def test_an_attack_on_public_calls_passes_bootstrap_dp_and_finds_noise_that_is_missing() -> None:
+    """100 calls on each of two neighbours; without noise they prove more than the price."""
+    (case,) = (case for case in cases() if case.name == "bootstrap-dp")
+    found, price = attack(case, Relation.REPLACE_ONE, runs=100, tried=3)
+    assert found.epsilon_lower <= price.epsilon
+    found, price = attack(case, Relation.REPLACE_ONE, runs=100, tried=3, noise=SilentNoise())
+    assert found.epsilon_lower > price.epsilon
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", [case for case in cases() if case.attacked], ids=lambda case: case.name)
+def test_ten_thousand_public_calls_cross_no_price(case: Case) -> None:
+    """On the neighbours, of twelve pairs, that a short attack tells apart best; α = 1e-6 each."""
+    for relation in case.relations:
+        found, price = attack(case, relation, runs=10_000, tried=12)
+        assert found.epsilon_lower <= price.epsilon, relation
 
 
 @pytest.mark.long
