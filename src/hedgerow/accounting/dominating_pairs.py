@@ -19,6 +19,7 @@ W', plus 2·ln(1 + η) a coordinate: below the last digit of a double, and cover
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar
@@ -43,7 +44,7 @@ SUM_ROUND_UP = 1.0 + 1e-14
 _MOST_WAYS = 500  # the number of ways to win half of these is a float
 
 
-class DominatingPair:
+class DominatingPair(ABC):
     """One coordinate of a dominating pair of neighbours, independent of the others: what composition asks of it."""
 
     __slots__ = ()
@@ -52,9 +53,9 @@ class DominatingPair:
     order: ClassVar[int] = 2
     """The place among the terms that are folded: from the smoothest law on."""
 
+    @abstractmethod
     def grid(self, step: float) -> tuple[LossGrid, int]:
         """Return a pair whose curve is nowhere below the term's, and how many such pairs the term is."""
-        raise NotImplementedError
 
     def exact_mu(self) -> float | None:
         """Return μ of a Gaussian pair, which composes in closed form; None for any other."""
@@ -105,8 +106,8 @@ class DominatingPair:
         return None
 
     def merged(self, other: DominatingPair) -> DominatingPair:
-        """Return this term and one of the same key as one."""
-        raise NotImplementedError
+        """Return this term and one of the same key as one, with the copies of both."""
+        return replace(self, times=self.times + other.times)  # type: ignore[type-var]  # what has a key is a dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +169,6 @@ class DiscreteGaussianPair(DominatingPair):
         """Return the law and its width."""
         return DiscreteGaussianPair, self.sd
 
-    def merged(self, other: DominatingPair) -> DiscreteGaussianPair:
-        """Return the term with the copies of both."""
-        return replace(self, times=self.times + other.times)
-
 
 @dataclass(frozen=True, slots=True)
 class DiscreteLaplacePair(DominatingPair):
@@ -206,10 +203,6 @@ class DiscreteLaplacePair(DominatingPair):
     def merge_key(self) -> object:
         """Return the law and its scale."""
         return DiscreteLaplacePair, self.scale
-
-    def merged(self, other: DominatingPair) -> DiscreteLaplacePair:
-        """Return the term with the copies of both."""
-        return replace(self, times=self.times + other.times)
 
 
 class _Bounded(DominatingPair):

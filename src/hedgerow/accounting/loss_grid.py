@@ -84,9 +84,6 @@ class LossGrid:
         trimmed[0] = below[first]
         return LossGrid(self.start + first, self.step, trimmed, self.infinity + lost)
 
-    def __repr__(self) -> str:
-        return f"LossGrid(step={self.step:.3g}, bins={self.mass.size}, infinity={self.infinity:.3g})"
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcomes:
@@ -246,9 +243,6 @@ class Curve:
         count = max(1, math.ceil(self._largest / step - 1e-9))
         losses = np.arange(count + 1, dtype=np.float64) * step
         return _connect_the_dots(losses, self.delta_upper(losses), step=step)
-
-    def __repr__(self) -> str:
-        return f"Curve(step={self.step:.3g}, points={self.delta.size}, delta(0)={self.delta[0]:.3g})"
 
 
 def _connect_the_dots(losses: Array, delta: Array, *, step: float) -> LossGrid:
