@@ -125,13 +125,10 @@ class Inversion:
             weights.append(_exp(self.exponent(self.step * len(weights)), context))
         sums, slack = list(accumulate(weights, context.add)), slack_of(context)
         low, high = bits_between(known, bits, context)
-        for place, left in enumerate(sums):
-            end = context.divide(left, sums[-1])
-            if high <= context.subtract(end, slack):
-                return place
-            if low < context.add(end, slack):
-                return None
-        return None
+        ends = (context.divide(left, sums[-1]) for left in sums)
+        # The last end is 1, above every U: there is a first end that does not lie below all numbers.
+        place, end = next((j, end) for j, end in enumerate(ends) if low < context.add(end, slack))
+        return place if high <= context.subtract(end, slack) else None
 
 
 @lru_cache(maxsize=256)

@@ -109,14 +109,12 @@ class Poisson:
         low, weights = self._weights(context)
         sums, slack = list(accumulate(weights, context.add)), slack_of(context)
         least, most = bits_between(known, bits, context)
-        for place, left in enumerate(sums):
-            end = context.divide(left, sums[-1])
-            if most <= context.subtract(end, slack):
-                # Below the first end lie numbers that were left out, unless it is that of 0.
-                return low + place if place or low == 0 or least > slack else None
-            if least < context.add(end, slack):
-                return None
-        return None
+        ends = (context.divide(left, sums[-1]) for left in sums)
+        # The last end is 1, above every U: there is a first end that does not lie below all numbers.
+        place, end = next((j, end) for j, end in enumerate(ends) if least < context.add(end, slack))
+        # Below the first end lie numbers that were left out, unless it is that of 0.
+        within = most <= context.subtract(end, slack) and (place > 0 or low == 0 or least > slack)
+        return low + place if within else None
 
     def _weights(self, context: Context) -> tuple[int, list[Decimal]]:
         """Return the first number and all weights, over that of the mode, that count for as many digits."""
