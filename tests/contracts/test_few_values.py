@@ -8,12 +8,14 @@ from typing import Any
 
 import duckdb
 import narwhals.stable.v2 as nw
+import pyarrow.parquet as pq
 import pytest
+from tests.contracts.database_tables import into_postgres
 
 from hedgerow.engines import frames
 from hedgerow.engines.dialects import few_values
 from hedgerow.engines.query import Indicator, Query, SumsQuery, ValueOnGrid
-from hedgerow.engines.source import open_source
+from hedgerow.engines.source import ColumnSource, open_source
 from hedgerow.facts.columns import Category, Grid, Selection
 from hedgerow.facts.relation import UnitLimit
 from hedgerow.formats import parquet
@@ -69,7 +71,10 @@ QUESTIONS: dict[str, Query | SumsQuery] = {
 
 
 def answer(path: Path, query: Query | SumsQuery) -> Any:
-    source = open_source(path)
+    return answer_of(open_source(path), query)
+
+
+def answer_of(source: ColumnSource, query: Query | SumsQuery) -> Any:
     if isinstance(query, Query):
         counts = source.histogram(query)
         return [part.tolist() for part in (counts.cell, counts.index, counts.count, counts.missing)], counts.outside
@@ -158,3 +163,58 @@ def test_a_missing_value_selects_no_record(path: Path, condition: str, monkeypat
     total = sum(math.floor((min(few, 40.0) + 1.0) / 0.5 + 0.5) for few in chosen)
     expected = ({(): [len(chosen)], ((0, 1),): [total]}, [0], ROWS - len(chosen))
     assert both_ways(path, query, monkeypatch) == [expected, expected]
+
+
+def chosen_in_postgres(few: str) -> str:
+    """Return the statement that chooses a way, or one that fails."""
+    return f"SELECT set_config('hedgerow.few_values', {few}, true) AS chosen, COUNT(*)"
+
+
+@pytest.mark.databases
+def test_postgres_gives_the_same_integers_both_ways(
+    path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = request.getfixturevalue("postgres")
+    into_postgres(pq.read_table(path), server)
+    source = open_source(server.url, table="people")
+    for name, query in QUESTIONS.items():
+        answers = []
+        for few in ("'true'", "'false'", "(1 / 0)::text"):
+            monkeypatch.setattr(few_values, "statement_for_postgres", lambda *_, few=few: chosen_in_postgres(few))
+            answers.append(answer_of(source, query))
+        assert answers == [answer(path, query)] * 3, name
+    # The sabotage: a row of each group counts as one record.
+    query = QUESTIONS["sums"]
+    monkeypatch.setattr(few_values, "statement_for_postgres", lambda *_: chosen_in_postgres("'true'"))
+    by_raw_values = few_values.by_raw_values
+    monkeypatch.setattr(
+        frames,
+        "by_raw_values",
+        lambda rows, query: by_raw_values(rows, query).with_columns(nw.lit(1, nw.Int64).alias(few_values.RECORDS)),
+    )
+    assert answer_of(source, query) != answers[-1]
+
+
+@pytest.mark.databases
+def test_postgres_says_whether_there_are_few(path: Path, request: pytest.FixtureRequest) -> None:
+    import psycopg
+
+    server = request.getfixturevalue("postgres")
+    into_postgres(pq.read_table(path), server)
+    with psycopg.connect(server.url) as connection:
+
+        def few(*columns: str) -> str:
+            asked = few_values.statement_for_postgres("public", "people", columns)
+            ((chosen,),) = connection.execute(asked).fetchall()
+            return str(chosen)
+
+        assert few("few") == "false", "nothing is known of a table that was not analysed"
+        connection.execute("ANALYZE people")
+        assert [few("few"), few("part"), few("few", "gaps"), few("few", "not there")] == ["true"] * 3 + ["false"]
+        assert few("many") == few("few", "many") == "false"
+        _, grouped, one_by_one = open_source(server.url, table="people").statements(QUESTIONS["sums"])
+        for setting in ("true", "false"):
+            connection.execute(chosen_in_postgres(f"'{setting}'"))
+            plans = [connection.execute(f"EXPLAIN ANALYZE {text}").fetchall() for text in (grouped, one_by_one)]
+            read = ["(never executed)" not in str(plan) for plan in plans]
+            assert read == [setting == "true", setting == "false"]

@@ -7,14 +7,14 @@ the source that was opened: no message, name, record or pickle holds it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from hedgerow.engines import frames
-from hedgerow.engines.dialects import ibis_tables
+from hedgerow.engines.dialects import few_values, ibis_tables
 from hedgerow.engines.exact_answers import FrameAnswers
 from hedgerow.engines.query import ColumnQuery, Query, SumsQuery
 from hedgerow.engines.reading import SourceFile, kinds_of_source, source_file, withheld
@@ -139,7 +139,13 @@ class DatabaseSource(FrameAnswers):
     @contextmanager
     def _roles(self, query: Query | SumsQuery | ColumnQuery, *, reading: bool) -> Iterator[Any]:
         with self._opened() as here:
+            for statement in self._choice(query) if reading else ():
+                self.database.choose(here.table.get_backend().con, statement)
             yield frames.roles_of(here.table, query, self.columns)
+
+    def _choice(self, query: Query | SumsQuery | ColumnQuery) -> Sequence[str]:
+        columns = few_values.columns_to_group(query)
+        return self.database.choice(self.place, columns) if columns else ()
 
 
 def _chosen(tables: list[tuple[str | None, str, bool]], table: str | None) -> tuple[str | None, str]:
@@ -245,6 +251,17 @@ class _Postgres:
         """Return a table as Ibis has it."""
         return ibis_tables.table_of(connection, "postgres", place[1], place[0], {})
 
+    def choice(self, place: tuple[str | None, str], columns: Sequence[str]) -> Sequence[str]:
+        """Return the statement that chooses between the two ways of `few_values`."""
+        return (few_values.statement_for_postgres(str(place[0]), place[1], columns),)
+
+    def choose(self, connection: Any, statement: str) -> None:
+        """Send it; where it fails, as a user may not look there, the way of many values is chosen."""
+        import psycopg
+
+        with suppress(psycopg.Error), connection.transaction():
+            connection.execute(statement)
+
 
 @dataclass(frozen=True, slots=True)
 class _Sqlite:
@@ -277,6 +294,13 @@ class _Sqlite:
             "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY 1"
         )
         return [(None, name, bool(view)) for name, view in rows]
+
+    def choice(self, place: tuple[str | None, str], columns: Sequence[str]) -> Sequence[str]:
+        """Return nothing: one worker groups raw values no faster than it puts them on a grid."""
+        return ()
+
+    def choose(self, connection: Any, statement: str) -> None:
+        """Send nothing."""
 
     def table(self, connection: Any, place: tuple[str | None, str]) -> Any:
         """Return a table as Ibis has it, with the types that its columns are declared with, and no others."""

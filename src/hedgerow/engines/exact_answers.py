@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, Self, TypeVar
 
 from hedgerow.engines import frames, streamed
+from hedgerow.engines.dialects import few_values
 from hedgerow.engines.dialects.ibis_tables import Asked
 from hedgerow.engines.dialects.units import fresh_key
 from hedgerow.engines.frames import A, Builds, Q
@@ -79,13 +80,17 @@ class FrameAnswers(ABC):
             return frames.count_values(roles, query, self.columns, key)
         return self._way(frames.count, query)(roles, query, self.columns, key)
 
+    def _choice(self, query: Query | SumsQuery | ColumnQuery) -> Sequence[str]:
+        """Return the statement that chooses between two ways to answer; none where a question is answered in one."""
+        return ()
+
     def _way(self, build: Callable[..., Asked[S]], query: Query | SumsQuery) -> Callable[..., Asked[S]]:
-        """Return how a question is asked here: by `build`, unless the source has another way to the same answer."""
-        return build
+        """Return how a question is asked here: by `build`, or in two ways to the same answer."""
+        return few_values.either_way(build) if self._choice(query) else build
 
     def _loading(self, query: Query | SumsQuery) -> Sequence[str]:
         """Return what is sent before a question; refuse (HG213) where no text is sent."""
-        return ()
+        return self._choice(query)
 
     def _answer(self, build: Builds[Q, A], query: Q, key: bytes | None) -> A:
         """Return the answer to what `build`, which is `count`, `add_up` or `count_values`, makes of a question."""

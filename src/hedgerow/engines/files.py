@@ -12,7 +12,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,8 +22,7 @@ from hedgerow.engines import frames
 from hedgerow.engines.computed import columns_of_dates
 from hedgerow.engines.databases import DatabaseSource, open_sqlite
 from hedgerow.engines.dialects import few_values
-from hedgerow.engines.dialects.ibis_tables import Asked
-from hedgerow.engines.exact_answers import FrameAnswers, S
+from hedgerow.engines.exact_answers import FrameAnswers
 from hedgerow.engines.incoming.arrivals import plain_csv, unpacked
 from hedgerow.engines.query import ColumnQuery, Query, SumsQuery
 from hedgerow.engines.reading import SourceFile, arrived, not_installed, unreadable, withheld
@@ -132,20 +131,17 @@ class TableSource(FrameAnswers):
     @contextmanager
     def _roles(self, query: Query | SumsQuery | ColumnQuery, *, reading: bool) -> Iterator[Any]:
         with self._opened() as here:
-            for statement in self._loading(query) if reading else ():
+            for statement in self._choice(query) if reading else ():
                 _choose(here.connection, statement)
             yield frames.roles_of(here.relation, query, self.columns)
 
-    def _loading(self, query: Query | SumsQuery | ColumnQuery) -> Sequence[str]:
+    def _choice(self, query: Query | SumsQuery | ColumnQuery) -> Sequence[str]:
         columns, known = few_values.columns_to_group(query), formats()[self.file.format]
         # Only a format whose files tell, beside the records, how many values a column has, has this function.
         condition = getattr(known, "few_values", None)
         if condition is None or not columns:
             return []
         return [few_values.statement_of(condition(_paths(self.file), columns, few_values.MOST_VALUES))]
-
-    def _way(self, build: Callable[..., Asked[S]], query: Query | SumsQuery) -> Callable[..., Asked[S]]:
-        return few_values.either_way(build) if self._loading(query) else build
 
     @contextmanager
     def _opened(self) -> Iterator[TableSource]:

@@ -1,21 +1,24 @@
-"""Columns of few values: DuckDB groups the raw values of a Parquet file first, and only the groups are put on grids.
+"""Columns of few values: raw values are grouped first, and only the groups are put on grids.
 
-A file that keeps its columns in dictionaries is grouped in less time than one value after another is put on its grid.
-With many different values the grouping is slower, and takes memory. So two statements are sent, which differ in the
-grouping alone: the footers of the file say which of the two reads records, the other reads none. Both statements stand
-in the text that is shown, so this text does not depend on the data; and the integers are the same either way.
+A Parquet file that keeps its columns in dictionaries is grouped in less time than one value after another is put on its
+grid, and so is a table of PostgreSQL, which several workers group. With many different values the grouping is slower,
+and takes memory. So two statements are sent, which differ in the grouping alone: the footers of the file, or what
+PostgreSQL knows of the columns, say which of the two reads records, the other reads none. Both statements stand in the
+text that is shown, so this text does not depend on the data; and the integers are the same either way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from hedgerow.engines.dialects import ibis_tables
 from hedgerow.engines.dialects.ibis_tables import Asked
 from hedgerow.engines.query import ColumnQuery, Indicator, Query, SumsQuery
 from hedgerow.engines.schema import group_column, value_column
 from hedgerow.facts.columns import Selection
 from hedgerow.facts.expression import sources_of
+from hedgerow.formats import quoted_text
 from hedgerow.resampling.counted_values import GridSums, Histogram
 
 if TYPE_CHECKING:
@@ -27,6 +30,7 @@ RECORDS = "records"
 MOST_VALUES = 2**14
 """So many combinations of values are few: to group them takes less time than to compute with every record."""
 _VARIABLE = "hedgerow_few_values"
+_SETTING = "hedgerow.few_values"  # in PostgreSQL, whose own variables have names with a point
 _COLUMNS = 3  # so many columns together may have few combinations of values
 A = TypeVar("A", Histogram, GridSums)
 
@@ -46,26 +50,42 @@ def columns_to_group(query: Query | SumsQuery | ColumnQuery) -> list[str]:
 
 
 def statement_of(condition: str) -> str:
-    """Return the statement that asks the file, before its records are read, whether there are few values."""
+    """Return the statement that asks DuckDB, before records are read, whether there are few values."""
     return f"SET VARIABLE {_VARIABLE} = ({condition})"
+
+
+def statement_for_postgres(schema: str, table: str, columns: Sequence[str]) -> str:
+    """Return the statement that asks PostgreSQL the same, of a table that was analysed; of others there are many."""
+    names = ", ".join(map(quoted_text, columns))
+    return f"""SELECT set_config('{_SETTING}', (
+  SELECT COUNT(*) = {len(columns)} AND bool_and(n_distinct >= 1)
+    AND sum(ln(greatest(n_distinct, 1)::double precision)) <= ln({MOST_VALUES}::double precision)
+  FROM pg_stats WHERE schemaname = {quoted_text(schema)} AND tablename = {quoted_text(table)} AND NOT inherited
+    AND attname IN ({names}))::text, true)"""
 
 
 def either_way(build: Callable[..., Asked[A]]) -> Callable[..., Asked[A]]:
     """Return what asks a question in both ways, of which one reads no record, and adds up both answers."""
 
     def asked(frame: Any, *given: Any) -> Asked[A]:
-        few = build(_where(frame, f"getvariable('{_VARIABLE}') IS TRUE"), *given, few=True)
-        many = build(_where(frame, f"getvariable('{_VARIABLE}') IS NOT TRUE"), *given)
+        few = build(_where(frame, few=True), *given, few=True)
+        many = build(_where(frame, few=False), *given)
         return few.beside(many, lambda first, second: first + second)
 
     return asked
 
 
-def _where(frame: Any, condition: str) -> nw.LazyFrame[Any]:
+def _where(frame: Any, *, few: bool) -> nw.LazyFrame[Any]:
     import narwhals.stable.v2 as nw
 
     # A constant when the statement is planned: where it is false, the plan has no scan.
-    filtered: nw.LazyFrame[Any] = nw.from_native(frame.to_native().filter(condition))
+    native = frame.to_native()
+    if frame.implementation.is_ibis():
+        setting = ibis_tables.setting(_SETTING)
+        chosen = native.filter(setting == "true" if few else setting != "true")
+    else:
+        chosen = native.filter(f"getvariable('{_VARIABLE}') IS {'' if few else 'NOT '}TRUE")
+    filtered: nw.LazyFrame[Any] = nw.from_native(chosen)
     return filtered
 
 

@@ -106,6 +106,22 @@ def _marked(name: str) -> Callable[[Any], Any]:
     return marked
 
 
+@cache
+def _current_setting() -> Callable[..., Any]:
+    import ibis
+
+    def current_setting(setting: str, missing_ok: bool) -> str: ...  # type: ignore[empty-body]  # as `_marked`
+
+    current_setting.__annotations__ = {"setting": str, "missing_ok": bool, "return": str}
+    marked: Callable[..., Any] = ibis.udf.scalar.builtin(current_setting)
+    return marked
+
+
+def setting(name: str) -> Any:
+    """Return a setting of a session of PostgreSQL, as an expression; an empty text where there is none of this name."""
+    return _current_setting()(name, True).fill_null("")
+
+
 def prepared(table: Any, needed: Sequence[str]) -> Any:
     """Return the needed columns: texts compared byte by byte; in SQLite, null where a cell is not of its column's type.
 
