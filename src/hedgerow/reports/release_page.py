@@ -33,8 +33,10 @@ from hedgerow.reports.document import (
     Section,
     Shown,
     TableBlock,
+    render,
 )
 from hedgerow.reports.protection import EXACT_NOISE, ProtectionText, protection_of
+from hedgerow.reports.survival_section import survival_sections
 from hedgerow.statistics.distribution.gini import Gini
 from hedgerow.statistics.distribution.histogram import Bin
 from hedgerow.statistics.distribution.lorenz import Lorenz
@@ -124,8 +126,6 @@ def report_html(
     ledger_head: str | None = None,
 ) -> str:
     """Return the page that `write_report` writes."""
-    from hedgerow.reports.document import render
-
     return render(release_document(release, level=level, facts=facts, ledger_head=ledger_head))
 
 
@@ -148,6 +148,7 @@ def release_document(
         sections=(
             _estimates(release, level),
             *_distributions(release, level),
+            *survival_sections(release, level),
             *_asked(release, level),
             protected_section(certificate, curve, protection),
             declared_facts(release, facts),

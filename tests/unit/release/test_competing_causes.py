@@ -21,6 +21,7 @@ from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.designs.survival_design import SurvivalRelease
+from hedgerow.reports import report_html
 from hedgerow.reports.verify.verification import verify_record
 
 N, RATES = 6000, (0.03, 0.015)
@@ -148,6 +149,19 @@ def test_the_curve_is_drawn_and_told_as_columns(release: hg.Release) -> None:
     )
     events = np.array([curve.incidence_columns(cause)["events"] for cause in (1, 2)]).sum(axis=0)
     assert events == pytest.approx(curve.to_columns()["events"])
+
+
+def test_the_page_shows_the_curves_of_all_cells_and_causes(release: hg.Release, tmp_path: Path) -> None:
+    page = report_html(release)
+    assert "Survival of months, status" in page and "Log-rank test up to 36" in page
+    assert "median_survival of months, status (arm=0)" in page and "median_survival of months, status (arm=1)" in page
+    assert all(f"Cumulative incidence of each cause (arm={arm})" in page for arm in (0, 1))
+    assert "Share without status = 1 or 2, with 95" in page
+    (tmp_path / "report.html").write_text(page, encoding="utf-8")
+    assert CliRunner().invoke(app, ["verify", str(tmp_path / "report.html")]).exit_code == 0
+    alone = hg.open(people(), relation="replace-one").release(hg.survival("months", "status", at=12), epsilon=1.0)
+    page = report_html(alone)
+    assert "Survival of months, status" in page and "Cumulative incidence" not in page and "Log-rank" not in page
 
 
 def test_where_the_noise_hides_who_is_at_risk_the_interval_has_no_end() -> None:
