@@ -245,7 +245,9 @@ def draw_survival(
     >>> [text.get_text() for text in axes.texts]
     ['at risk', '100', '90']
     """
-    with _axes(ax, _HEIGHT + _ROW * (len(curves) + 1) * table) as axes:
+    # Causes of an event, which start at 0, are of the same records.
+    at_risk = curves if curves[0].start else curves[:1]
+    with _axes(ax, _HEIGHT + _ROW * (len(at_risk) + 1) * table) as axes:
         for place, curve in enumerate(curves):
             colour, dash = _COLOURS[place % len(_COLOURS)], _DASHES[place % len(_DASHES)]
             x = np.append(0.0, curve.cuts)
@@ -260,7 +262,7 @@ def draw_survival(
                 loc="lower left" if curves[0].start else "upper left", frameon=False, fontsize=9, labelcolor=INK
             )
         if table:
-            _write_numbers(axes, curves)
+            _write_numbers(axes, at_risk)
     return axes
 
 
