@@ -309,7 +309,7 @@ class JointGrid:
         if not self.parts or len(set(self.columns)) < len(self.parts):
             raise ParameterError(
                 "HG112",
-                rule="A table of counts needs at least one numeric column, and each column once.",
+                rule="A count of combinations of values needs one numeric column or more, each named once.",
                 finding="A column is named twice." if self.parts else "There is none.",
                 remedy="Name every column once.",
             )

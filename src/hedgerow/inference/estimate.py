@@ -58,8 +58,8 @@ class Estimate(Operators):
 
     Arithmetic such as ``a + b``, ``a - b``, ``2 * a``, ``a / b``, ``a.log()``, ``a.exp()``, ``a.sqrt()``, and NumPy's
     functions of these names, return estimates. The errors of the result include the correlation of ``a`` and ``b`` if
-    one call released both as joint moments. Every estimate can be combined with a plain number. The calls ``float(a)``,
-    ``round(a, 2)`` and ``f"{a:.2f}"`` return the number without its error.
+    one call released both as joint moments. Arithmetic with an estimate and a plain number is always possible. The
+    calls ``float(a)``, ``round(a, 2)`` and ``f"{a:.2f}"`` return the number without its error.
 
     Attributes
     ----------
@@ -503,9 +503,9 @@ def _joint_of(estimate: Estimate) -> JointValue:
         "joint moments.",
         finding=f"That of {estimate._term()}, by {format_argument(estimate.method)}, with others is not known.",
         remedy="In one call with estimator='moments', release the means, sums, counts, shares, ratios, variances or "
-        "smooth functions of means. Every estimate can be combined with a plain number. Cells of one bootstrap "
-        "statistic can be added and subtracted on the release itself, such as release[0] - release[1], but not on "
-        "its record.",
+        "smooth functions of means. Arithmetic with an estimate and a plain number is always possible. Cells of one "
+        "bootstrap statistic can be added and subtracted on the release itself, such as release[0] - release[1], but "
+        "not on its record.",
         shell="Release means, sums, counts, shares, ratios, variances or smooth functions of means in one call, by "
         "--estimator moments. With a number, any estimate can be added or multiplied.",
     )

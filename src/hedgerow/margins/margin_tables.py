@@ -80,8 +80,8 @@ class Margins(Synthesizable, Result):
         The request, the noisy numbers, and the steps that computed the shown numbers from the noisy numbers, as plain
         JSON data.
 
-    The fields of `hedgerow.release.publication.shared.Result` (certificate, source, relation, unit, target, n, missing,
-    …) are keyword arguments.
+    The class also takes the fields of `hedgerow.release.publication.shared.Result` (certificate, source, relation,
+    unit, target, n, missing, …), as keyword arguments.
     """
 
     axes: tuple[Category, ...]

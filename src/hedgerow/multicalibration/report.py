@@ -424,7 +424,7 @@ def hoped_alpha(
     Raises
     ------
     ParameterError
-        HG165: m is not a positive number, or `bound` is unknown.
+        HG165: m is not a positive number, or `bound` is not the name of a known bound.
 
     Examples
     --------
@@ -460,7 +460,7 @@ def least_cell(
     Raises
     ------
     ParameterError
-        HG165: `alpha` is not between 0 and 1, or `bound` is unknown.
+        HG165: `alpha` is not between 0 and 1, or `bound` is not the name of a known bound.
 
     Examples
     --------

@@ -72,7 +72,8 @@ class Release(ReadsOfRelease, Result):
     answers : dict
         The answers to expressions, as {expression: estimate}, which the record and the report of the release show.
 
-    The fields of `hedgerow.release.publication.shared.Result` (source, relation, unit, …) are keyword arguments.
+    The class also takes the fields of `hedgerow.release.publication.shared.Result` (source, relation, unit, …), as
+    keyword arguments.
     """
 
     estimates: Sequence[Estimate]

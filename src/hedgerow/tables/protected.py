@@ -116,8 +116,8 @@ class ProtectedTable(TwoWayReadings):
     steps : tuple of dict
         The steps that computed the shown numbers from the noisy numbers, in order, as plain JSON data.
 
-    The fields of `TwoWayReadings` and of `hedgerow.release.publication.shared.Result` (certificate, source, relation,
-    unit, target, n, missing, …) are keyword arguments.
+    The class also takes the fields of `TwoWayReadings` and of `hedgerow.release.publication.shared.Result`
+    (certificate, source, relation, unit, target, n, missing, …), as keyword arguments.
     """
 
     table: ConsistentTable

@@ -210,9 +210,10 @@ def _settle(passes: bool) -> None:
     if not passes:
         raise VerificationError(
             "HG522",
-            rule="No attack may prove a larger ε than a certificate states, and every faulty mechanism must be "
-            "detected.",
-            finding="In this audit an attack proved a larger ε, or a faulty mechanism was not detected.",
+            rule="No attack may prove a larger ε than a certificate states, and the audit must detect every mechanism "
+            "that was made faulty on purpose.",
+            finding="In this audit an attack proved a larger ε than a certificate states, or the audit did not detect "
+            "a mechanism that was made faulty on purpose.",
             remedy="Do not rely on this mechanism; please report the output with the version.",
         )
 

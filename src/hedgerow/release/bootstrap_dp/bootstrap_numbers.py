@@ -214,8 +214,8 @@ def own_function(
         A function that takes a sorted array of n values and returns a number. If the function fails or returns no
         number, its result counts as the lower end of `answers`.
     answers : (low, high)
-        The public range of the results of the function. A result outside the range is replaced by the nearest end of
-        the range.
+        The lowest and the highest result that the function can return, chosen without a look at the data. A result
+        outside this range is replaced by the nearest end of the range.
     answer_step : float
         The distance between possible results: they are rounded to `low` plus whole multiples of this step. The range
         may contain at most 2⁴⁰ multiples of the step.
