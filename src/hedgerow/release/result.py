@@ -72,8 +72,7 @@ class Release(ReadsOfRelease, Result):
     answers : dict
         The answers to expressions, as {expression: estimate}, which the record and the report of the release show.
 
-    The class also takes the fields of `hedgerow.release.publication.shared.Result` (source, relation, unit, …), as
-    keyword arguments.
+    The fields of `hedgerow.release.publication.shared.Result` (source, relation, …) are keyword arguments too.
     """
 
     estimates: Sequence[Estimate]
