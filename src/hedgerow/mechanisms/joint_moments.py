@@ -119,6 +119,11 @@ class JointMoments(Additive):
         """The limit of the layout."""
         return self.layout.rows or self.layout.most_rows
 
+    @property
+    def not_priced(self) -> tuple[str, ...]:
+        """The noise of products across cells: a unit whose rows lie in one cell may be the worst."""
+        return tuple(f"coordinates.{at}.**" for at, one in enumerate(self.coordinates) if one.kind == "across")
+
     @classmethod
     def of_noise_sd(cls, noise_sd: float, quote: Quote) -> JointMoments:
         """Return two means with all second moments, on the default grids: presence is public under replace-one."""

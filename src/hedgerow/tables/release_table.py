@@ -241,8 +241,19 @@ def rewritten_table(record: Record, certificate: Certificate) -> Rewritten:
     table, plan = _reread(record, certificate)
     written = table.to_dict(level_of(record)) if "estimates" in record else kept_record(table)
     # The simulated p-value follows from the random numbers of a version of NumPy.
-    unchecked = (*OF_THE_CUSTODIAN, "release.methods.*", "independence.pvalue")
+    unchecked: tuple[str, ...] = (*OF_THE_CUSTODIAN, "release.methods.*", "independence.pvalue")
+    if not record["table"]["margins"]:
+        unchecked += tuple(_across_cells(record))
     return Rewritten(written, unchecked, certified=certified_by(plan), narrowed=plan.narrowed())
+
+
+def _across_cells(record: Record) -> Iterator[str]:
+    """Yield the drawn numbers of products across cells, which serve the errors of sums over cells alone."""
+    for at, noisy in enumerate(record.get("noisy", ())):
+        names = noisy["features"]
+        for place in range(len(noisy["values"])):
+            if names[place % len(names)].startswith("across "):
+                yield f"noisy.{at}.values.{place}"
 
 
 def table_from_record(record: Any) -> ProtectedTable:

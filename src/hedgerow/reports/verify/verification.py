@@ -38,6 +38,7 @@ from hedgerow.mechanisms.certificate import (
     unreadable_record,
 )
 from hedgerow.mechanisms.mechanism import (
+    AtomicMechanism,
     as_record,
     parts_of,
 )
@@ -142,9 +143,19 @@ def consistency(record: object, certificate: Certificate) -> Consistency:
         return Consistency((*dict.fromkeys(contradictions), _ALTERED))
     # Whoever asked chose δ. The rounded ε is the same at each δ of a range, and the price holds.
     chosen = () if "delta" in written.certified else ("certificate.delta",)
-    named = (*written.unchecked, *chosen, "certificate.versions.*", *_beside(record, written))
+    unpriced = (place for at, part in enumerate(parts_of(certificate.mechanism)) for place in _unpriced(at, part))
+    named = (*written.unchecked, *chosen, *unpriced, "certificate.versions.*", *_beside(record, written))
     unchecked = (place for place in named if has_any(record, place))
     return Consistency(tuple(dict.fromkeys(contradictions)), tuple(unchecked))
+
+
+def _unpriced(at: int, part: AtomicMechanism) -> Iterator[str]:
+    """Yield the fields of a part that need not change the price, where it stands alone and where it is one of several.
+
+    One of the two names no field of a record, and is left out.
+    """
+    for place in part.not_priced:
+        yield from (f"certificate.mechanism.{place}", f"certificate.mechanism.parts.{at}.{place}")
 
 
 def _of_certificate(certificate: Certificate) -> Iterator[str]:
