@@ -10,9 +10,9 @@ import pytest
 from scipy import stats
 
 import hedgerow as hg
-from hedgerow.inference import effects
+from hedgerow.inference import effects, means_and_counts
 from hedgerow.inference.known_totals import reconciled
-from hedgerow.release.readings import standardised_effect
+from hedgerow.release.readings import reconciliation, standardised_effect
 from hedgerow.testing.simulated import SimulatedNoise, Study
 
 ACCEPTED, REJECTED = 1e-6, 1e-12
@@ -79,4 +79,23 @@ def test_the_errors_of_reconciled_counts_need_their_covariances(forgotten: str |
     left = np.diag(np.diag(left)) if forgotten == "after" else left
     slopes = np.array([1.0, 0.0, -1.0])
     pvalue = pvalue_of_variance(numbers @ slopes, float(slopes @ left @ slopes))
+    assert (pvalue > ACCEPTED) if holds else (pvalue < REJECTED)
+
+
+@pytest.mark.parametrize(("steps", "holds"), [(means_and_counts.WHOLE_NUMBERS, True), (0.0, False)])
+def test_intervals_of_reconciled_counts_cover_where_the_noise_is_a_step(
+    steps: float, holds: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Noise in whole numbers is 0 or a step where its scale is small: an interval without half a step misses steps."""
+    monkeypatch.setattr(reconciliation, "WHOLE_NUMBERS", steps)
+    survey = hg.open(crossed(), relation="add-remove", target="file")
+    study = Study.of(survey, hg.count(), by={"arm": [0, 1], "old": [0, 1]}, epsilon=3.0)
+    source, truth = SimulatedNoise(np.random.default_rng(5)), {0: 800, 1: 200}
+    hits = 0
+    for _ in range(RUNS):
+        agreeing = study.draw(source).reconcile({"old": {0: 1000, 1: 1000}})
+        for number in (agreeing[0], agreeing[1]):  # one of each total
+            low, high = number.confidence_interval()
+            hits += low - 1e-9 <= truth[number.cell["arm"]] <= high + 1e-9
+    pvalue = stats.binomtest(hits, 2 * RUNS, 0.94, alternative="less").pvalue
     assert (pvalue > ACCEPTED) if holds else (pvalue < REJECTED)

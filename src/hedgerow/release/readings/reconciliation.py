@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hedgerow.facts.validation import as_float, format_argument
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.known_totals import reconciled
+from hedgerow.inference.means_and_counts import WHOLE_NUMBERS
 from hedgerow.inference.region import LevelTest, ScoreRegion
 from hedgerow.release.ask import covariances
 from hedgerow.release.readings.numbers_of_cells import NumbersOfCells, noise_law_of, numbers_of, reach, unfit_reading
@@ -62,8 +63,11 @@ def agreeing(estimates: Sequence[Estimate], known: object, *, of: object) -> Rec
     if float(np.abs(forms @ values - totals).max()) > _AGREES * scale:
         raise unfit_reading("Public totals agree with each other.", "Those given contradict each other.", _EXAMPLE)
     law = noise_law_of(numbers)
-    cells = zip(numbers, values.tolist(), np.sqrt(np.maximum(np.diag(noise), 0.0)).tolist(), strict=True)
-    return ReconciledCells(tuple(_moved(number, value, sd, law) for number, value, sd in cells), noise)
+    left, before = np.maximum(np.diag(noise), 0.0), np.diag(covariance.noise)
+    # How much of its own noise, in whole numbers, a count keeps.
+    own = left / np.where(before > 0.0, before, 1.0)
+    cells = zip(numbers, values.tolist(), np.sqrt(left).tolist(), (WHOLE_NUMBERS * own).tolist(), strict=True)
+    return ReconciledCells(tuple(_moved(number, value, sd, law, half) for number, value, sd, half in cells), noise)
 
 
 def _forms(numbers: Sequence[Estimate], known: object) -> tuple[Floats, Floats]:
@@ -91,26 +95,26 @@ def _forms(numbers: Sequence[Estimate], known: object) -> tuple[Floats, Floats]:
     return np.array(rows), np.array(totals)
 
 
-def _moved(number: Estimate, value: float, sd: float, law: str) -> Estimate:
-    """Return a number with its new value and noise."""
+def _moved(number: Estimate, value: float, sd: float, law: str, half: float) -> Estimate:
+    """Return a number with its new value and noise; `half` is what a count's steps of noise add to its interval."""
     sampling = number.sampling_error or 0.0
-    least = 0.0 if number.statistic == "count" else -math.inf
+    least, margin = (0.0, half) if number.statistic == "count" else (-math.inf, 0.0)
     return replace(
         number,
         estimate=value,
         privacy_error=sd if number.sampling_error is not None else None,
         note=" ".join(filter(None, [number.note, DECLARED])),
-        _region=ScoreRegion(LevelTest(_around(value, (sampling, sd), law, least), number.method, least)),
+        _region=ScoreRegion(LevelTest(_around(value, (sampling, sd), law, least, margin), number.method, least)),
     )
 
 
 def _around(
-    value: float, errors: tuple[float, float], law: str, least: float
+    value: float, errors: tuple[float, float], law: str, least: float, margin: float
 ) -> Callable[[float], tuple[float, float]]:
     """Return the interval about a value, as a function of the level."""
 
     def accepted(level: float) -> tuple[float, float]:
-        half = reach(law, level, *errors) if any(errors) else 0.0
+        half = reach(law, level, *errors) + margin if any(errors) else 0.0
         return max(least, value - half), max(least, value + half)
 
     return accepted
