@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from hedgerow.accounting.calibrate import least_noise
 from hedgerow.accounting.compose import compose
 from hedgerow.accounting.dominating_pairs import DominatingPair
 from hedgerow.accounting.loss_fold import composed_curve
-from hedgerow.accounting.loss_grid import Curve, LossGrid, Outcomes
+from hedgerow.accounting.loss_grid import LOSS_CAP, Curve, LossGrid, Outcomes
 from hedgerow.accounting.poisson_mixtures import (
     MixturePair,
     PairKind,
@@ -300,3 +301,29 @@ def test_far_ends_of_the_priced_range(kind: PairKind, k: int) -> None:
 def test_hopeless_prices_are_infinite_and_vast_noise_is_cheap() -> None:
     assert release_curve([MixturePair(PairKind.SAME_CELL, 0.1, 0.5)], n_resamples=5000).epsilon_upper(1e-6) == math.inf
     assert release_curve([MixturePair(PairKind.ONE_SIDED, 1e4, 0.5)], n_resamples=1).epsilon_upper(1e-6) < 1e-3
+
+
+def exact_loss(x: float, sd: float, bound: float, rate: float, most: int) -> Decimal:
+    """Return log(p/q) at x to 50 digits: the Poisson mixture of normal laws over the normal law about 0."""
+    with localcontext(prec=50):
+        at, width, step, mean = (Decimal(number) for number in (x, sd, bound, rate))
+        chance, total = (-mean).exp(), Decimal(0)
+        for drawn in range(most + 1):
+            total += chance * ((at * drawn * step - (drawn * step) ** 2 / 2) / width**2).exp()
+            chance *= mean / (drawn + 1)
+        return total.ln()
+
+
+@pytest.mark.parametrize(("sd", "rate"), [(0.02, 1.0), (0.3, 1.0), (1.0, 100.0), (1.0, 0.01), (40.0, 1.0)])
+def test_no_loss_is_off_by_more_than_the_rounding_that_is_allowed(sd: float, rate: float) -> None:
+    """The price adds `rounding` to every loss that counts: it has to be more than what doubles lose."""
+    law = ResampledLaw.of(sd=sd, bound=1.0, rate=rate, symmetric=False, left_out=1e-20)
+    x = np.linspace(law.low, law.high, 8001)
+    x = x[np.abs(law.losses(x)[:, 0]) <= LOSS_CAP]
+    x = x[:: max(1, len(x) // 30)]
+    exact = [exact_loss(float(at), sd, 1.0, rate, len(law.weights) - 1) for at in x]
+    assert len(exact) >= 30 and min(exact) < 0 < max(exact)
+    off = max(abs(Decimal(float(loss)) - true) for loss, true in zip(law.losses(x)[:, 0], exact, strict=True))
+    assert off < law.rounding() < 1e-8
+    # The allowance is for the largest exponents: of these few points they are off by less, but not by nothing.
+    assert law.rounding() < 1e-12 + 1e6 * float(off)

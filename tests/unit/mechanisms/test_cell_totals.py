@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from hedgerow.accounting.compose import profile_of
 from hedgerow.audit.attack import likelihood_ratio, threshold_attack
@@ -166,3 +167,66 @@ KIND = CellKind(0, 10, LatticeNoise(2000, 0), None)
 def test_a_description_that_says_nothing_is_refused(wrong: dict) -> None:
     with pytest.raises(ParameterError, match="HG406"):
         CellTotals(**({"law": "geometric", "start": 0, "stride": 1, "kinds": (KIND,), "kind_of": (0,)} | wrong))
+
+
+@pytest.mark.parametrize("law", ["geometric", "gaussian"])
+@pytest.mark.parametrize("seed", range(12))
+def test_the_farthest_records_are_those_of_a_search_over_all_pairs(seed: int, law: str) -> None:
+    """Every kind of pair by itself: one that the search of all cells and indices finds farther apart would show."""
+    rng = np.random.default_rng(seed)
+    count, square = int(rng.integers(1, 6)), bool(rng.integers(2))
+    described = min(3, count)
+    lows, steps = rng.integers(-8, 3, described), rng.integers(1, 12, described)
+    kind_of = [*range(described), *rng.integers(0, described, count - described).tolist()]
+    kinds = tuple(
+        CellKind(
+            int(2 * low),
+            int(2 * (low + more)),
+            lattice_noise(float(rng.uniform(2.0, 40.0))),
+            lattice_noise(float(rng.uniform(50.0, 2000.0))) if square else None,
+        )
+        for low, more in zip(lows, steps, strict=True)
+    )
+    mechanism = CellTotals(law, -20, 2, kinds, tuple(rng.permutation(kind_of).tolist()))
+    power, added = mechanism.noise_law.power, {}
+    for cell, kind in enumerate(mechanism.kind_of):
+        for value in range(kinds[kind].low, kinds[kind].high + 1, 2):
+            numbers = [value, value**2] if square else [value]
+            noises = [kinds[kind].total, *([kinds[kind].square] if square else [])]
+            row = np.zeros((count, len(numbers)))
+            row[cell] = [number / noise.in_units for number, noise in zip(numbers, noises, strict=True)]
+            added[cell, (value + 20) // 2] = row
+    nothing = np.zeros_like(row)
+
+    def apart(first: np.ndarray, second: np.ndarray) -> float:
+        return float((np.abs(first - second) ** power).sum())
+
+    pairs = [(one, other) for one in added for other in added]
+    farthest = {
+        "one-sided": max(apart(row, nothing) for row in added.values()),
+        "same cell": max(apart(added[one], added[other]) for one, other in pairs if one[0] == other[0]),
+        "across cells": max(
+            (apart(added[one], added[other]) for one, other in pairs if one[0] != other[0]), default=0.0
+        ),
+    }
+    for relation, names in ((NEAR, ["one-sided"]), (FAR, ["same cell", "across cells" if count > 1 else "one-sided"])):
+        assert [pair.name for pair in mechanism.worst_pairs(relation)] == names
+        for pair in mechanism.worst_pairs(relation):
+            ends = [nothing if end is None else added[end.cell, end.index] for end in (pair.first, pair.second)]
+            assert apart(*ends) == pytest.approx(farthest[pair.name], rel=1e-12)
+
+
+@pytest.mark.parametrize("law", ["geometric", "gaussian"])
+def test_the_half_width_of_all_cells_is_the_least_that_holds_them(law: str) -> None:
+    widths, gamma = [30.0, 8.0, 8.0, 2.0], 0.05
+    mechanism = totals([(0, 9)] * 4, widths, law)
+    law_of = stats.laplace if law == "geometric" else stats.norm
+
+    def chance(half: float) -> float:
+        return math.prod(1.0 - 2.0 * float(law_of.sf(half / width)) for width in widths)
+
+    half = mechanism.half_width(4, gamma)
+    assert chance(half) >= 1.0 - gamma - 1e-6
+    assert chance(0.99 * half) < 1.0 - gamma - 1e-4, "a hundredth less would not hold all"
+    assert mechanism.spread[:, 0] == pytest.approx([width * law_of(0, 1).std() for width in widths], rel=1e-6)
+    assert np.array_equal(mechanism.table_spread(("total",)), mechanism.spread) and mechanism.released_cells == 4

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import combinations, product
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms import joint_sensitivity
 from hedgerow.mechanisms.joint_sensitivity import JointWeights
 
 FAR, NEAR = Relation.REPLACE_ONE, Relation.ADD_REMOVE
@@ -290,3 +292,21 @@ def test_beyond_the_states_that_can_be_listed_the_bound_is_an_upper_one(d: int, 
     # Within the free limits the bound does not depend on how many features there are.
     free = free_weights(rng, 20, power)
     assert free.same(power) == pytest.approx(2.0**power * sum(free.sums[i,] ** power for i in range(20)), rel=1e-12)
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_a_guess_of_the_worst_states_is_right_where_only_sums_and_presence_weigh(
+    power: Literal[1, 2], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a feature that may be missing, coming and going costs more than flipping where its count weighs more."""
+    sums = {(i,): weight for i, weight in enumerate((1.0, 0.4, 0.3, 2.0))}
+    for heavy in (0.1, 3.0):
+        weights = JointWeights(4, {(1,): heavy, (3,): 0.1}, sums, missing=frozenset({1, 3}))
+        searched, costs = weights.worst(power), weights.state_costs(power)
+        monkeypatch.setattr(joint_sensitivity, "MOST_STATES", 1)
+        guessed = weights.worst(power)
+        monkeypatch.undo()
+        place = np.ravel_multi_index(guessed, weights._radices())
+        assert float(costs[place]) == pytest.approx(float(costs.max()), rel=1e-12)
+        assert searched[1] == guessed[1] == (2 if heavy == 3.0 else 0)
+        assert guessed[0] == guessed[2] == 0
