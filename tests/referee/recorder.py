@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 from unittest import mock
 
@@ -149,6 +150,7 @@ class Recorder:
         return drawn - sum(added.exact.size * added.law.draws for added in self.added)
 
 
+@cache
 def products() -> dict[str, type]:
     """Return every class that spends, by its name: the methods of a product make one."""
     spending = {}
