@@ -361,7 +361,7 @@ def _of_all_cells(
             rule="--screen, --shrink, --known and --simultaneous each read one record, without --test and --effect; "
             "--method belongs to --screen and --towards to --shrink.",
             finding="The command has two of these options, or further arguments.",
-            remedy="For example: hedgerow ask release.json 'mean(income)' --screen common.",
+            remedy="For example: `hedgerow ask release.json 'mean(income)' --screen common`.",
         )
     release = release_from_record(json.dumps(read_record(asked[0])))
     text, entries = read(release, asked[1] if len(asked) == 2 else None)
