@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -28,19 +29,27 @@ NOISE, U = 1.5, 1.0  # the noise of the release; the variance of a mean of the r
 
 
 def pooled_runs(
-    files_of: Callable[[np.random.Generator, float], Floats], *, centre: bool = False
+    files_of: Callable[[np.random.Generator, float], Floats],
+    *,
+    centre: bool = False,
+    bias: float = 0.0,
+    root_of_t: bool = False,
 ) -> tuple[int, Floats]:
     """Return how often intervals of a mean hold the truth 0, and their widths.
 
-    A release is the mean of a sample, of variance U, with noise: its law is normal, and so is that of each file.
+    A release is the mean of a sample, of variance U, with noise: its law is normal, and so is that of each file. The
+    estimate of a fit has a bias. With `root_of_t` the bias adds nothing to the standard error.
     """
     rng, held, widths = np.random.default_rng(20261125), 0, []
     for _ in range(RUNS):
-        fit = float(rng.normal(0.0, np.sqrt(U + NOISE**2)))
+        fit = float(rng.normal(bias, np.sqrt(U + NOISE**2)))
         middle = list(rng.normal(fit, np.sqrt(U), FILES)) if centre else None
         (one,) = hg.pool(files_of(rng, fit), [U] * FILES, centre=middle)
         low, high = one.confidence_interval(0.95)
-        held += low <= 0.0 <= high
+        part = 1.0
+        if root_of_t and one.bias is not None and one.bias_error is not None:
+            part = math.sqrt(1.0 - max(one.bias**2 - one.bias_error**2, 0.0) / one.standard_error**2)
+        held += abs(one.estimate) <= part * (high - low) / 2.0
         widths.append(high - low)
     return held, np.array(widths)
 
@@ -48,6 +57,13 @@ def pooled_runs(
 def re_released(rng: np.random.Generator, fit: float) -> Floats:
     refits = rng.normal(fit, np.sqrt(U + NOISE**2), FILES)
     return np.asarray(rng.normal(refits, np.sqrt(U)))
+
+
+BIAS = 1.5 * float(np.sqrt(U + NOISE**2))
+
+
+def re_released_with_bias(rng: np.random.Generator, fit: float) -> Floats:
+    return re_released(rng, fit + BIAS)
 
 
 def of_one_fit(rng: np.random.Generator, fit: float) -> Floats:
@@ -68,6 +84,14 @@ def test_files_of_one_fit_are_found_out() -> None:
     assert binom.cdf(held, RUNS, 0.95) < 1e-12
 
 
+def test_intervals_are_wider_for_a_bias_of_the_fit() -> None:
+    """The sabotage: the standard error is √T, without the squared bias."""
+    held, _ = pooled_runs(re_released_with_bias, centre=True, bias=BIAS)
+    assert binom.cdf(held, RUNS, 0.95) > 1e-6
+    sabotaged, _ = pooled_runs(re_released_with_bias, centre=True, bias=BIAS, root_of_t=True)
+    assert binom.cdf(sabotaged, RUNS, 0.95) < 1e-12
+
+
 def test_the_formulas_are_those_of_the_paper() -> None:
     estimates, variances = [1.0, 4.0, 3.0, 7.0], [0.5, 1.0, 1.5, 1.0]
     (one,) = hg.pool(estimates, variances)
@@ -75,9 +99,17 @@ def test_the_formulas_are_those_of_the_paper() -> None:
     total = 1.25 * between - 1.0
     assert one.estimate == np.mean(estimates) and one.standard_error == pytest.approx(np.sqrt(total))
     assert one.df == pytest.approx(max(2.0, 3 * (1 - 1.0 / (1.25 * between)) ** 2)) and not one.replaced
+    # A bias that may be chance adds nothing.
     (middle,) = hg.pool(estimates, variances, centre=[2.0, 3.0])
     assert middle.estimate == 2.5 and middle.standard_error == pytest.approx(np.sqrt(between - 1.0 + 0.5))
     assert middle.bias == pytest.approx(1.25) and middle.bias_error == pytest.approx(np.sqrt(between / 4 + 0.5))
+    # Of a larger bias the part of the square is added that is more than chance.
+    (leaning,) = hg.pool(estimates, variances, centre=[0.0, -2.0])
+    total, squared = between - 1.0 + 0.5, 4.75**2 - between / 4 - 0.5
+    assert leaning.estimate == -1.0 and leaning.bias == pytest.approx(4.75)
+    assert leaning.standard_error == pytest.approx(np.sqrt(total + squared))
+    assert leaning.df == pytest.approx(max(2.0, 3 * (total / between) ** 2))
+    assert leaning.least_bias == pytest.approx(0.25 + 1.645 * np.sqrt((between / 4 + 0.5) / total))
 
 
 def test_a_variance_of_zero_or_less_is_replaced_and_said() -> None:

@@ -18,6 +18,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 from scipy.stats import binom
+from scipy.stats import t as student
 from typer.testing import CliRunner
 
 import hedgerow as hg
@@ -211,19 +212,92 @@ def test_the_readme_says_what_the_files_carry_and_the_certificate_verifies(tmp_p
     assert record.holds and not record.contradictions
 
 
+def snippet(folder: Path, language: str) -> str:
+    """Return the code of a language in the README of written files."""
+    margins().synthesize(2, n_rows=50, rng=1).write(folder)
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    code = re.search(rf"```{language}\n(.*?)```", text, re.DOTALL)
+    assert code is not None
+    return code[1]
+
+
+VARIANCES = [0.5, 1.0, 1.5, 1.0]
+# A bias that may be chance; a bias to either side; T of 0 or less.
+POOLED = [
+    ([1.0, 4.0, 3.0, 7.0], [2.0, 3.0]),
+    ([1.0, 4.0, 3.0, 7.0], [0.0, -2.0]),
+    ([-1.0, -4.0, -3.0, -7.0], [0.0, 2.0, 1.0]),
+    ([1.0, 1.1, 0.9, 1.0], [1.0, 1.1]),
+]
+
+
 def test_the_r_snippet_gives_the_numbers_of_pool(tmp_path: Path) -> None:
-    made = margins().synthesize(2, n_rows=50, rng=1)
-    made.write(tmp_path / "out")
-    text = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
-    snippet = re.search(r"```r\n(.*?)```", text, re.DOTALL)
-    assert snippet is not None and "pool <- function(q, u)" in snippet[1]
+    code = snippet(tmp_path / "out", "r")
+    assert "pool <- function(q, u, centre = NULL)" in code
     if shutil.which("Rscript") is None:
         pytest.skip("needs R")
-    call = "print(pool(rbind(c(1, 4, 3, 7)), rbind(c(.5, 1, 1.5, 1))), digits = 12)"
-    done = subprocess.run(["Rscript", "-e", snippet[1] + "\n" + call], capture_output=True, text=True, check=True)
-    (one,) = hg.pool([1.0, 4.0, 3.0, 7.0], [0.5, 1.0, 1.5, 1.0])
-    numbers = [float(number) for number in done.stdout.split("\n")[1].split()[1:4]]
-    assert numbers == pytest.approx([one.estimate, one.standard_error, one.df])
+
+    def in_r(numbers: list[float]) -> str:
+        return f"rbind(c({', '.join(map(str, numbers))}))"
+
+    for estimates, centre in [(POOLED[0][0], None), *POOLED]:
+        arguments = [estimates, VARIANCES, *([] if centre is None else [centre])]
+        call = f"print(pool({', '.join(map(in_r, arguments))}), digits = 12)"
+        done = subprocess.run(["Rscript", "-e", code + "\n" + call], capture_output=True, text=True, check=True)
+        (one,) = hg.pool(estimates, VARIANCES, centre=centre)
+        numbers = [float(number) for number in done.stdout.split("\n")[1].split()[1:4]]
+        assert numbers == pytest.approx([one.estimate, one.standard_error, one.df])
+
+
+def run_stata(code: str, columns: dict[str, np.ndarray]) -> list[float]:
+    """Return the numbers that a snippet of Stata displays, by the few commands that the snippet uses.
+
+    As in Stata, the text of a macro replaces its name before an expression is computed. So a negative number needs
+    brackets before a power.
+    """
+    macros, results, running = dict[str, str](), dict[str, float](), True
+
+    def computed(expression: str) -> Any:
+        for name, value in macros.items():
+            expression = expression.replace(f"`{name}'", value)
+        names = {"max": max, "sqrt": math.sqrt, "invttail": lambda df, tail: student.isf(tail, df), "r": results.get}
+        return eval(re.sub(r"r\((\w+)\)", r"r('\1')", expression).replace("^", "**"), {"__builtins__": {}}, names)
+
+    for line in map(str.strip, code.strip().split("\n")):
+        if line.startswith("*") or not (running or line == "}"):
+            continue
+        if part := re.fullmatch(r"quietly summarize (\w+) if centre == ([01])", line):
+            chosen = columns[part[1]][columns["centre"] == int(part[2])]
+            results |= {"N": len(chosen), "mean": chosen.mean(), "Var": chosen.var(ddof=1)}
+        elif part := re.fullmatch(r"local (\w+) = (.+)", line):
+            macros[part[1]] = repr(float(computed(part[2])))
+        elif part := re.fullmatch(r"if (.+) \{", line):
+            running = bool(computed(part[1]))
+        elif line == "}":
+            running = True
+        else:
+            shown = re.fullmatch(r'display (.+) "  se " (.+) "  df " (.+) "  " (.+) " to " (.+)', line)
+            assert shown is not None, line
+            return [float(computed(expression)) for expression in shown.groups()]
+    raise AssertionError("The snippet displays nothing.")
+
+
+@pytest.mark.parametrize(("estimates", "centre"), POOLED)
+def test_the_stata_snippet_gives_the_numbers_of_pool(
+    tmp_path: Path, estimates: list[float], centre: list[float]
+) -> None:
+    columns = {
+        "q": np.array([*estimates, *centre]),
+        "u": np.array([*VARIANCES, *(9.0 for _ in centre)]),
+        "centre": np.array([0] * len(estimates) + [1] * len(centre)),
+    }
+    code = snippet(tmp_path / "out", "stata")
+    (one,) = hg.pool(estimates, VARIANCES, centre=centre)
+    expected = [one.estimate, one.standard_error, one.df, *one.confidence_interval(0.95)]
+    assert run_stata(code, columns) == pytest.approx(expected)
+    # The sabotage: without brackets the minus of a negative number is applied after the power.
+    if estimates[0] < 0.0:
+        assert run_stata(code.replace("(`mean') - (`estimate')", "`mean'"), columns) != pytest.approx(expected)
 
 
 def test_an_analysis_of_few_columns_is_said_to_be_a_margin() -> None:
