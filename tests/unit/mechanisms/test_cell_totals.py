@@ -14,7 +14,7 @@ from hedgerow.audit.attack import likelihood_ratio, threshold_attack
 from hedgerow.audit.verdict import sampler_of
 from hedgerow.errors import HedgerowError, ParameterError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.bounded_totals import MOST_BOUNDED_CELLS, BoundedCells, CellKind, CellTotals
+from hedgerow.mechanisms.bounded_totals import MOST_BOUNDED_CELLS, BoundedCells, CellKind, CellTotals, cell_totals
 from hedgerow.mechanisms.certificate import certify, mechanism_from_record
 from hedgerow.mechanisms.mechanism import as_record
 from hedgerow.noise.lattice import LatticeNoise, lattice_noise
@@ -230,3 +230,25 @@ def test_the_half_width_of_all_cells_is_the_least_that_holds_them(law: str) -> N
     assert chance(0.99 * half) < 1.0 - gamma - 1e-4, "a hundredth less would not hold all"
     assert mechanism.spread[:, 0] == pytest.approx([width * law_of(0, 1).std() for width in widths], rel=1e-6)
     assert np.array_equal(mechanism.table_spread(("total",)), mechanism.spread) and mechanism.released_cells == 4
+
+
+@pytest.mark.parametrize("squares", [True, False])
+@pytest.mark.parametrize("relation", [FAR, NEAR])
+@pytest.mark.parametrize("law", ["geometric", "gaussian"])
+def test_noise_in_given_proportions_costs_the_precision_that_was_asked(
+    law: str, relation: Relation, squares: bool
+) -> None:
+    limits = np.array([[-9, 6], [0, 12], [-9, 6], [3, 6]])
+    widths = np.array([1.0, 2.0, 1.0, 0.5]), np.array([20.0, 30.0, 20.0, 10.0]) if squares else None
+    mechanism = cell_totals(law, (-9, 3), limits, widths, 0.25, relation)
+    declared = mechanism.mu(relation) if law == "gaussian" else mechanism.pure(relation)
+    assert 0.25 * (1.0 - 1e-5) < declared <= 0.25 * (1.0 + 1e-9)
+    # The same by brute force over the records of every cell, at the stride of the grid.
+    cells = BoundedCells(*limits.astype(float).T, 3, *widths)
+    power = 2 if law == "gaussian" else 1
+    scale = brute(cells, relation, power) ** (1.0 / power) / 0.25
+    assert [mechanism.kinds[kind].total.in_units for kind in mechanism.kind_of] == pytest.approx(
+        (scale * widths[0]).tolist(), rel=2e-6
+    )
+    assert [(kind.low, kind.high) for kind in mechanism.kinds] == [(-9, 6), (0, 12), (3, 6)], "cells alike share a kind"
+    assert {kind.square is None for kind in mechanism.kinds} == {not squares}

@@ -1,5 +1,6 @@
 """Reserve, run, record: the order holds whatever is released, and a failure in the middle stays spent."""
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -14,10 +15,23 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.certificate import Certificate, certify
-from hedgerow.mechanisms.mechanism import Composition, GeometricCounts
+from hedgerow.mechanisms.mechanism import Composition, GaussianNoise, GeometricCounts
 from hedgerow.noise.lattice import NoiseSource
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.release.spend import Account, InLedger, NoLedger, Receivable, Spending, run_unpriced, spend
+from hedgerow.release.spend import (
+    Account,
+    InLedger,
+    InOpenLedger,
+    NoLedger,
+    OnlyAsked,
+    Receivable,
+    Spending,
+    not_on_record,
+    price_together,
+    receipts,
+    run_unpriced,
+    spend,
+)
 from hedgerow.testset import TestSet
 
 PRICE = 0.500001  # 1/2, stated in whole millionths, rounded up
@@ -185,3 +199,69 @@ def test_a_ledger_that_belongs_to_a_test_set_pays_for_its_looks_alone(path: Path
     with pytest.raises(LedgerError, match="HG318"):
         ask(InLedger(path.parent / "ts.ledger"), run)
     assert (run.runs, spent(path.parent / "ts.ledger")) == (0, before)
+
+
+@pytest.mark.parametrize(
+    ("on_disk", "readable", "code"), [(True, True, "HG607"), (False, True, "HG307"), (False, False, "HG607")]
+)
+def test_a_reservation_whose_end_failed_is_spent_where_it_is_on_the_disk_or_nobody_can_say(
+    path: Path, monkeypatch: pytest.MonkeyPatch, on_disk: bool, readable: bool, code: str
+) -> None:
+    reserve = InOpenLedger.reserve
+
+    def fails(held: InOpenLedger, *asked: Any) -> Any:
+        if on_disk:
+            reserve(held, *asked)
+        if not readable:
+            path.write_bytes(b"no ledger")
+        raise LedgerError("HG307", rule="A rule.", finding="A finding.", remedy="A remedy.")
+
+    monkeypatch.setattr(InOpenLedger, "reserve", fails)
+    run = Once()
+    with pytest.raises((LedgerError, SpentError)) as caught:
+        ask(InLedger(path), run)
+    assert (caught.value.code, run.runs) == (code, 0)
+    if readable:
+        assert spent(path) == (PRICE if on_disk else 0.0)
+
+
+def test_a_call_that_only_asks_spends_and_reads_nothing(path: Path) -> None:
+    run = Once()
+    with pytest.raises(OnlyAsked) as caught:
+        spend(run, Account(None, path, "a", asking=True))
+    assert caught.value.product is run
+    assert (run.runs, spent(path)) == (0, 0.0)
+    with pytest.raises(BudgetExceeded, match="HG706"):
+        spend(run, Account(Budget(0.1, 0.0), path, "a", asking=True))
+
+
+def test_a_price_at_a_larger_delta_than_the_budget_is_compared_at_that_of_the_budget(path: Path) -> None:
+    run = Once()
+    # Geometric noise costs ε = ½ at every δ; Gaussian noise has no price at δ = 0.
+    run.price = certify(GeometricCounts(2.0, 1), Relation.ADD_REMOVE, unit="row", delta=1e-6)
+    assert spend(run, Account(Budget(0.6, 0.0), path, "a")).value == 41
+    with pytest.raises(BudgetExceeded, match="HG706"):
+        spend(run, Account(Budget(0.4, 0.0), path, "b"))
+    run.price = certify(GaussianNoise(20.0, 1.0), Relation.ADD_REMOVE, unit="row", delta=1e-6)
+    with pytest.raises(BudgetExceeded, match="more than every"):
+        spend(run, Account(Budget(50.0, 0.0), path, "c"))
+    assert (run.runs, spent(path)) == (1, PRICE)
+
+
+def test_prices_together_are_those_of_one_composition() -> None:
+    both = price_together([], 0.0, [price(0.5), price(0.25)])
+    assert 0.75 <= both <= 0.75 + 2e-6
+    assert price(0.5).epsilon < price_together([], 1e-3, [price(0.5), price(0.25)]) < both
+    assert price_together([], 0.0, [price(0.5)]) == price(0.5).epsilon
+    assert price_together([], 1e-6) == 0.0
+    gaussian = certify(GaussianNoise(20.0, 1.0), Relation.ADD_REMOVE, unit="row", delta=1e-6)
+    assert price_together([], 0.0, [gaussian]) == math.inf
+
+
+def test_an_account_is_that_of_the_facts_and_a_receipt_says_what_is_missing(path: Path) -> None:
+    assert Account.of(None, path, "a") == Account(None, path, "a")
+    on_record, uncounted = receipts()
+    assert "HG606" in on_record and on_record == str(not_on_record())
+    without = spend(Once(), Account(Budget(0.6, 0.0), None))
+    assert uncounted in without.notes
+    assert uncounted not in spend(Once(), Account(Budget(0.6, 0.0), path, "a")).notes
