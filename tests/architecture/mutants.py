@@ -37,6 +37,7 @@ DURABLE = "tests/unit/ledger/test_ledger_durability.py"
 ENGINES = "tests/contracts/test_engines.py"
 PRICES = "tests/unit/accounting/test_certificate.py tests/references/test_accounting.py"
 HOSTILE = "tests/unit/approval/test_hostile.py"
+DESK = "tests/unit/approval/test_desk.py"
 TOTAL = "tests/unit/ledger/test_ledger_total.py tests/laws/test_ledger.py"
 
 
@@ -579,6 +580,41 @@ MUTANTS = (
         "        approval.check_signatures(known, identity)\n",
         "",
         HOSTILE,
+    ),
+    Mutant(
+        "a form from another port of this machine counts",
+        "transport/local_server.py",
+        'all(origin == f"http://{host}" for origin in origins)',
+        'all(origin.startswith("http://127.0.0.1") for origin in origins)',
+        DESK,
+    ),
+    Mutant(
+        "a desk answers under every host name",
+        "transport/local_server.py",
+        'own_host = host in {f"{name}:{self.server.address.port}" for name in LOCAL}',
+        "own_host = bool(host)",
+        DESK,
+    ),
+    Mutant(
+        "a form needs no secret of its session",
+        "cli/desk/desk_server.py",
+        'if not hmac.compare_digest(text_of(fields, "csrf").encode(), session.csrf.encode()):',
+        "if not session.csrf:",
+        DESK,
+    ),
+    Mutant(
+        "a session of one role opens the other",
+        "cli/desk/desk_server.py",
+        "return session if session is not None and session.role == role else None",
+        "return session",
+        DESK,
+    ),
+    Mutant(
+        "a desk signs a request that was denied",
+        "cli/desk/papers.py",
+        'if paper.state != "waiting" or self.key is None:',
+        "if self.key is None:",
+        DESK,
     ),
     Mutant(
         "the clock of a ledger with approvers may go back",

@@ -1,7 +1,8 @@
 """The command line, one verb after `hedgerow`.
 
     init | plan | release | ask | table | margins | synthesize | pool | ols | logit | find | price | audit |
-    verify | multicalibrate | apply | ledger | request | keys | approve | deny | testset | demo | schema | explain
+    verify | multicalibrate | apply | ledger | request | keys | approve | deny | desk | testset | demo |
+    schema | explain
 
 Verbs parse, call and print.
 
@@ -133,6 +134,7 @@ VERBS = {
     "keys": "hedgerow.cli.verbs.approving",
     "approve": "hedgerow.cli.verbs.approving",
     "deny": "hedgerow.cli.verbs.approving",
+    "desk": "hedgerow.cli.desk.opening",
     "testset": "hedgerow.cli.verbs.scoring",
     "demo": "hedgerow.cli.verbs.learning",
     "schema": "hedgerow.cli.verbs.learning",

@@ -14,6 +14,7 @@ from hedgerow.errors import ParameterError
 
 if TYPE_CHECKING:
     from hedgerow.approval.approval import Approval
+    from hedgerow.approval.keys import SigningKey
     from hedgerow.approval.written_request import WrittenRequest
 
 keys = typer.Typer(add_completion=False, rich_markup_mode=None, help="Make the keys of a person who approves.")
@@ -72,7 +73,7 @@ def approve(
     approval = Approval.read(path)
     checked_request(approval.request)
     if epsilon is not None or strike:
-        approval = Approval(_smaller(approval, epsilon, strike or []))
+        approval = Approval(made_smaller(approval, epsilon, strike or []))
     given = {"by": by, "key": key, "note": note, "passphrase": passphrase_file}
     _decide(approval, "approve", given, ledger, out, force, as_json)
 
@@ -106,29 +107,50 @@ def _decide(
 ) -> None:
     from hedgerow.approval.keys import unlock
     from hedgerow.cli.verbs.requesting import tell, write_document
-    from hedgerow.clock import now
-    from hedgerow.ledger.store import Ledger
 
     key = unlock(given["key"], _passphrase(given["passphrase"], confirm=False))
-    with Ledger.open(ledger) as opened:
-        identity, known = opened.identity, opened.approvers
-        approval.check_signatures(known, identity)
-    if key.approver.name != given["by"] or key.approver not in known:
-        raise ParameterError(
-            "HG330",
-            rule="An approver signs a request with the approver's own private key.",
-            finding="The key is of another name." if key.approver in known else "The ledger does not know this key.",
-            remedy="`hedgerow ledger show` lists the approvers of the ledger. Nothing was signed.",
-        )
-    at = now().isoformat(timespec="seconds")
-    signed = approval.signed(key, identity, at, decision=decision, note=given["note"])
+    signed = signed_for(approval, key, ledger, decision, given["note"], by=given["by"])
     write_document(out, signed.to_json(), force)
     tell(signed, ledger if decision == "approve" else None, as_json, checked=True)
     if not as_json:
         write_stdout(f"Written to {out}")
 
 
-def _smaller(approval: Approval, epsilon: float | None, strike: list[int]) -> WrittenRequest:
+def signed_for(
+    approval: Approval,
+    key: SigningKey,
+    ledger: str,
+    decision: Literal["approve", "deny"],
+    note: str,
+    *,
+    by: str | None = None,
+) -> Approval:
+    """Return an approval with one more signature, for a ledger that knows the key and the signatures that are there.
+
+    Raises
+    ------
+    ApprovalError
+        HG325, HG326: as `Approval.check_signatures`.
+    ParameterError
+        HG330: the ledger does not know the key, or the key is of another name than `by`.
+    """
+    from hedgerow.clock import now
+    from hedgerow.ledger.store import Ledger
+
+    with Ledger.open(ledger) as opened:
+        identity, known = opened.identity, opened.approvers
+        approval.check_signatures(known, identity)
+    if key.approver.name != (by or key.approver.name) or key.approver not in known:
+        raise ParameterError(
+            "HG330",
+            rule="An approver signs a request with the approver's own private key.",
+            finding="The key is of another name." if key.approver in known else "The ledger does not know this key.",
+            remedy="`hedgerow ledger show` lists the approvers of the ledger. Nothing was signed.",
+        )
+    return approval.signed(key, identity, now().isoformat(timespec="seconds"), decision=decision, note=note)
+
+
+def made_smaller(approval: Approval, epsilon: float | None, strike: list[int]) -> WrittenRequest:
     """Return a request with a smaller ε or fewer parts (HG330)."""
     from hedgerow.cli.verbs.asking import asked_again
     from hedgerow.cli.verbs.requesting import statistics_of

@@ -64,16 +64,17 @@ def check_signatures(approval: Approval, path: str) -> None:
 
 def tell(approval: Approval, ledger: str | None, as_json: bool, *, checked: bool) -> None:
     """Print a request with its signatures, and what a ledger would have left; say whether signatures were checked."""
-    left = None if ledger is None else _left(approval.request, ledger)
+    left = None if ledger is None else left_after(approval.request, ledger)
     if as_json:
         signed = approval.to_dict() if approval.signatures else approval.request.to_dict()
         about = {} if left is None else {"left": left}
         write_json({"id": approval.request.id, **signed, **about, "signatures_checked": checked})
         return
-    write_stdout("\n".join(map(for_terminal, _lines(approval, left, checked))))
+    write_stdout("\n".join(map(for_terminal, lines_of(approval, left, checked))))
 
 
-def _lines(approval: Approval, left: float | None, checked: bool) -> list[str]:
+def lines_of(approval: Approval, left: float | None, checked: bool) -> list[str]:
+    """Return a request with its signatures as lines of text; `left` is what a ledger would have left after it."""
     from hedgerow.facts.lines import paragraph
 
     asked = approval.request
@@ -90,7 +91,7 @@ def _lines(approval: Approval, left: float | None, checked: bool) -> list[str]:
         f"Price: ε ≤ {asked.epsilon:.6g} at δ = {asked.delta:.3g}, {price.get('relation')}, "
         f"unit {price.get('unit')}{number}. Nothing was read or spent.",
         *([] if left is None else [f"Left of the budget of the ledger after it: ε ≥ {left:.6g}"]),
-        *_expected(asked),
+        *expected_lines(asked),
         "",
         *([] if asked.signatures == 1 else [f"The facts ask for {asked.signatures} signatures."]),
     ]
@@ -104,7 +105,8 @@ def _lines(approval: Approval, left: float | None, checked: bool) -> list[str]:
     return [paragraph(line) if line else "" for line in lines] + (["Parts: " + "; ".join(struck)] if struck else [])
 
 
-def _expected(asked: WrittenRequest) -> list[str]:
+def expected_lines(asked: WrittenRequest) -> list[str]:
+    """Return the errors to expect as the lines of a table."""
     from hedgerow.release.publication.text import aligned
 
     names = ("standard_error", "sampling_error", "privacy_error")
@@ -153,7 +155,7 @@ def statistics_of(words: tuple[str, ...]) -> list[tuple[str, ...]]:
     return found
 
 
-def _left(asked: WrittenRequest, path: str) -> float:
+def left_after(asked: WrittenRequest, path: str) -> float:
     """Return the ε that a ledger would have left after a request, rounded down."""
     from hedgerow.ledger.store import Ledger
     from hedgerow.mechanisms.certificate import Certificate
