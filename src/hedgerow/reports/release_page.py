@@ -356,7 +356,7 @@ def record_section(reasons: Mapping[str, str], certificate: Certificate | None, 
 
 def named(estimate: Estimate) -> str:
     """Return what is estimated, without its cell."""
-    return estimate.statistic if estimate.column is None else f"{estimate.statistic} of {estimate.column}"
+    return estimate._subject()
 
 
 def source_name(release: Release) -> str:

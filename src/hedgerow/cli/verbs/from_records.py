@@ -107,7 +107,7 @@ def _estimate(entry: Mapping[str, Any]) -> str:
 
 def _verdict(verification: Verification) -> str:
     if not verification.holds:
-        return "DOES NOT HOLD"
+        return "DOES NOT HOLD" + (", THE RECORD CONTRADICTS ITSELF" if verification.contradictions else "")
     return "HOLDS FOR THE CALIBRATION ALONE, THE BASE MODEL IS NOT PROTECTED" if verification.not_protected else "HOLDS"
 
 

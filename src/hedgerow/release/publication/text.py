@@ -253,7 +253,7 @@ def _rows(
 
 
 def _named(estimate: Estimate) -> str:
-    return for_terminal(estimate.statistic + (f" {estimate.column}" if estimate.column else ""))
+    return for_terminal(estimate._subject(" "))
 
 
 def _cell(estimate: Estimate) -> str:
