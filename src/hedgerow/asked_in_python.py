@@ -67,7 +67,7 @@ def request(
     >>> about = {"asked_by": "bob", "purpose": "monthly report", "until": "2999-12-31"}
     >>> asked = hg.request("release --count --by sex=0,1 --relation add-remove --epsilon 0.5", **about)
     >>> asked.in_words, asked.epsilon <= 0.5
-    (('number of records', 'by sex: 0, 1'), True)
+    (('number of records', 'by sex: 0, 1', 'Records outside the declared categories are left out.'), True)
     """
     # All commands are loaded here, not with the interface.
     from hedgerow.cli.verbs.asking import make_request

@@ -14,7 +14,6 @@ from hedgerow.cli.call import Call, spends
 from hedgerow.cli.grammar import parse_target
 from hedgerow.cli.terminal import write_json, write_stdout
 from hedgerow.errors import ParameterError
-from hedgerow.facts.facts_file import MOST_BYTES
 from hedgerow.facts.validation import format_argument
 from hedgerow.statistics.entry import parse_number, parse_on_grid
 
@@ -192,6 +191,8 @@ def _read_lines(path: str, code: str, rule: str, remedy: str) -> tuple[list[str]
 
     A request names such files, and another person opens them. So devices and large files are not read.
     """
+    from hedgerow.facts.facts_file import MOST_BYTES
+
     try:
         if not Path(path).is_file():
             raise ValueError
