@@ -372,7 +372,8 @@ class Estimate(Operators):
         if self.statistic == "proportion":
             # The value is told by what the interval covers alone.
             _, _, value = self.covers.partition(f"share of {self.column} = ")
-            return self.statistic, [(str(self.column), value.rpartition("; ")[0])]
+            value = value.rpartition("; ")[0].partition(", weighted by ")[0]
+            return self.statistic, [(str(self.column), value)]
         name, _, number = self.statistic.rpartition("_")
         numbered = name in ("quantile", "cdf", "lorenz", "share_below", "share_below_median", "survival")
         return (name, [*columns, (number,)]) if numbered else (self.statistic, columns)

@@ -175,6 +175,14 @@ def test_shares_go_with_weights() -> None:
     assert 0.5 * even < more < even
 
 
+def test_two_weighted_shares_of_a_column_have_names_of_their_own() -> None:
+    survey = hg.open(PEOPLE, relation="replace-one")
+    made = survey.release([hg.proportion("g", value=0), hg.proportion("g", value=1)], epsilon=1.0, weights=WEIGHTS)
+    assert [estimate.label() for estimate in made] == ["proportion of g = 0", "proportion of g = 1"]
+    assert made.ask("2 * proportion(g=1)").estimate == 2.0 * made[1].estimate
+    assert "proportion of g = 0: " in str(made) and "proportion of g = 1" in report_html(made)
+
+
 def test_a_record_states_the_weights_and_verifies() -> None:
     survey = hg.open(PEOPLE, relation="add-remove")
     made = survey.release(ASKED, epsilon=1.0, weights=WEIGHTS, by={"g": [0, 1]}, ask=["mean(x | g=1) - mean(x | g=0)"])
