@@ -273,9 +273,12 @@ def _write_numbers(axes: Axes, curves: Sequence[DrawnSurvival]) -> None:
     axes.annotate("at risk", (0.0, 0.0), (0.0, below), color=QUIET, va="top", ha="left", **frame)  # type: ignore[arg-type]  # the stubs know one type a keyword
     for row, curve in enumerate(curves):
         starts = np.append(0.0, curve.cuts[:-1])
-        chosen = np.unique(np.linspace(0, len(starts) - 1, min(_MOST_NUMBERS, len(starts))).round().astype(int))
+        chosen = [0]
+        for place in range(1, len(starts)):  # cuts need not stand at equal distances, and numbers must not overlap
+            if starts[place] - starts[chosen[-1]] >= curve.cuts[-1] / _MOST_NUMBERS:
+                chosen.append(place)
         colour = _COLOURS[row % len(_COLOURS)] if len(curves) > 1 else INK
-        for place in chosen.tolist():
+        for place in chosen:
             number = max(0.0, float(curve.at_risk[place]))
             axes.annotate(
                 f"{number:,.0f}",

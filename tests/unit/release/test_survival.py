@@ -190,6 +190,13 @@ def test_readings_of_a_curve(release: hg.Release) -> None:
     assert "null" in json.dumps(late.to_dict())
 
 
+def test_numbers_at_risk_do_not_overlap_where_cuts_stand_close() -> None:
+    bins = [1, 2, 3, 4, 5, 6, 7, 8, 20, 36]
+    axes = opened().release(hg.survival("months", "died", at=[8], bins=bins), epsilon=1.0).plot_survival("months")
+    places = [text.xy[0] for text in axes.texts if text.get_text().replace(",", "").isdigit()]
+    assert places == [0.0, 6.0, 20.0]
+
+
 def test_a_census_has_noise_alone() -> None:
     read = opened(target="file").release(hg.survival("months", "died", at=[12]), epsilon=1.0)
     assert read[0].sampling_error == 0.0 < read[0].privacy_error
