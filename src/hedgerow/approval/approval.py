@@ -114,7 +114,15 @@ class Approval:
     def signed(
         self, key: SigningKey, ledger: str, at: str, *, decision: Literal["approve", "deny"] = "approve", note: str = ""
     ) -> Approval:
-        """Return the approval with one more signature; an earlier one of the same person is replaced."""
+        """Return the approval with one more signature; an earlier one of the same person is replaced.
+
+        Raises
+        ------
+        ApprovalError
+            HG329: the file holds a denial, which no later approval of this file replaces.
+        """
+        if decision == "approve":
+            self._refuse_denied()
         bare = Signature(key.approver.name, decision, note, at, ledger)
         made = replace(bare, signature=key.sign(bare.message(self.request.id)))
         others = tuple(signature for signature in self.signatures if signature.by != made.by)
@@ -130,13 +138,7 @@ class Approval:
             a person denied it.
         """
         self.check_signatures(approvers, ledger)
-        if any(signature.decision == "deny" for signature in self.signatures):
-            raise ApprovalError(
-                "HG329",
-                rule="A request that one approver denied never runs.",
-                finding="One of the signatures denies the request.",
-                remedy="Ask the approver, and make a new request. Nothing was read or spent.",
-            )
+        self._refuse_denied()
         people, wanted = {signature.by for signature in self.signatures}, max(needed, self.request.signatures)
         if len(people) < wanted:
             raise ApprovalError(
@@ -146,6 +148,15 @@ class Approval:
                 finding=f"Signed by {', '.join(sorted(people))}." if people else "Nobody has signed this file.",
                 remedy=f"Run `hedgerow approve` on this file as another approver, {wanted - len(people)} more in all, "
                 "and release the file that it writes. Nothing was read or spent.",
+            )
+
+    def _refuse_denied(self) -> None:
+        if any(signature.decision == "deny" for signature in self.signatures):
+            raise ApprovalError(
+                "HG329",
+                rule="A request that one approver denied never runs.",
+                finding="One of the signatures denies the request.",
+                remedy="Ask the approver, and make a new request. Nothing was read or spent.",
             )
 
     def check_signatures(self, approvers: Sequence[Approver], ledger: str) -> None:

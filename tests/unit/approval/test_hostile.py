@@ -163,6 +163,12 @@ def _() -> Result:
     return release("denied.json")
 
 
+@attack("a denied request that the same person approves afterwards", "HG329")
+def _() -> Result:
+    assert decided("deny", "request.json", "denied.json").exit_code == 0
+    return decided("approve", "denied.json", "approved.json")
+
+
 @attack("a denial that is turned into an approval", "HG326")
 def _() -> Result:
     assert decided("deny", "request.json", "denied.json").exit_code == 0
