@@ -15,7 +15,8 @@ _READ: set[Path] = set()
 _KINDS = {b"SQLite format 3\0": "a ledger", b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7": "the journal of a ledger"}
 _SECRET = b"hedgerow-testset-"
 _FACTS = {"relation", "target", "unit", "data", "budget", "ledger", "statistics", "columns", "release", "about"}
-_MOST_BYTES = 8 * 2**20
+MOST_BYTES = 8 * 2**20
+"""Of a file that a person wrote, such as facts, a request or public totals."""
 
 
 def note_input(*paths: str | os.PathLike[str] | None) -> None:
@@ -23,6 +24,15 @@ def note_input(*paths: str | os.PathLike[str] | None) -> None:
     for path in paths:
         if path is not None and "\0" not in os.fspath(path):
             _READ.add(Path(os.path.realpath(path)))
+
+
+def content_of(path: str | os.PathLike[str]) -> bytes:
+    """Return the bytes of a file that a person wrote; OSError or ValueError where that cannot be, or it is larger."""
+    with Path(path).open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise ValueError
+    return content
 
 
 def why_kept(place: str | os.PathLike[str]) -> str | None:
@@ -48,7 +58,7 @@ def why_kept(place: str | os.PathLike[str]) -> str | None:
         if ".toml" in (Path(place).suffix.lower(), Path(place).resolve().suffix.lower()):
             return "a facts file"
         with Path(place).open("rb") as opened:
-            start = opened.read(_MOST_BYTES)
+            start = opened.read(MOST_BYTES)
     except (OSError, ValueError):
         # A file that cannot be read may be one of these.
         return "a file that may not be read"

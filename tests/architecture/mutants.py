@@ -549,8 +549,8 @@ MUTANTS = (
     Mutant(
         "two signatures of one person are two people",
         "approval/approval.py",
-        "{signature.by for signature in self.signatures}, max(",
-        "[signature.by for signature in self.signatures], max(",
+        "return {signature.by for signature in self.signatures}",
+        "return [signature.by for signature in self.signatures]",
         HOSTILE,
     ),
     Mutant(

@@ -78,10 +78,10 @@ def forked(run: Callable[[], object], seconds: float, wall: float) -> tuple[int 
             resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 5))
             os.dup2(printed.fileno(), 1)
             os.dup2(printed.fileno(), 2)
-            sys.stdout = sys.stderr = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+            sys.stdout = sys.stderr = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  # open until the process ends
             status = 70
             try:
-                status = int(run() or 0)  # type: ignore[call-overload]
+                status = int(run() or 0)  # type: ignore[call-overload]  # what a run returns is a status or nothing
             finally:
                 sys.stdout.flush()
                 os._exit(status)

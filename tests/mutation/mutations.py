@@ -206,4 +206,4 @@ def _idle(module: ast.Module) -> list[tuple[tuple[int, int], tuple[int, int]]]:
             spans.append(node)
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in ("__all__", "__slots__"):
             spans.append(node)
-    return [((part.lineno, part.col_offset), (part.end_lineno, part.end_col_offset)) for part in spans]  # type: ignore[attr-defined]
+    return [((part.lineno, part.col_offset), (part.end_lineno, part.end_col_offset)) for part in spans]  # type: ignore[attr-defined]  # all are read from a text

@@ -139,7 +139,7 @@ class Approval:
         """
         self.check_signatures(approvers, ledger)
         self._refuse_denied()
-        people, wanted = {signature.by for signature in self.signatures}, max(needed, self.request.signatures)
+        people, wanted = self.signers, self.signers_needed(needed)
         if len(people) < wanted:
             raise ApprovalError(
                 "HG327",
@@ -150,8 +150,22 @@ class Approval:
                 "and release the file that it writes. Nothing was read or spent.",
             )
 
+    @property
+    def signers(self) -> set[str]:
+        """The names of those who signed."""
+        return {signature.by for signature in self.signatures}
+
+    def signers_needed(self, needed: int) -> int:
+        """Return how many people must sign, where the ledger asks for `needed`."""
+        return max(needed, self.request.signatures)
+
+    @property
+    def denied(self) -> bool:
+        """Whether one of the signatures denies the request."""
+        return any(signature.decision == "deny" for signature in self.signatures)
+
     def _refuse_denied(self) -> None:
-        if any(signature.decision == "deny" for signature in self.signatures):
+        if self.denied:
             raise ApprovalError(
                 "HG329",
                 rule="A request that one approver denied never runs.",

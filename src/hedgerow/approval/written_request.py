@@ -18,9 +18,9 @@ from typing import Any
 from hedgerow.canonical import canonical, digest, value_of_json
 from hedgerow.errors import HedgerowError, ParameterError
 from hedgerow.facts.validation import check_texts, format_argument
+from hedgerow.inputs import content_of
 
 FORMAT = "hedgerow-request-1"
-_MOST_BYTES = 2**23
 _LONGEST = 1000
 _MOST_SIGNATURES = 10
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00")
@@ -180,11 +180,7 @@ def as_time(text: object) -> datetime | None:
 def read_json(path: str | Path, what: str) -> object:
     """Return the JSON data of a file (HG320)."""
     try:
-        with Path(path).open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
-        if len(content) > _MOST_BYTES:
-            raise ValueError
-        return value_of_json(content.decode("utf-8"))
+        return value_of_json(content_of(path).decode("utf-8"))
     except (OSError, ValueError, RecursionError):
         raise not_a_document(what, f"{format_argument(str(path))} cannot be read as JSON.") from None
 

@@ -31,11 +31,10 @@ from hedgerow.facts.budget import DEFAULT_DELTA, Budget
 from hedgerow.facts.expression import REGRESSIONS, kinds
 from hedgerow.facts.relation import UnitLimit
 from hedgerow.formats import formats, holds_password, is_url, names, suffixes
-from hedgerow.inputs import note_input
+from hedgerow.inputs import MOST_BYTES, note_input
 from hedgerow.toml import MOST_NAMES, LongKeyError, read_toml
 
 SCHEMA_ID = "urn:hedgerow:schema:facts:1"
-MOST_BYTES = 8 * 2**20
 _MOST_FINDINGS = 5
 
 

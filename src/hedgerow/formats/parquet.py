@@ -14,8 +14,6 @@ SIGNATURE = (0, b"PAR1")
 TABLES = False
 _STOPPING = re.compile(r"TimeType\(|TimestampType\(.*MILLIS=(?!<null>)")
 _STOPPING_CONVERTED = ("TIMESTAMP_MILLIS", "TIME_MILLIS", "TIME_MICROS")  # as files of earlier versions name them
-_STOPPING = re.compile(r"TimeType\(|TimestampType\(.*MILLIS=(?!<null>)")
-_STOPPING_CONVERTED = ("TIMESTAMP_MILLIS", "TIME_MILLIS", "TIME_MICROS")  # as files of earlier versions name them
 
 
 def attach(connection: Any, path: str | list[str]) -> None:

@@ -382,15 +382,15 @@ class Estimate(Operators):
         """Return the name of the estimate in words, such as ``mean of age (sex=0)``."""
         if self._is_computed:
             return self.statistic
-        where = self._cell_in_words()
-        return f"{self._subject()} ({where})" if where else self._subject()
+        name, where = self._subject(), self._cell_in_words()
+        return f"{name} ({where})" if where else name
 
     def _subject(self, link: str = " of ") -> str:
         """Return what is estimated, without its cell, such as ``mean of age`` or ``proportion of status = 500``."""
         if self.column is None:
             return self.statistic
         name, (part, *_) = self._asked_as
-        value = f" = {part[1]}" if name == "proportion" and part[1:] and part[1] else ""
+        value = f" = {part[1]}" if name == "proportion" and part[1] else ""
         return f"{self.statistic}{link}{self.column}{value}"
 
     def _cell_in_words(self) -> str:

@@ -354,11 +354,6 @@ def record_section(reasons: Mapping[str, str], certificate: Certificate | None, 
     return Section("record", "How it was made, and how to check it", (Pairs(entries),))
 
 
-def named(estimate: Estimate) -> str:
-    """Return what is estimated, without its cell."""
-    return estimate._subject()
-
-
 def source_name(release: Release) -> str:
     """Return the source without the folders that it lies in, which say more about a machine than about data.
 
@@ -379,7 +374,7 @@ def what_was_released(release: Release) -> str:
     '1 number was computed from pyarrow.Table (1,000 records): the mean of age.'
     """
     size = "" if release.n is None else f" ({plural(release.n, 'record')})"
-    things = joined([f"the {name}" for name in dict.fromkeys(named(estimate) for estimate in release)])
+    things = joined([f"the {name}" for name in dict.fromkeys(estimate._subject() for estimate in release)])
     groupings = list(dict.fromkeys(tuple(estimate.cell) for estimate in release))
     phrases = [f"by {joined(grouping)}" if grouping else "overall" for grouping in groupings]
     by = "" if phrases == ["overall"] else f", {joined(phrases)}"
@@ -431,7 +426,7 @@ def estimates_table(release: Release, level: float) -> TableBlock:
     groups: dict[str, list[tuple[str, ...]]] = {}
     for at, estimate in enumerate(release):
         row = _row(estimate, level, resampled=resampled, place=f"estimates.{at}")
-        groups.setdefault(named(estimate), []).append(row)
+        groups.setdefault(estimate._subject(), []).append(row)
     return TableBlock(
         caption=f"Estimates with standard errors and {percent(level)} intervals. A standard error is the root of the "
         "sum of the squares of its parts.",

@@ -242,7 +242,7 @@ def rewritten_table(record: Record, certificate: Certificate) -> Rewritten:
     written = table.to_dict(level_of(record)) if "estimates" in record else kept_record(table)
     # The simulated p-value follows from the random numbers of a version of NumPy.
     unchecked: tuple[str, ...] = (*OF_THE_CUSTODIAN, "release.methods.*", "independence.pvalue")
-    if not record["table"].get("margins", True):
+    if not record["table"].get("margins", True):  # what a ledger keeps of a table has no such field
         unchecked += tuple(_across_cells(record))
     return Rewritten(written, unchecked, certified=certified_by(plan), narrowed=plan.narrowed())
 

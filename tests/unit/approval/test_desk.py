@@ -257,7 +257,7 @@ for title, sent in {
     "a body without a length": {"Content_Length": None},
     "a body in chunks": {"Transfer_Encoding": "chunked"},
 }.items():
-    attack(title, "HG335")(approving(**sent))  # type: ignore[arg-type]
+    attack(title, "HG335")(approving(**sent))  # type: ignore[arg-type]  # headers by name
 for title, path, sent in (
     ("a page that another site opens", "/custodian/request/ID", {"Sec_Fetch_Site": "cross-site"}),
     ("a page that another port opens", "/custodian", {"Sec_Fetch_Site": "same-site"}),
@@ -273,7 +273,7 @@ for title, path, sent in (
     ("a page that is none", "/custodian/keys", {}),
     ("the analyst's forecast as the custodian", "/custodian/forecast", {}),
 ):
-    attack(title, "HG335")(getting(path, **sent))  # type: ignore[arg-type]
+    attack(title, "HG335")(getting(path, **sent))  # type: ignore[arg-type]  # so
 
 
 @attack("a wrong token", "HG335")

@@ -29,7 +29,7 @@ from typer.testing import Result
 
 from hedgerow.approval.approval import Approval
 from hedgerow.approval.keys import Approver, SigningKey, unlock
-from hedgerow.facts.facts_file import MOST_BYTES
+from hedgerow.inputs import MOST_BYTES
 from hedgerow.ledger.store import Ledger
 
 Record = dict[str, Any]

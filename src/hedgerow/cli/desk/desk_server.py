@@ -197,7 +197,7 @@ class DeskServer(LocalServer):
     def _list(self, session: Session, fields: Fields) -> HttpAnswer:
         shown: dict[str, Any] = {"papers": self._papers.all(), "session": session, "problem": None, "forecast": []}
         if session.role == "custodian":
-            shown["left"] = {paper.id: self._papers.left(paper.approval) for paper in shown["papers"]}
+            shown["left"] = {paper.id: self._papers.left(paper) for paper in shown["papers"]}
             return self._page("queue.html", 200, {}, **shown, budget=self._papers.budget, spent=self._papers.spent)
         if fields:
             try:
@@ -210,7 +210,7 @@ class DeskServer(LocalServer):
     def _request(self, session: Session, name: str, refusal: str | None) -> HttpAnswer:
         paper = self._papers.paper(name)
         custodian = session.role == "custodian"
-        left = self._papers.left(paper.approval) if custodian and paper.state in ("waiting", "approved") else None
+        left = self._papers.left(paper) if custodian else None
         shown = {
             "paper": paper,
             "session": session,

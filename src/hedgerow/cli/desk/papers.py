@@ -18,6 +18,7 @@ from hedgerow.approval.keys import unlock
 from hedgerow.approval.written_request import as_date
 from hedgerow.cli.verbs.approving import made_smaller, signed_for
 from hedgerow.cli.verbs.asking import checked_request
+from hedgerow.cli.verbs.requesting import left_after
 from hedgerow.clock import now
 from hedgerow.errors import ApprovalError, HedgerowError, ParameterError
 from hedgerow.ledger.store import Ledger
@@ -103,11 +104,10 @@ class Papers:
             raise _not_here()
         return Paper(approval, _state_of(approval, ledger))
 
-    def left(self, approval: Approval) -> float:
-        """Return the ε that the ledger would have left after a request."""
-        from hedgerow.cli.verbs.requesting import left_after
-
-        return left_after(approval.request, str(self.ledger))
+    def left(self, paper: Paper) -> float | None:
+        """Return the ε that the ledger would have left after a request; None where it will not or did already run."""
+        runs = paper.state in ("waiting", "approved")
+        return left_after(paper.approval.request, str(self.ledger)) if runs else None
 
     def put(self, approval: Approval) -> None:
         """Write a new request into the folder (HG335 where too many wait)."""
@@ -202,15 +202,14 @@ def _state_of(approval: Approval, ledger: Ledger) -> State:
         approval.check_signatures(ledger.approvers, ledger.identity)
     except ApprovalError:
         return "unreadable"
-    if any(signature.decision == "deny" for signature in approval.signatures):
+    if approval.denied:
         return "denied"
     if any(entry.request_id == approval.request.id for entry in ledger.entries()):
         return "released"
     until = as_date(approval.request.until)
     if until is None or now().date() > until:
         return "expired"
-    people = {signature.by for signature in approval.signatures}
-    return "approved" if len(people) >= max(ledger.signatures, approval.request.signatures) else "waiting"
+    return "approved" if len(approval.signers) >= approval.signers_needed(ledger.signatures) else "waiting"
 
 
 def _not_here() -> ParameterError:

@@ -20,6 +20,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.lines import paragraph
 
 if TYPE_CHECKING:
+    from hedgerow.release.result import Release
     from hedgerow.reports.verify.verification import CheckedPoint, Verification
 
 
@@ -257,7 +258,6 @@ def ask(
     from hedgerow.inference.interval import parse_level
     from hedgerow.margins.release_margins import margins_from_record
     from hedgerow.release.ask import ask as answer_of
-    from hedgerow.release.result import release_from_record
     from hedgerow.reports.verify.verification import read_record
 
     level = parse_level(level)
@@ -292,7 +292,7 @@ def ask(
     if len(records) == 1 and isinstance(records[0], dict) and "margins" in records[0]:
         answer = margins_from_record(records[0], shown=False).ask(expression)
     else:
-        releases = [release_from_record(json.dumps(record)) for record in records]
+        releases = [_release(record) for record in records]
         if effect is None:
             answer = answer_of(expression, releases, independent=independent)
         else:
@@ -352,7 +352,6 @@ def _of_all_cells(
     asked: Sequence[str], read: Callable[[Any, str | None], tuple[str, dict[str, Any]]] | None, *, as_json: bool
 ) -> None:
     """Print what is read of all cells of a statistic, as text or as a record."""
-    from hedgerow.release.result import release_from_record
     from hedgerow.reports.verify.verification import read_record
 
     if read is None or len(asked) > 2:
@@ -363,7 +362,7 @@ def _of_all_cells(
             finding="The command has two of these options, or further arguments.",
             remedy="For example: `hedgerow ask release.json 'mean(income)' --screen common`.",
         )
-    release = release_from_record(json.dumps(read_record(asked[0])))
+    release = _release(read_record(asked[0]))
     text, entries = read(release, asked[1] if len(asked) == 2 else None)
     if as_json:
         write_json(entries)
@@ -371,17 +370,22 @@ def _of_all_cells(
         write_stdout(text)
 
 
+def _release(record: object) -> Release:
+    from hedgerow.release.result import release_from_record
+
+    return release_from_record(json.dumps(record))
+
+
 def _screened(
     release: Any, of: str | None, reference: str, level: float, *, method: str | None, independent: bool
 ) -> tuple[str, dict[str, Any]]:
     """Return which cells differ from a value, from their mean, or from those of an earlier record."""
-    from hedgerow.release.result import release_from_record
     from hedgerow.reports.verify.verification import read_record
     from hedgerow.statistics.entry import parse_number
 
     against: Any = reference if reference == "common" else parse_number(reference)
     if against is None:
-        against = release_from_record(json.dumps(read_record(reference)))
+        against = _release(read_record(reference))
     error_rate = round(1.0 - level, 12)
     chosen = {} if method is None else {"method": method}
     screening = release.screen(of=of, against=against, level=error_rate, independent=independent, **chosen)

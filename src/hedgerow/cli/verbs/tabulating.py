@@ -15,6 +15,7 @@ from hedgerow.cli.grammar import parse_target
 from hedgerow.cli.terminal import write_json, write_stdout
 from hedgerow.errors import ParameterError
 from hedgerow.facts.validation import format_argument
+from hedgerow.inputs import content_of
 from hedgerow.statistics.entry import parse_number, parse_on_grid
 
 if TYPE_CHECKING:
@@ -191,16 +192,10 @@ def _read_lines(path: str, code: str, rule: str, remedy: str) -> tuple[list[str]
 
     A request names such files, and another person opens them. So devices and large files are not read.
     """
-    from hedgerow.facts.facts_file import MOST_BYTES
-
     try:
         if not Path(path).is_file():
             raise ValueError
-        with Path(path).open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
-        if len(content) > MOST_BYTES:
-            raise ValueError
-        text = content.decode("utf-8-sig")
+        text = content_of(path).decode("utf-8-sig")
         head, *lines = [line for line in csv.reader(StringIO(text, newline="")) if line]
     except (OSError, ValueError, csv.Error):
         raise _not_read(path, code, rule, remedy) from None

@@ -19,7 +19,7 @@ from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import normal_quantile, parse_level
 from hedgerow.inference.operators import texts_of_cell
 from hedgerow.inference.region import LevelTest, ScoreRegion
-from hedgerow.inference.survival.life_table import LifeTables
+from hedgerow.inference.survival.life_table import Floats, LifeTables, ReadWithErrors
 from hedgerow.inference.survival.log_rank import LogRank, log_rank
 from hedgerow.release.designs.design import PublicFacts, covers, covers_number
 from hedgerow.release.designs.survival_design import HIDDEN_CURVE, SurvivalTable, SurvivalTest, test_behind
@@ -163,14 +163,11 @@ class SurvivalCurve:
         index, incidence, every = self._cause(cause), self.table.incidence, range(self.life.intervals)
         ends = [incidence.ends(index, place, parse_level(level)) for place in every]
         reads = [incidence.read(index, place) for place in every]
-        errors = [np.hypot(read.sampling_error, read.privacy_error)[self.place] for read in reads]
         return {
             "time": list(self.curve.cuts),
             "events": (self.life.forms_of_events[index] @ self.life.counts[self.place]).tolist(),
             "incidence": incidence.shares[index, self.place].tolist(),
-            "standard_error": [float(error) for error in errors],
-            "low": [float(low[self.place]) for low, _ in ends],
-            "high": [float(high[self.place]) for _, high in ends],
+            **self._error_columns(reads, ends),
         }
 
     def plot_incidence(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
@@ -325,15 +322,21 @@ class SurvivalCurve:
         life, every = self.life, range(self.life.intervals)
         ends = [life.ends(place, parse_level(level)) for place in every]
         reads = [life.read(place) for place in every]
-        errors = [
-            math.hypot(float(read.sampling_error[self.place]), float(read.privacy_error[self.place])) for read in reads
-        ]
         return {
             "time": list(self.curve.cuts),
             "at_risk": life.at_risk[self.place].tolist(),
             "events": life.events[self.place].tolist(),
             "survival": life.survival[self.place].tolist(),
-            "standard_error": errors,
+            **self._error_columns(reads, ends),
+        }
+
+    def _error_columns(
+        self, reads: Sequence[ReadWithErrors], ends: Sequence[tuple[Floats, Floats]]
+    ) -> dict[str, list[float]]:
+        """Return the columns standard_error, low and high of this cell, of numbers of all cells at each cut."""
+        errors = [(float(read.sampling_error[self.place]), float(read.privacy_error[self.place])) for read in reads]
+        return {
+            "standard_error": [math.hypot(*parts) for parts in errors],
             "low": [float(low[self.place]) for low, _ in ends],
             "high": [float(high[self.place]) for _, high in ends],
         }
