@@ -167,6 +167,8 @@ def mutations_of(path: Path) -> list[Mutation]:
     parsed = list(ast_nodes(get_ast(source)))
     file, seen, every = path.relative_to(SOURCE).as_posix(), Counter[tuple[str, str]](), []
     for node in parsed:
+        if node.type == "operator" and node.parent.type == "parameters":
+            continue  # the sign between arguments by place and by name multiplies nothing
         for name, operator in operators().items():
             for start, _ in operator.mutation_positions(node):
                 text = lines[start[0] - 1].strip()
@@ -191,13 +193,16 @@ def files_of(folder: str) -> list[Path]:
 
 
 def _idle(module: ast.Module) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Return the spans whose faults say nothing: types, decorators, messages of errors, and `strict` of zip."""
+    """Return the spans whose faults say nothing: types, decorators, messages of errors, `strict` of zip, and examples.
+
+    The specimens of a mechanism are examples for the tests: other numbers in them are another example.
+    """
     spans: list[ast.AST] = []
     for node in ast.walk(module):
         for name in ("annotation", "returns"):
             spans += [part for part in [getattr(node, name, None)] if part is not None]
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            spans += node.decorator_list
+            spans += [node] if node.name == "specimens" else node.decorator_list
         if isinstance(node, ast.Raise | ast.Assert | ast.Import | ast.ImportFrom):
             spans.append(node)
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":

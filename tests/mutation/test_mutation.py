@@ -23,13 +23,16 @@ LIMIT: int | None = 3
 class A:
     b: float = 0.5
 
-def f(x: int | None = 2) -> int | None:
+def f(x: int | None = 2, *, y: int) -> int | None:
     """Return 1 + 1."""
     if x < 3 and x:
         raise ValueError(f"{x + 1}")
     for y in zip(x, x, strict=True):
         math.prod(y)
     return max(x, -LIMIT) ** 2
+
+def specimens():
+    return 1 + 1
 '''.replace("a * 1", "a")
 
 
@@ -52,7 +55,7 @@ def test_the_faults_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     changed = {mutations.changed(EXAMPLE, one.source(EXAMPLE))[1] for one in faults}
     assert changed == {
         *("LIMIT: int | None = 4", "LIMIT: int | None = 2", "b: float = 0.45", "b: float = 0.55"),
-        *("def f(x: int | None = 3) -> int | None:", "def f(x: int | None = 1) -> int | None:"),
+        *(f"def f(x: int | None = {number}, *, y: int) -> int | None:" for number in (3, 1)),
         *("if x <= 3 and x:", "if x < 3 or x:", "if x < 4 and x:", "if x < 2 and x:", "if not x < 3 and x:"),
         *("for y in []:", "pass", "return min(x, -LIMIT) ** 2", "return max(x, LIMIT) ** 2"),
         *("return max(x, -LIMIT) * 2", "return max(x, -LIMIT) ** 3", "return max(x, -LIMIT) ** 1"),
