@@ -80,6 +80,25 @@ def test_the_tests_of_a_line(tmp_path: Path) -> None:
     assert covering.of("b.py", 1, source) == []
 
 
+def test_lines_of_every_folder_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The settings of the project, which measure other folders for `make coverage`, do not apply."""
+    pytest.importorskip("coverage", reason="make mutants installs it")
+    from tests.mutation import covering
+
+    settings: dict[str, object] = {}
+
+    class Measured:
+        def __init__(self, **given: object) -> None:
+            settings.update(given)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(covering.coverage, "Coverage", Measured)
+    with pytest.raises(KeyboardInterrupt):
+        covering.measure(tmp_path, ["ledger/total.py"], [])
+    assert settings["config_file"] is False
+    assert settings["include"] == [str(tmp_path / "src" / "hedgerow" / "ledger" / "total.py")]
+
+
 @pytest.mark.long
 def test_most_faults_of_a_slice_are_noticed() -> None:
     """60 faults of the sample of `make mutants`; the whole sample takes hours."""
