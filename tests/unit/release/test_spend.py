@@ -4,15 +4,17 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from inspect import currentframe
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hedgerow.engines.reading import unreachable
-from hedgerow.errors import BudgetExceeded, DataError, LedgerError, SpentError
+from hedgerow.errors import BudgetExceeded, DataError, HedgerowWarning, LedgerError, SpentError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
+from hedgerow.interrupts import interrupted, nothing_is_spent
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.mechanism import Composition, GaussianNoise, GeometricCounts
@@ -246,6 +248,42 @@ def test_a_price_at_a_larger_delta_than_the_budget_is_compared_at_that_of_the_bu
     with pytest.raises(BudgetExceeded, match="more than every"):
         spend(run, Account(Budget(50.0, 0.0), path, "c"))
     assert (run.runs, spent(path)) == (1, PRICE)
+
+
+def test_a_price_is_rounded_up_before_it_is_compared_with_the_budget(path: Path) -> None:
+    """ε = ½ is stated as .500001: a budget of .5000005 does not cover what the certificate would say."""
+    run = Once()
+    run.price = certify(GeometricCounts(2.0, 1), Relation.ADD_REMOVE, unit="row", delta=1e-6)
+    with pytest.raises(BudgetExceeded, match="HG706") as caught:
+        spend(run, Account(Budget(0.5000005, 0.0), path, "a"))
+    assert (caught.value.requested, caught.value.remaining, run.runs) == (PRICE, 0.5000005, 0)
+    assert spend(run, Account(Budget(PRICE, 0.0), path, "a")).value == 41
+
+
+def test_an_interruption_says_that_a_price_is_spent_from_the_reservation_on(path: Path) -> None:
+    nothing_is_spent()
+    unspent, told = interrupted(130), []
+    with pytest.raises(BudgetExceeded):
+        spend(Once(), Account(Budget(0.1, 0.0), path, "a"))
+    assert interrupted(130) == unspent
+    ask(InLedger(path), Once(step=lambda _: told.append(interrupted(130))))
+    assert len(told) == 2 and unspent not in told
+    nothing_is_spent()
+    assert ask(InLedger(path), Once()).replayed and interrupted(130) == unspent
+
+
+def test_a_result_that_cannot_be_recorded_warns_where_the_public_function_was_called(path: Path) -> None:
+    def fails(step: str) -> None:
+        if step == "written":
+            raise ValueError("cell 8151")
+
+    def public(product: Once) -> Counted:
+        return spend(product, Account(None, path, "a"))
+
+    with pytest.warns(HedgerowWarning, match="HG606") as warned:
+        result, line = public(Once(step=fails)), currentframe().f_lineno
+    assert [(one.filename, one.lineno) for one in warned] == [(__file__, line)]
+    assert result.unrecorded and result.ledger_head is None and "HG606" in result.notes[0] and spent(path) == PRICE
 
 
 def test_prices_together_are_those_of_one_composition() -> None:
