@@ -543,7 +543,7 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
         Parameters
         ----------
         column : str
-            A column of numbers, booleans or texts, whose values are compared as in `by`. Missing values are left out.
+            The name of a column of numbers, booleans or texts. The missing values of the column are left out.
         epsilon, delta : float
             The privacy price. The default of δ is the δ of the budget in the facts, else 1e-6; δ must be positive.
         where, request_id : str, optional

@@ -108,8 +108,8 @@ class FrameSource(FrameAnswers):
             rule="hedgerow can show a query only for sources that are queried with SQL: files, databases, DuckDB "
             "relations and Ibis tables.",
             finding=f"Found a {self.name}, whose library is called step by step: no text is sent.",
-            remedy="To see the SQL, open the file itself. A query on a frame counts the records in the same way as a "
-            "query on a file.",
+            remedy="To see the SQL, write the frame to a file and open that file: hedgerow counts the same records in "
+            "the same way.",
         )
 
     def _takes_sql(self) -> bool:

@@ -190,7 +190,7 @@ class SyntheticFiles:
         Parameters
         ----------
         count : int
-            The largest number of cells that are returned.
+            The method returns at most this number of cells.
         level : float
             The confidence level of the intervals.
 
