@@ -105,7 +105,7 @@ class BootstrapNoise:
             noise.type == "bootstrap-geometric"
             and (noise.statistic in ("count", "sum") or (noise.option == NUMBERS and isinstance(noise.statistic, str)))
             and noise.option in get_args(Option)
-            and isinstance(noise.cells, int)
+            and type(noise.cells) is int
             and all(isinstance(text, str) for text in texts)
             and (noise.part is None or noise.part[0] in noise.public_columns)
         )

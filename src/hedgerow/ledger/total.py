@@ -47,6 +47,7 @@ _WIDE = 32.0
 _BINS_PER_EPSILON = 4096
 _CUT = 1e-8  # the part of δ that one entry may lose at either end of the grid; it is paid for
 _ROUND_UP = 1.0 + 1e-12
+_MOST = 1_000_000_000  # millionths of ε that are looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,9 +200,9 @@ def least_micro(delta_upper: Callable[[float], float], delta: float, *, start: i
     """
     low, high, width = -1, start, 1_000
     while delta_upper(high / 1e6) > delta:
-        low, high, width = high, high + width, 4 * width
-        if high > 1_000_000_000:
+        if high >= _MOST:
             return None
+        low, high, width = high, min(high + width, _MOST), 4 * width
     if low < 0:
         if delta_upper(0.0) <= delta:
             return 0

@@ -1,6 +1,7 @@
 """Ledgers for bootstrap-dp: never mixed with differential privacy; Results 7 and 8; old ledgers read as before."""
 
 import json
+import math
 import sqlite3
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from hedgerow.facts.relation import Relation
 from hedgerow.ledger.bootstrap_statement import UNPROTECTED, BootstrapNoise, BootstrapStatement
 from hedgerow.ledger.chain import Header
 from hedgerow.ledger.guarantee import with_one_more
+from hedgerow.ledger.ledger_entry import over_budget
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.mechanism import GeometricCounts
@@ -160,3 +162,41 @@ def test_a_family_of_noise_that_bootstrap_dp_has_not_is_refused(tmp_path: Path) 
     with pytest.raises(ParameterError) as refused:
         Ledger.create(tmp_path / "l", family="gaussian", guarantee="bootstrap-dp", **made)
     assert refused.value.code == "HG314" and not (tmp_path / "l").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"statistic": "mode"},
+        {"statistic": 3},
+        {"option": "half-table"},
+        {"option": None},
+        {"cells": 4.0},
+        {"cells": "4"},
+        {"grid": 1},
+        {"public_columns": [1]},
+        {"public_columns": "region"},
+        {"part": ["kind", "a"]},
+        {"part": ["region", 1]},
+        {"part": ["region"]},
+        {"part": ["region", "north", "more"]},
+        {"type": "geometric"},
+        {"epsilon": 0.0},
+        {"epsilon": "1"},
+        {"cells": True},
+    ],
+    ids=repr,
+)
+def test_a_noise_of_no_statement_is_refused(change: dict) -> None:
+    """Every field alone: what is no statistic, option, number, text or part of a public column."""
+    record = stated(1.0, "region", "north").mechanism.to_dict()
+    assert BootstrapNoise.from_dict(json.loads(json.dumps(record))).to_dict() == record
+    with pytest.raises(VerificationError, match="HG502"):
+        BootstrapNoise.from_dict({**record, **change})
+
+
+def test_what_is_left_is_never_less_than_nothing() -> None:
+    refused = over_budget(700_000, 950_000, 900_000, 0.0)
+    assert (refused.requested, refused.remaining, refused.code) == (0.25, 0.2, "HG310")
+    assert over_budget(900_000, None, 900_000, 1e-6).requested == math.inf
+    assert over_budget(900_001, 900_002, 900_000, 1e-6).remaining == 0.0

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from hedgerow.accounting.compose import profile_of
 from hedgerow.accounting.dominating_pairs import DiscreteGaussianPair
@@ -190,3 +192,70 @@ def test_the_search_lands_on_the_side_that_holds() -> None:
             truth = math.log(1e6) / rate
             assert found is not None and truth <= found / 1e6 <= truth + 2e-6
     assert least_micro(lambda _: 0.5, 1e-6) is None
+
+
+@pytest.mark.parametrize("rate", [0.03, 0.5, 1.0, 7.0, 900.0])
+@pytest.mark.parametrize("delta", [0.9, 1e-3, 1e-9])
+def test_the_least_number_of_millionths_is_found_from_every_start_in_few_steps(rate: float, delta: float) -> None:
+    """δ(ε) = e^−rate·ε and one with a kink: the answer does not depend on the start, and is the least."""
+    for kinked in (False, True):
+        asked: list[float] = []
+
+        def curve(epsilon: float, kinked: bool = kinked, asked: list[float] = asked) -> float:
+            asked.append(epsilon)
+            return max(0.0, math.exp(-rate * epsilon) - (0.3 if kinked and epsilon > 0.2 else 0.0))
+
+        root = next((m for m in [0] if curve(0.0) <= delta), None)
+        if root is None:
+            low, high = 0, 10**9
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (low, middle) if curve(middle / 1e6) <= delta else (middle, high)
+            root = high
+        for start in (0, max(0, root - 3), root, root + 3, 2 * root + 1_000):
+            asked.clear()
+            assert least_micro(curve, delta, start=start) == root
+            assert len(asked) <= 150
+
+
+def test_no_number_of_millionths_serves_a_curve_that_stays_above() -> None:
+    assert least_micro(lambda _: 1e-3, 1e-6) is None
+    assert [least_micro(lambda e, end=end: float(e < end), 0.5) for end in (999.0, 1000.0, 1000.1)] == [
+        999_000_000,
+        10**9,
+        None,
+    ]
+    assert least_micro(lambda _: 1e-6, 1e-6) == 0
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.05, 0.8])
+@pytest.mark.parametrize("infinity", [0.0, 0.02])
+def test_a_fold_and_a_gaussian_are_their_sum_term_by_term(mu: float, infinity: float) -> None:
+    """δ(ε) = p_∞ + Σ p_l δ_μ(ε − l), where δ_0(x) = max(0, 1 − e^x): by the closed form, one loss at a time."""
+    grid = LossGrid(-3, 0.4, np.array([0.1, 0.05, 0.2, 0.15, 0.25, 0.2, 0.05 - infinity]), infinity)
+
+    def alone(x: float) -> float:
+        if mu == 0.0:
+            return max(0.0, -math.expm1(x))
+        return float(norm.cdf(mu / 2 - x / mu) - math.exp(x) * norm.cdf(-mu / 2 - x / mu))
+
+    for epsilon in np.linspace(0.0, 2.0, 9).tolist():
+        exact = infinity + sum(
+            mass * alone(epsilon - loss) for mass, loss in zip(grid.mass.tolist(), grid.losses().tolist(), strict=True)
+        )
+        found = total._delta_upper(grid, mu, epsilon)
+        assert exact - 1e-25 <= found * (1.0 + 1e-13) and found <= exact * (1.0 + 1e-9) + 1e-13
+
+
+def test_sums_are_rounded_up_and_zeros_change_nothing() -> None:
+    assert total._added(0.1) == 0.1 and total._added(0.1, 0.0, 0.0) == 0.1
+    exact = Fraction(0.1) * 11
+    assert Fraction(total._added(0.1, *[0.1] * 10)) > exact
+    assert total._added(0.1, *[0.1] * 10) == pytest.approx(1.1, abs=1e-14)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.75, 1.0, 3.0, 8.0])
+def test_the_grid_of_the_fold_has_some_four_thousand_steps_to_the_budget(epsilon: float) -> None:
+    running = fold_of([GeometricCounts(40.0 / epsilon + i, 2) for i in range(4)], epsilon, 1e-6)
+    assert running._fold is not None
+    assert 4096 <= epsilon / running._fold.step < 8192 and math.log2(running._fold.step) % 1.0 == 0.0
