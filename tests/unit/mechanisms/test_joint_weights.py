@@ -16,9 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms import joint_sensitivity
+from hedgerow.mechanisms.joint_moments import cost_of
 from hedgerow.mechanisms.joint_sensitivity import JointWeights
+from hedgerow.mechanisms.mechanism import specimens
 
 FAR, NEAR = Relation.REPLACE_ONE, Relation.ADD_REMOVE
 INTERIOR = (-1.0, -0.6, 0.0, 0.4, 1.0)
@@ -310,3 +313,29 @@ def test_a_guess_of_the_worst_states_is_right_where_only_sums_and_presence_weigh
         assert float(costs[place]) == pytest.approx(float(costs.max()), rel=1e-12)
         assert searched[1] == guessed[1] == (2 if heavy == 3.0 else 0)
         assert guessed[0] == guessed[2] == 0
+
+
+@pytest.mark.parametrize("a", [0.0, 0.3, 0.5, 1.0, 2.0])
+@pytest.mark.parametrize("omega", [0.0, 0.2, 0.35, 0.5, 1.0, 1.9])
+def test_two_vectors_of_a_ball_differ_most_at_the_stated_angle(a: float, omega: float) -> None:
+    """a²|x − z|² + ω²‖xxᵀ − zzᵀ‖² = 2a²(1 − c) + 2ω²(1 − c²) of unit vectors with cosine c: by a fine grid of c."""
+    if a == omega == 0.0:
+        return
+
+    def apart(c: np.ndarray) -> np.ndarray:
+        return 2.0 * a**2 * (1.0 - c) + 2.0 * omega**2 * (1.0 - c**2)
+
+    largest = float(apart(np.linspace(-1.0, 1.0, 20_001)).max())
+    assert joint_sensitivity._same_cell(a, omega) == pytest.approx(largest, rel=1e-7)
+    cosine = joint_sensitivity.worst_cosine(a, omega)
+    assert -1.0 <= cosine <= 0.0 and float(apart(np.array([cosine]))[0]) == pytest.approx(largest, rel=1e-7)
+
+
+def test_in_a_ball_noise_is_gaussian_and_on_sums_alone() -> None:
+    (specimen,) = (one for one in specimens() if one.name == "regression in a ball")
+    joint, relation = specimen.mechanism, specimen.relation
+    assert cost_of(joint.layout, joint.weights(), relation, 2) > 0.0
+    with pytest.raises(ParameterError, match="HG406"):
+        cost_of(joint.layout, joint.weights(), relation, 1)
+    with pytest.raises(ParameterError, match="HG406"):
+        cost_of(joint.layout, replace(joint.weights(), blocks={(0,): 0.5}), relation, 2)
