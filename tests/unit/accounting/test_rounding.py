@@ -21,7 +21,7 @@ from hedgerow.accounting.dominating_pairs import (
     whole_grid,
 )
 from hedgerow.accounting.loss_fold import _hockey_stick, composed_curve
-from hedgerow.accounting.loss_grid import Curve, LossGrid
+from hedgerow.accounting.loss_grid import Curve, LossGrid, highest
 from hedgerow.accounting.lower_bounds import (
     BinomialPair,
     DiscreteNormalPair,
@@ -235,3 +235,10 @@ def test_a_negligible_grid_is_the_same_law() -> None:
     assert trimmed.mass == pytest.approx([0.2 + 1e-9, 0.5, 0.3 - 2e-9], rel=1e-14)
     untouched = grid.trimmed(1e-12)
     assert untouched.start == -2 and untouched.mass.tolist() == grid.mass.tolist()
+
+
+def test_the_highest_of_curves_reaches_as_far_as_the_longest() -> None:
+    one, two = Curve(0.1, np.array([0.5, 0.2, 0.0])), Curve(0.3, np.array([0.4, 0.3, 0.1, 0.0]))
+    top = highest([one, two])
+    assert top.step == 0.1 and top.delta.size == 10
+    assert top.epsilon_upper(0.0) == pytest.approx(0.9, abs=1e-9) and top.delta_upper(0.6) == pytest.approx(0.1)
