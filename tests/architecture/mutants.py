@@ -38,6 +38,7 @@ ENGINES = "tests/contracts/test_engines.py"
 PRICES = "tests/unit/accounting/test_certificate.py tests/references/test_accounting.py"
 HOSTILE = "tests/unit/approval/test_hostile.py"
 DESK = "tests/unit/approval/test_desk.py"
+CURVES = "tests/unit/accounting/test_rounding.py"
 TOTAL = "tests/unit/ledger/test_ledger_total.py tests/laws/test_ledger.py"
 
 
@@ -636,6 +637,27 @@ MUTANTS = (
         "        if header.approvers:\n            raise",
         "        if not header.salt:\n            raise",
         HOSTILE,
+    ),
+    Mutant(
+        "many equal Gaussian releases cost less than one",
+        "accounting/dominating_pairs.py",
+        "GaussianProfile(self.mu * times**0.5 * ROUND_UP)",
+        "GaussianProfile(self.mu / times**0.5 * ROUND_UP)",
+        CURVES,
+    ),
+    Mutant(
+        "a third of the losses of a Laplace number is forgotten",
+        "accounting/dominating_pairs.py",
+        "shares = -np.expm1((low - high) / 2) / 2",
+        "shares = -np.expm1((low - high) / 2) / 3",
+        CURVES,
+    ),
+    Mutant(
+        "squares of a ball are forgotten where sums are heavy",
+        "mechanisms/joint_sensitivity.py",
+        "    if 2.0 * omega**2 <= a**2:",
+        "    if 2.0 * omega <= a**2:",
+        WEIGHTS,
     ),
 )
 
