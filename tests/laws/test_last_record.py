@@ -223,6 +223,8 @@ BASES: dict[str, Any] = {
     **{"pyarrow dictionary of numbers": 5, "pyarrow string_view": "a", "pyarrow binary": b"a"},
     **{"pyarrow decimal256": Decimal(5), "duckdb BLOB": b"a"},
 }
+# Their files declare dates: numbers are asked of no such column.
+DATES = ("dta days", "dta moments", "sav days", "sav moments")
 KINDS = NUMBERS | TEXTS | TRUTHS | REFUSED
 
 
@@ -256,6 +258,7 @@ FINE = hg.bootstrap(
 V = hg.mean("v", bounds=(0, 10), step=1)
 PERSON = {"column": "x", "max_rows": 2}
 
+YEARS = hg.column("year(x)", bounds=(1900, 2100), step=1)
 PER_X = hg.column("v / (x - 5) * x", bounds=(0, 10), step=1)
 
 
@@ -275,6 +278,12 @@ ENTRIES = [
         ("number",),
     ),
     Entry("unit", lambda s, _: s.release([V], epsilon=1, n_resamples=3), ("number", "text"), PERSON),
+    Entry("dates", lambda s, _: s.release([V, hg.count()], by={"x": ["1960-01-06"]}, epsilon=1, delta=0), ("date",)),
+    Entry(
+        "years",
+        lambda s, _: s.release([hg.mean(YEARS)], where="not x >= '1960-01-06' or x < '1999-01-01'", epsilon=1, delta=0),
+        ("date",),
+    ),
 ]
 MORE = [
     Entry("quantile", lambda s, _: s.release([QUANTILE], epsilon=1, n_resamples=3), ("number",)),
@@ -290,6 +299,8 @@ MORE = [
 
 
 def role(kind: str) -> str:
+    if kind in DATES:
+        return "date"
     base = BASES[kind]
     return "truth" if base is True else "text" if isinstance(base, (str, bytes)) else "number"
 
@@ -341,7 +352,7 @@ def differences(
     kind: str, entries: list[Entry], capfd: pytest.CaptureFixture[str], *, one_by_one: bool = False
 ) -> tuple[dict[str, Any], list[str]]:
     """Return each entry's ending on the base, and which endings differ from it."""
-    values = {"truth": [False, True], "text": ["a", "b"], "number": [5, 6]}[role(kind)]
+    values = {"truth": [False, True], "text": ["a", "b"]}.get(role(kind), [5, 6])
     first: dict[str, Any] = {}
     found = []
     for (name, source), entry in itertools.product(neighbours(kind, one_by_one), entries):
@@ -417,7 +428,7 @@ def test_the_only_value_of_a_column_changes_no_ending(kind: str, capfd: pytest.C
     missing = b"" if kind.startswith("csv") else None
     if missing is None and not may_miss(kind):
         return
-    values = {"truth": [False, True], "text": ["a", "b"], "number": [5, 6]}[role(kind)]
+    values = {"truth": [False, True], "text": ["a", "b"]}.get(role(kind), [5, 6])
     none, one = (KINDS[kind]([missing] * ROWS + [last]) for last in (missing, BASES[kind]))
     for entry in ENTRIES[1:4]:
         assert ending(none, entry, values, capfd) == ending(one, entry, values, capfd), entry.name

@@ -125,6 +125,7 @@ def test_a_number_given_for_a_column_of_texts_is_its_text() -> None:
         (hg.ColumnFacts(categories=("a", "b")), "text"),
         (hg.ColumnFacts(categories=("a", "b"), bounds=(0, 9)), None),
         (hg.ColumnFacts(), None),
+        (hg.ColumnFacts(bounds=("2020-01-01", "2026-12-31")), "date"),
     ],
 )
 def test_the_type_that_facts_declare(facts: hg.ColumnFacts, declared: str | None) -> None:

@@ -34,6 +34,7 @@ from hedgerow.engines.schema import (
     check_query,
     check_read,
     check_types_of_facts,
+    check_types_of_file,
     without_row_names,
 )
 from hedgerow.errors import DataError
@@ -432,6 +433,7 @@ class CsvSource(FrameAnswers):
         # A release checks before it reserves: a file that was changed by then costs nothing.
         self.file.still_there()
         check_query(query, self.columns)
+        check_types_of_file(query, self.columns, self.file.declared)
         check_types_of_facts(query, self.columns, self.types)
 
     def count_rows(self) -> int:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ from hedgerow.engines.incoming.arrivals import (
     STANDARD_INPUT,
     Copy,
     converted,
+    declared_by,
     is_several,
     keys_of_folders,
     others,
@@ -25,6 +26,7 @@ from hedgerow.engines.incoming.arrivals import (
     parts_of_folder,
     standard_input,
 )
+from hedgerow.engines.incoming.statistical import DeclaredColumn
 from hedgerow.errors import DataError, HedgerowError
 from hedgerow.formats import formats, holds_password, listed
 
@@ -87,7 +89,8 @@ class SourceFile:
     `identity` is device, inode, size and time of change: a file that was replaced between two readings is refused.
     `packing` is the suffix of a packed CSV file, `parts` the files of a folder and `keys` the columns whose
     values are names of folders in it, `held` a copy that lives as long. A file on the web or in an object store is read
-    by the `extension` of DuckDB and has no identity: a change between two questions is not seen.
+    by the `extension` of DuckDB and has no identity: a change between two questions is not seen. `declared` are the
+    types and value labels in the head of a file of Stata or SPSS.
     """
 
     name: str
@@ -99,6 +102,7 @@ class SourceFile:
     keys: tuple[str, ...] = ()
     held: Copy | None = field(default=None, repr=False, compare=False)
     extension: str = ""
+    declared: Mapping[str, DeclaredColumn] = field(default_factory=dict, compare=False)
 
     def still_there(self) -> None:
         """Check that the file is the one that was opened (HG207)."""
@@ -138,7 +142,8 @@ def arrived(source: str | os.PathLike[Any], table: str | None) -> SourceFile:
     suffix = Path(name).suffix.lower() if "://" not in name else ""
     if suffix in others():
         path, _ = _ordinary(name)
-        return _copied(name, withheld(lambda: converted(path, name, table)), "csv")
+        copy = withheld(lambda: converted(path, name, table))
+        return replace(_copied(name, copy, "csv"), declared=withheld(lambda: declared_by(path, name)))
     if packing := packing_of(name):
         path, status = _ordinary(name)
         return SourceFile(name, path, "csv", _identity(status), packing)

@@ -24,6 +24,8 @@ from hedgerow.facts.validation import check_text, format_argument
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
+    from hedgerow.engines.incoming.statistical import DeclaredColumn
+
 # The kinds of a column: "text-cell" is a column of a CSV file, text that may be read as a number.
 NUMBER, BOOLEAN, TEXT, OTHER, TEXT_CELL = "number", "boolean", "text", "other", "text-cell"
 DATE = "date"
@@ -127,6 +129,78 @@ def check_types_of_facts(query: Query | SumsQuery, columns: Mapping[str, str], t
         return
     with _adding("The file has no types: that of the facts counts.", _OF_FACTS):
         check_query(query, {**columns, **declared})
+
+
+def check_types_of_file(
+    query: Query | SumsQuery, columns: Mapping[str, str], declared: Mapping[str, DeclaredColumn]
+) -> None:
+    """Check a question against the types and value labels in the head of a file of Stata or SPSS; reads no cell.
+
+    Raises
+    ------
+    DataError
+        HG204 a column of texts or dates where a number is needed.
+    ParameterError
+        HG111 a label in place of its code, or a value that cannot be in a column of this type.
+    """
+    for name in query.columns() if declared else ():
+        column = declared.get(name)
+        if column is None:
+            continue
+        with _adding(f"The file declares {_HELD[column.kind]} in this column.", _codes(column)):
+            check_query(query, {**columns, name: column.kind})
+            for value in _values_asked(query, name):
+                _check_code(name, value, column)
+
+
+_HELD = {NUMBER: "numbers", TEXT: "texts", DATE: "dates"}
+_MOST_CODES = 12
+
+
+def _codes(column: DeclaredColumn) -> str | None:
+    """Return a remedy that names the labelled codes of a column of codes; None where no code has a label."""
+    if column.kind != NUMBER or not column.labels:
+        return None
+    named = [f"{_cell_text(code)} ({label})" for code, label in column.labels.items()]
+    more = ", …" if len(named) > _MOST_CODES else ""
+    return f"Give codes as the file has them, not labels. The file labels {', '.join(named[:_MOST_CODES])}{more}."
+
+
+def _cell_text(code: Scalar) -> str:
+    """Return a code as a file of Stata or SPSS is read: a whole number has no decimal point."""
+    return str(int(code)) if isinstance(code, float) and code.is_integer() else str(code)
+
+
+def _values_asked(query: Query | SumsQuery, column: str) -> Iterator[Scalar]:
+    """Yield the values that a question compares with a column: texts exactly as they are written in it."""
+    for value in query.read:
+        if isinstance(value, Indicator) and value.column == column:
+            yield value.value
+    for category in query.by:
+        if isinstance(category, Selection):
+            for comparison in category.comparisons:
+                if comparison.column == column and not is_number(comparison):
+                    yield from comparison.constants
+        elif category.column == column and not category.edges:
+            yield from category.values
+
+
+def _check_code(name: str, value: Scalar, column: DeclaredColumn) -> None:
+    """Refuse a label in place of its code, and a code that no cell is written as, such as 1.0 or "01" (HG111)."""
+    codes = {_cell_text(code): str(label) for code, label in column.labels.items()}
+    text = str(value).strip()
+    labelled = next((code for code, label in codes.items() if label.casefold() == text.casefold()), None)
+    meant = labelled if isinstance(value, str) and text not in codes else None
+    if meant is None and column.kind == NUMBER:
+        meant = _cell_text(float(value))
+    if meant is not None and meant != text:
+        raise ParameterError(
+            "HG111",
+            rule="A declared value is written as the file has it: a code in place of its label, a whole number without "
+            "a decimal point.",
+            finding=f"Found {format_argument(value)} for column {format_argument(name)}.",
+            remedy=f"Write {meant}.",
+        )
 
 
 def _check_selection(selection: Selection, columns: Mapping[str, str]) -> None:
@@ -252,9 +326,30 @@ def compared(comparison: Comparison, kind: str) -> list[Comparable]:
         return [comparable(comparison.column, constant, DATE) for constant in comparison.constants]
     if kind == TEXT_CELL and is_number(comparison):
         return [comparable(comparison.column, constant, NUMBER) for constant in comparison.constants]
+    if kind in (TEXT, TEXT_CELL) and comparison.operator in ("<", "<=", ">", ">="):
+        _check_order(comparison)
     if kind == TEXT and is_number(comparison) and comparison.operator not in ("in", "not in"):
         raise _incomparable(comparison.column, comparison.constants[0], kind)
     return [comparable(comparison.column, constant, kind) for constant in comparison.constants]
+
+
+# Texts in this form sort by time, with or without a time of day; in another form they sort by the day or the month.
+_SORTED_DATE = re.compile(r"\d{4}([-./])\d\d\1\d\d(\D.*)?")
+_ANY_DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}(\s.*)?")
+
+
+def _check_order(comparison: Comparison) -> None:
+    """Refuse to order texts by a date that does not sort by time, such as 01.06.2022 (HG111)."""
+    for constant in comparison.constants:
+        text = str(constant).strip()
+        if _ANY_DATE.fullmatch(text) and not _SORTED_DATE.fullmatch(text):
+            raise ParameterError(
+                "HG111",
+                rule="Texts are compared letter by letter; only dates that begin with the year sort by time.",
+                finding=f"{format_argument(constant)} begins with the day or the month, or has no leading zeros.",
+                remedy="Write the date as '2022-06-01'. If the column has dates in another form, convert it in the "
+                "source.",
+            )
 
 
 def is_of_dates(comparison: Comparison, kind: str) -> bool:

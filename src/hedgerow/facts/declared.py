@@ -129,11 +129,13 @@ class ColumnFacts:
 
     @property
     def type(self) -> str | None:
-        """``"number"`` or ``"text"``, where the facts declare one of the two; None where both may occur, or any.
+        """``"number"``, ``"text"`` or ``"date"``, where the facts declare one of them; None where several may occur.
 
         >>> ColumnFacts(bounds=(0, 9)).type, ColumnFacts(categories=("a", "b")).type, ColumnFacts().type
         ('number', 'text', None)
         """
+        if self.dates is not None:
+            return "date"
         numbers = {isinstance(value, (int, float)) for value in self.categories or ()}
         if self.categories and not any(map(_reads_as_number, self.categories)):
             # A numeric column may have codes that are texts, such as "refused".

@@ -212,6 +212,16 @@ def converted(path: str, name: str, table: str | None) -> Copy:
         return _written(rows)
 
 
+def declared_by(path: str, name: str) -> dict[str, statistical.DeclaredColumn]:
+    """Return the types and value labels that another program's file declares by column; a workbook declares none."""
+    suffix = Path(name).suffix.lower()
+    if suffix not in statistical.READERS:
+        return {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return statistical.declared_columns(path, suffix)
+
+
 _PANDAS = {suffix: "read_stata" if suffix == ".dta" else "read_spss" for suffix in statistical.READERS} | {
     ".xlsx": "read_excel"
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -67,6 +67,31 @@ def rows(path: str, suffix: str) -> Iterator[Sequence[Any]]:
         ),
         strict=True,
     )
+
+
+class DeclaredColumn(NamedTuple):
+    """What the head of a file declares about a column: its kind, and the label of each labelled code.
+
+    Like the names of columns, both are the same in all files that differ by a record: they are public.
+    """
+
+    kind: Literal["number", "text", "date"]
+    labels: Mapping[str | float, str]
+
+
+def declared_columns(path: str, suffix: str) -> dict[str, DeclaredColumn]:
+    """Return what the head of a file declares, by column; no cell is read."""
+    _, facts = getattr(import_module("pyreadstat"), READERS[suffix])(path, metadataonly=True)
+    declared = {}
+    for name in facts.column_names:
+        moments = moments_of(suffix, facts.original_variable_types[name])
+        kind: Literal["number", "text", "date"] = "number"
+        if moments is not None:
+            kind = "text" if moments.kind == "time" else "date"
+        elif facts.readstat_variable_types[name] == "string":
+            kind = "text"
+        declared[name] = DeclaredColumn(kind, facts.variable_value_labels.get(name, {}))
+    return declared
 
 
 def _decoded(column: Sequence[Any], decoder: _Decoder | None) -> Sequence[Any]:
