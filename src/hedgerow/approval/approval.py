@@ -143,11 +143,13 @@ class Approval:
         if len(people) < wanted:
             raise ApprovalError(
                 "HG327",
-                rule=f"This request runs once {wanted} {'approvers have' if wanted > 1 else 'approver has'} signed it: "
-                f"the ledger asks for {needed}, the facts of the request for {self.request.signatures}.",
-                finding=f"Signed by {', '.join(sorted(people))}." if people else "Nobody has signed this file.",
-                remedy=f"Run `hedgerow approve` on this file as another approver, {wanted - len(people)} more in all, "
-                "and release the file that it writes. Nothing was read or spent.",
+                rule=f"A request runs after enough people have approved it. This request needs {wanted}: the ledger "
+                f"asks for {needed}, the facts of the request for {self.request.signatures}.",
+                finding=f"Only {', '.join(sorted(people))} signed this file."
+                if people
+                else "Nobody has signed this file.",
+                remedy=f"Let {wanted - len(people)} more of the ledger's approvers sign this file by "
+                "`hedgerow approve`, and release the file that the command writes. Nothing was read or spent.",
             )
 
     @property

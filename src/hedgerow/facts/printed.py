@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -209,14 +209,19 @@ OWN_NAMES = frozenset(_NUMBERS + _WORDS)
 """The names that hedgerow gives to columns of frames and files. A column of groups of such a name gets ``by_``."""
 
 
-def group_headings(groups: Sequence[str], labelled: Sequence[str] = ()) -> tuple[dict[str, str], dict[str, str]]:
+def group_headings(
+    groups: Sequence[str], labelled: Sequence[str] = (), *, further: Iterable[str] = ()
+) -> tuple[dict[str, str], dict[str, str]]:
     """Return the heading of each column of groups, and that of its labels; no two headings are equal.
+
+    `further` are names of our own that this frame or file has beside `OWN_NAMES`.
 
     >>> group_headings(["sex", "level"], ["sex"])
     ({'sex': 'sex', 'level': 'by_level'}, {'sex': 'sex_label'})
     """
-    taken = {*OWN_NAMES, *groups}
-    headings = {group: _heading(group, taken) if group in OWN_NAMES else group for group in groups}
+    own = {*OWN_NAMES, *further}
+    taken = {*own, *groups}
+    headings = {group: _heading(group, taken) if group in own else group for group in groups}
     return headings, {group: _heading(f"{group}_label", taken) for group in labelled}
 
 

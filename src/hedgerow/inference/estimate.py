@@ -37,6 +37,16 @@ _UNSURE = (
 )
 
 
+def share_value(statistic: str, column: str | None, covers: str) -> str | None:
+    """Return the value of a proportion, which the words of its interval alone tell; None for another statistic.
+
+    >>> share_value("proportion", "sex", "the population share of sex = 1; sampling and privacy noise are counted")
+    '1'
+    """
+    _, _, value = covers.partition(f"share of {column} = ")
+    return value.rpartition("; ")[0].partition(", weighted by ")[0] if statistic == "proportion" else None
+
+
 def said_once(notes: Iterable[str | None]) -> list[str]:
     """Return notes, and of each the sentences that none before it has.
 
@@ -370,10 +380,7 @@ class Estimate(Operators):
             [] if self.column is None else [(column,) for column in self.column.split(", ")]
         )
         if self.statistic == "proportion":
-            # The value is told by what the interval covers alone.
-            _, _, value = self.covers.partition(f"share of {self.column} = ")
-            value = value.rpartition("; ")[0].partition(", weighted by ")[0]
-            return self.statistic, [(str(self.column), value)]
+            return self.statistic, [(str(self.column), share_value(self.statistic, self.column, self.covers) or "")]
         name, _, number = self.statistic.rpartition("_")
         numbered = name in ("quantile", "cdf", "lorenz", "share_below", "share_below_median", "survival")
         return (name, [*columns, (number,)]) if numbered else (self.statistic, columns)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 from hedgerow.errors import ParameterError, VerificationError
 from hedgerow.facts.printed import group_headings, plural
 from hedgerow.facts.relation import Target
-from hedgerow.inference.estimate import Estimate, said_once
+from hedgerow.inference.estimate import Estimate, said_once, share_value
 from hedgerow.inference.estimates_of_cells import Estimates
 from hedgerow.inference.interval import parse_level
 from hedgerow.inference.region import RecordedRegion, Region
@@ -113,7 +113,7 @@ class Release(ReadsOfRelease, Result):
         estimates = read_estimates(plan, tables) if estimates is None else estimates
         parts = kept_records(plan, estimates)
         return cls(
-            labelled(estimates, request.labels),
+            tuple(each._labelled(request.labels) for each in estimates) if request.labels else estimates,
             certificate=certificate,
             source=source,
             **plan.facts.record(),
@@ -398,12 +398,15 @@ class Release(ReadsOfRelease, Result):
         return optionally_written("".join(self._publication(level=level).json_parts()), path)
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
-        """Return the estimates as columns of equal length: statistic, groups, numbers, interval, notes."""
+        """Return the estimates as columns of equal length: statistic, a proportion's value, groups, numbers, notes."""
         rows = self._entries(level)
         groups = list(dict.fromkeys(column for row in rows for column in row["cell"]))
         columns: dict[str, list[Any]] = {name: [row[name] for row in rows] for name in ("statistic", "column")}
         labelled = [group for group in groups if any(group in row.get("labels", ()) for row in rows)]
-        headings, of_labels = group_headings(groups, labelled)
+        values = [share_value(row["statistic"], row["column"], row["confidence_interval"]["covers"]) for row in rows]
+        own = {"value": values} if "proportion" in columns["statistic"] else {}
+        headings, of_labels = group_headings(groups, labelled, further=own)
+        columns |= own
         columns |= {headings[group]: [row["cell"].get(group) for row in rows] for group in groups}
         columns |= {of_labels[group]: [row.get("labels", {}).get(group) for row in rows] for group in labelled}
         columns |= {name: [row[name] for row in rows] for name in _NUMBERS}
@@ -505,11 +508,6 @@ class ReleasePublication:
     def error_bars(self) -> list[ErrorBar]:
         """Return the estimates as bars to be drawn."""
         return self.release._error_bars(self.level)
-
-
-def labelled(estimates: Sequence[Estimate], labels: Mapping[str, Mapping[Any, str]]) -> Sequence[Estimate]:
-    """Return estimates with the labels of their cells."""
-    return tuple(estimate._labelled(labels) for estimate in estimates) if labels else estimates
 
 
 _ESTIMATE = (

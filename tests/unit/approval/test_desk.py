@@ -112,7 +112,7 @@ class Visitor:
 @contextmanager
 def served(limits: Limits = ROOMY, ledger: str = "L", key: str | None = "ada.key") -> Iterator[Visitor]:
     papers = Papers(Path("papers"), Path(ledger), "people.csv", None if key is None else Path(key))
-    with DeskServer(papers, FACTS, limits=limits) as server:
+    with DeskServer(papers, FACTS, limits=limits, named="hedgerow.toml") as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
@@ -152,6 +152,27 @@ def test_the_whole_path_on_pages(desk: Path) -> None:
             assert "people.csv" in report.body and report.headers["Content-Security-Policy"].startswith("sandbox;")
         assert "released" in visitor.ask("GET", "/analyst").body
     assert "Each signature was checked" in done("request", "show", f"papers/{name}.json", "--ledger", "L")
+
+
+def test_only_requests_without_a_decision_count_against_the_limit(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hedgerow.cli.desk.papers._MOST_WAITING", 2)
+    with served() as visitor:
+        visitor.enter("analyst")
+        visitor.enter("custodian")
+        first = visitor.put(purpose="first")
+        visitor.put(purpose="second")
+        full = visitor.ask("POST", "/analyst/ask", {**ASKED, "purpose": "third", "csrf": visitor.secret()})
+        assert "HG335" in full.body and len(papers()) == 2
+        assert visitor.decide("deny", first).status == 303
+        visitor.put(purpose="third")
+        assert len(papers()) == 3 and spent() == (0.0, 0)
+
+
+def test_each_page_says_what_is_served_and_how_to_stop(desk: Path) -> None:
+    with served() as visitor:
+        visitor.enter("analyst")
+        page = visitor.ask("GET", "/analyst").body
+        assert "facts in hedgerow.toml" in page and "ledger is L" in page and "Ctrl-C" in page
 
 
 def privacy_error(forecast: str) -> float:

@@ -85,6 +85,11 @@ def test_an_approver_lowers_the_price_and_strikes_a_statistic(desk: Path) -> Non
     assert "--mean" not in signed.words and "--count" in signed.words
     assert {row["statistic"] for row in json.loads(release("approved.json", "--json").stdout)["estimates"]} == {"count"}
     assert spent()[0] <= 0.1
+    kept = done("ledger", "show", "L")
+    assert f"approved by ada; made smaller from request {signed.amends[:16]}" in kept
+    assert "count (sex=0): " in kept and "95 % interval" in kept, "the released numbers"
+    assert "Every signature was checked again and holds: 1 on 1 entries." in done("ledger", "verify", "L")
+    assert json.loads(done("ledger", "verify", "L", "--json"))["signatures_checked"] == 1
 
 
 def test_show_prints_what_a_person_must_know(desk: Path) -> None:
@@ -186,7 +191,7 @@ def test_refusals_say_what_differs_and_who_signed(desk: Path) -> None:
     assert "HG322" in shown.stderr and "n (the number of records)" in shown.stderr and spent("R") == (0.0, 0)
     request("release", *COUNT)
     assert decided("approve", "request.json", "one.json", ledger="two").exit_code == 0
-    for path, said in (("one.json", "Signed by ada."), ("request.json", "Nobody has signed this file.")):
+    for path, said in (("one.json", "Only ada signed this file."), ("request.json", "Nobody has signed this file.")):
         shown = release(path, ledger="two")
         assert "HG327" in shown.stderr and said in shown.stderr and "the ledger asks for 2" in shown.stderr
     request("release", "--mean", "wage:0:100:1", *PAIR, "--epsilon", "0.1")

@@ -116,3 +116,15 @@ def test_groups_keep_their_names_in_files_unless_we_use_them() -> None:
 
 def test_census_is_another_name_of_file() -> None:
     assert hg.open(PEOPLE, relation="replace-one", target="census").target == "file"
+
+
+def test_the_value_of_a_proportion_has_a_column() -> None:
+    table = pyarrow.table({"sex": [0, 1] * 500, "value": ["low", "high"] * 500})
+    survey = hg.open(table, relation="replace-one")
+    asked = [hg.proportion("sex", value=1), hg.proportion("sex", value=0), hg.mean("sex", bounds=(0, 1))]
+    release = survey.release(asked, by={"value": ["low"]}, epsilon=1.0)
+    columns = release.to_columns()
+    assert columns["value"] == ["1", "0", None] and columns["by_value"] == ["low"] * 3
+    assert release.to_csv().startswith("statistic,column,value,by_value,estimate")
+    plain = survey.release(hg.mean("sex", bounds=(0, 1)), by={"value": ["low"]}, epsilon=1.0)
+    assert plain.to_columns()["value"] == ["low"] and "by_value" not in plain.to_columns()

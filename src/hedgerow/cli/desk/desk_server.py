@@ -60,6 +60,8 @@ class DeskServer(LocalServer):
         The facts of the analyst's form.
     port : int
         0 stands for any free one.
+    named : str
+        The name of the file of these facts, which each page of a role shows.
 
     Attributes
     ----------
@@ -71,8 +73,10 @@ class DeskServer(LocalServer):
     nothing_done = "Nothing was read or spent."
     smaller = "Send the form as it is."
 
-    def __init__(self, papers: Papers, facts: Mapping[str, Any], port: int = 0, limits: Limits = LIMITS) -> None:
-        self._papers, self._facts = papers, facts
+    def __init__(
+        self, papers: Papers, facts: Mapping[str, Any], port: int = 0, limits: Limits = LIMITS, *, named: str = ""
+    ) -> None:
+        self._papers, self._facts, self._named = papers, facts, named
         self.tokens: dict[Role, str] = {role: secrets.token_urlsafe(32) for role in get_args(Role)}
         self._sessions: dict[str, Session] = {}
         super().__init__(Address(port=port), limits)
@@ -224,7 +228,11 @@ class DeskServer(LocalServer):
         return self._page("request.html", 200 if refusal is None else 400, {}, **shown)
 
     def _page(self, template: str, status: int, headers: Mapping[str, str], **shown: Any) -> HttpAnswer:
-        text = page_templates("hedgerow.cli.desk").get_template(template).render(**shown)
+        text = (
+            page_templates("hedgerow.cli.desk")
+            .get_template(template)
+            .render(**shown, facts_named=self._named, ledger_named=self._papers.ledger.name)
+        )
         own = {"Content-Security-Policy": _POLICY, "Referrer-Policy": "same-origin", "X-Frame-Options": "DENY"}
         return HttpAnswer(status, text.encode(), _HTML, {**own, **headers})
 

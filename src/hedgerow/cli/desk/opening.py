@@ -49,7 +49,7 @@ def desk(
     data = data or (None if declared is None else declared.data_path)
     place = Path(folder or f"{ledger}.desk")
     papers = Papers(place, Path(ledger), data, None if key is None else Path(key))
-    with DeskServer(papers, record, port) as server:
+    with DeskServer(papers, record, port, named="" if facts is None else Path(facts).name) as server:
         for number in ("SIGTERM", "SIGINT", "SIGHUP"):
             if hasattr(signal, number) and signal.getsignal(getattr(signal, number)) is not signal.SIG_IGN:
                 signal.signal(getattr(signal, number), lambda *_: server.stop())
@@ -58,5 +58,7 @@ def desk(
         else:
             for role in server.tokens:
                 write_stdout(f"{role}: {server.url(role)}", as_is=True)
+        served = f"facts {facts}" if facts is not None else "no facts (--facts FILE): the form has no columns"
+        write_note(f"The desk serves {served}; ledger {ledger}. Ctrl-C ends the desk.")
         server.serve_forever(poll_interval=0.1)
     write_note("stopped; the requests stay in the folder")

@@ -26,6 +26,8 @@ from hedgerow.ledger.store import Ledger
 _ID = re.compile(r"[0-9a-f]{64}")
 _MOST_WAITING = 200
 _MOST_WRONG = 10
+# A request that expired or cannot be read has no decision either: else an analyst could fill the disk with these.
+_UNDECIDED = ("waiting", "expired", "unreadable")
 State = Literal["waiting", "approved", "denied", "released", "expired", "unreadable"]
 
 
@@ -112,12 +114,13 @@ class Papers:
     def put(self, approval: Approval) -> None:
         """Write a new request into the folder (HG335 where too many wait)."""
         with self._lock:
-            if sum(1 for _ in self.folder.glob("*.json")) >= _MOST_WAITING:
+            if sum(paper.state in _UNDECIDED for paper in self.all()) >= _MOST_WAITING:
                 raise ParameterError(
                     "HG335",
-                    rule=f"A desk holds at most {_MOST_WAITING} requests.",
-                    finding="The folder of the desk is full.",
-                    remedy="Move old requests into another folder. Nothing was read or spent.",
+                    rule=f"On a desk at most {_MOST_WAITING} requests can be without a decision.",
+                    finding="There are so many already.",
+                    remedy="Let the custodian approve or deny some, or move expired requests into another folder. "
+                    "Nothing was read or spent.",
                 )
             self._write(approval)
 
@@ -147,7 +150,8 @@ class Papers:
             if paper.state != "waiting" or self.key is None:
                 raise ParameterError(
                     "HG330",
-                    rule="A desk decides about a request that waits, with the key that --key names.",
+                    rule="On a desk only a waiting request can be approved or denied, with the private key that --key "
+                    "named when the desk was started.",
                     finding="This desk has no key." if self.key is None else f"The request is {paper.state}.",
                     remedy="Start the desk with --key NAME.key, or ask again. Nothing was signed.",
                 )
@@ -181,7 +185,8 @@ class Papers:
             if paper.state != "approved" or self.data is None:
                 raise ParameterError(
                     "HG330",
-                    rule="A desk releases a request that is approved, from the data that it was started with.",
+                    rule="A desk releases only an approved request, from the data that were named when the desk was "
+                    "started.",
                     finding="This desk has no data." if self.data is None else f"The request is {paper.state}.",
                     remedy="Start the desk with DATA, or let the approvers sign. Nothing was read or spent.",
                 )

@@ -143,8 +143,11 @@ def signed_for(
     if key.approver.name != (by or key.approver.name) or key.approver not in known:
         raise ParameterError(
             "HG330",
-            rule="An approver signs a request with the approver's own private key.",
-            finding="The key is of another name." if key.approver in known else "The ledger does not know this key.",
+            rule="An approver signs with the approver's own private key (--key), under the approver's name (--by), and "
+            "the ledger must list the public key.",
+            finding="The key belongs to another name."
+            if key.approver in known
+            else "The ledger does not list this key.",
             remedy="`hedgerow ledger show` lists the approvers of the ledger. Nothing was signed.",
         )
     return approval.signed(key, identity, now().isoformat(timespec="seconds"), decision=decision, note=note)

@@ -69,7 +69,7 @@ def _page(verification: Verification, stated: object) -> str:
             f"recorded mechanism: {certificate.mechanism.type}.",
             "",
             *_titled("The record contradicts itself", verification.contradictions),
-            *_titled("The numbers of the record", _numbers(stated)),
+            *_titled("The numbers of the record", numbers_of(stated)),
             *_titled(
                 "Who is protected" + (", by the calibration alone" if verification.not_protected else ""),
                 [protection.who],
@@ -85,7 +85,7 @@ def _page(verification: Verification, stated: object) -> str:
     )
 
 
-def _numbers(record: object) -> list[str]:
+def numbers_of(record: object) -> list[str]:
     """Return a line for each of the first estimates of a record: whoever reads a page compares these with it."""
     entries = record.get("estimates", []) if isinstance(record, dict) else []
     try:

@@ -89,15 +89,20 @@ def verify(
     head: Annotated[str | None, typer.Option(metavar="HEAD", help="A head that a report prints.")] = None,
     as_json: shared_options.AsJson = False,
 ) -> None:
-    """Recompute every hash and every total; with --head, see that the chain still passes through it. Exit 5 if not."""
+    """Check every hash, total and signature; with --head, that the chain passes through it. Exit 5 if not."""
     from hedgerow.ledger.store import Ledger
 
     with Ledger.open(path) as opened:
         verified_head = opened.verify(head)
+        signed = [len(entry.approval["signatures"]) for entry in opened.entries() if entry.approval is not None]
+        has_approvers = bool(opened.approvers)
     if as_json:
-        write_json({"holds": True, "head": str(verified_head), "passed_through": head})
+        checked = {"signatures_checked": sum(signed)} if has_approvers else {}
+        write_json({"holds": True, "head": str(verified_head), "passed_through": head, **checked})
         return
     write_stdout(f"The chain and its totals hold. Head {verified_head}")
+    if has_approvers:
+        write_stdout(f"Every signature was checked again and holds: {sum(signed)} on {len(signed)} entries.")
     if head is None:
         write_stdout(
             "Without --head an old copy put back in its place would not be noticed: give the head of a later report."
@@ -131,6 +136,8 @@ def reserve(
 
 
 def _print(opened: Ledger, as_json: bool) -> None:
+    from hedgerow.cli.verbs.from_records import numbers_of
+
     record = _record(opened)
     if as_json:
         write_json(record)
@@ -146,11 +153,14 @@ def _print(opened: Ledger, as_json: bool) -> None:
     if opened.approvers:
         names = ", ".join(approver["name"] for approver in record["approvers"])
         write_stdout(f"  approvers {names}; {record['signatures']} must sign each request")
+    released = {entry.request_id: numbers_of(json.loads(entry.result)) for entry in opened.entries() if entry.result}
     for entry in record["entries"]:
         alone = f"ε ≤ {entry['epsilon']:.6g} at δ = {entry['delta']:.3g} alone"
         write_stdout(f"  {entry['at']}  {entry['request_id']}  {entry['mechanism']}, {alone}, {entry['state']}")
         if entry["asked"] is not None:
             write_stdout(f"    asked: {for_terminal(entry['asked'])}")
+        for line in released.get(entry["request_id"], []):
+            write_stdout(f"      {for_terminal(line)}")
         if "approval" in entry:
             write_stdout(f"    {for_terminal(_approved_in_words(entry['approval']))}")
     write_stdout(f"  head {record['head']}")
@@ -168,7 +178,7 @@ def _signing(opened: Ledger) -> dict[str, Any]:
 
 
 def _approved_in_words(approval: dict[str, Any]) -> str:
-    """Return who asked and who approved, for which purpose.
+    """Return who asked and who approved, for which purpose, and which request an approver made smaller.
 
     >>> signed = {"by": "ada", "note": "", "at": "2026-11-25T10:00:00+00:00"}
     >>> _approved_in_words({"request": {"asked_by": "bob", "purpose": "a table"}, "signatures": [signed]})
@@ -176,7 +186,8 @@ def _approved_in_words(approval: dict[str, Any]) -> str:
     """
     request = approval["request"]
     people = [each["by"] + (f" ({each['note']})" if each["note"] else "") for each in approval["signatures"]]
-    return f"asked by {request['asked_by']} for: {request['purpose']}; approved by {', '.join(people)}"
+    smaller = f"; made smaller from request {request['amends'][:16]}" if request.get("amends") else ""
+    return f"asked by {request['asked_by']} for: {request['purpose']}; approved by {', '.join(people)}{smaller}"
 
 
 def _record(opened: Ledger) -> dict[str, Any]:

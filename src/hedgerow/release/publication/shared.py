@@ -107,7 +107,10 @@ def _no_frame(finding: str) -> ParameterError:
     )
 
 
-REPLAYED = "Answered from the ledger's record of this request: nothing was spent, and no new noise was drawn."
+REPLAYED = (
+    "Answered from the ledger's record of this request: nothing was spent, and no new noise was drawn. If the data "
+    "have changed since, these are still the numbers of the earlier data."
+)
 SIMULATED = "SIMULATED: seeded noise, not private, no certificate"
 _FACTS = ("source", "relation", "unit", "target", "n", "missing")
 
