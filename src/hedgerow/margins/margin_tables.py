@@ -397,7 +397,7 @@ class Margins(Synthesizable, Result):
                 finding=f"The bounds of {self.statistic.column} begin below 0.",
                 remedy="Show the noisy numbers of the margins unchanged.",
             )
-        return self._showing(agreeing(self.residuals), {"step": "nonnegative"})
+        return self._showing(agreeing(self.residuals, most=self._ends[1]), {"step": "nonnegative"})
 
     def rounded(self) -> Self:
         """Return the margins with numbers rounded to whole numbers.

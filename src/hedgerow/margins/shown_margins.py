@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,9 +58,17 @@ class ShownTables:
         return {**gap, "largest_difference": self.largest_difference}
 
 
-def agreeing(released: TableResiduals) -> ShownTables:
-    """Return the non-negative numbers that agree and are nearest to the released ones."""
-    fit = agreeing_fit(released)
+def agreeing(released: TableResiduals, *, most: float = math.inf) -> ShownTables:
+    """Return the non-negative numbers that agree and are nearest to the released ones.
+
+    Parameters
+    ----------
+    released : TableResiduals
+    most : float
+        The most that the grand total can be, such as a public n. A noisy total above that is shown as this number.
+    """
+    total = np.minimum(released.values[()], most)
+    fit = agreeing_fit(replace(released, values={**released.values, (): total}))
     drawn = {table: fit.residuals.table(table).reshape(-1) for table in released.workload.tables}
     tables = {table: np.maximum(numbers, 0.0) for table, numbers in drawn.items()}
     # What is left of a cell that known totals leave empty is the last digits of the machine.

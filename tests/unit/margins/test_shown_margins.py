@@ -49,6 +49,18 @@ def test_numbers_that_are_shown_are_non_negative_agree_and_come_nearer() -> None
     assert fit_error < raw_error
 
 
+def test_a_total_that_noise_put_above_a_public_number_is_shown_as_this_number() -> None:
+    """Where values may be missing the total of the tables is noisy, though n is public: n is the most that is shown."""
+    survey, above = hg.open(people(800), relation="replace-one"), 0
+    for seed in range(6):
+        margins = drawn(survey, SimulatedNoise(seed))
+        above += float(margins.residuals.values[()]) > 800.0
+        for shown in (margins.nonnegative(), margins.nonnegative().rounded()):
+            assert all(estimate.estimate <= estimate.confidence_interval(0.95).high for estimate in shown.cells(()))
+            assert shown.cells(()).estimate[0] <= 800.0
+    assert above > 0
+
+
 def test_one_table_and_its_totals_are_rounded_so_that_they_agree_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
     survey = hg.open(people(800), relation="add-remove")
     for most in (agreeing_rounding._MOST_MOVES, 0):  # without a search all tables are totals of the largest one
