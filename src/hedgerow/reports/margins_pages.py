@@ -1,6 +1,7 @@
 """The folder of a workload of margins: an index with a search, a page and a workbook for each table.
 
-The pages run no script. The index is searched by ticking columns: a style sheet hides the tables that lack one.
+The pages run no script. The index is searched by ticking columns: a style sheet hides the tables that lack one. Each
+column lists its categories, so the search of the browser finds the column of a category.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from hedgerow.facts.printed import page_templates
 from hedgerow.margins.margin_tables import Margins
+from hedgerow.release.cells.shape import TableShape
 from hedgerow.release.publication.folder import ReleaseFolder, file_name
 from hedgerow.release.publication.formats import formats_of_folder, why_not
 from hedgerow.release.publication.shared import REPLAYED
@@ -76,9 +78,17 @@ def _slug(columns: tuple[str, ...]) -> str:
     return re.sub(r"[^a-z0-9]+", "_", plain).strip("_")[:80] or "all"
 
 
+def _categories(margins: Margins) -> dict[str, tuple[str, ...]]:
+    """Return the categories of each column, and the groups of these, as tables print them."""
+    listed = {axis.column: axis.heads for axis in TableShape.of(margins.axes).axes}
+    for hierarchy in margins.hierarchies:
+        listed[hierarchy.column] += hierarchy.axis.heads
+    return listed
+
+
 def index_page(margins: Margins, lines: tuple[IndexLine, ...]) -> str:
     """Return the index: each table with its cells, its noise and its files, and boxes to choose columns by."""
-    columns = [str(axis.column) for axis in margins.axes]
+    columns = _categories(margins)
     again = (REPLAYED,) if margins.replayed else ()
     template = page_templates("hedgerow.reports").get_template("margins.html")
     title = f"All tables of up to {margins.residuals.workload.order} of {len(columns)} columns"

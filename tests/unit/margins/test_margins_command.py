@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.conftest import Browser
 from typer.testing import CliRunner
 
 from hedgerow.cli.main import app
@@ -74,6 +75,27 @@ def test_the_folder_holds_an_index_every_table_and_a_record_that_verifies() -> N
     page = (Path("tables") / "004_sex_old.html").read_text(encoding="utf-8")
     assert "differential privacy" in page and "<table" in page
     assert run(f"margins {COMMON} --order 2 --out tables").exit_code == 2  # it holds something already
+
+
+def test_the_index_is_searched_by_columns_and_lists_their_categories(browser: Browser) -> None:
+    """In Chromium: a ticked column hides the tables without it, and the search of the page finds a category."""
+    Path("jobs.csv").write_text("job <b>,branch\na,trade\nb,trade\nc,offices\n", encoding="utf-8")
+    assert run(f"margins {COMMON} --order 2 --hierarchy jobs.csv --out tables").exit_code == 0
+    index = (Path("tables") / "index.html").read_text(encoding="utf-8")
+    script = """
+    const shown = () => [...root.querySelectorAll("tbody tr")].filter(row => row.getClientRects().length).length;
+    const all = shown();
+    root.querySelector("#column0").click();
+    const one = shown();
+    root.querySelector("#column2").click();
+    const words = [...root.querySelectorAll("details li")].map(item => item.textContent);
+    root.querySelectorAll("details").forEach(list => list.open = true);
+    return {all, one, two: shown(), words, groups: view.find("offices"), nothing: view.find("hospitals")};
+    """
+    searched = browser.measure(index, script, width=800)["found"]
+    assert (searched["all"], searched["one"], searched["two"]) == (7, 3, 1)
+    assert searched["words"] == ["f", "m", "0", "1", "a", "b", "c", "trade", "offices"]
+    assert searched["groups"] and not searched["nothing"]
 
 
 def test_raw_numbers_and_known_totals() -> None:
