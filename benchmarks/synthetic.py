@@ -1,6 +1,6 @@
 """Coverage of the intervals that an analyst pools from synthetic files.
 
-Run: HEDGEROW_DATA=folder python -m benchmarks.synthetic [--runs 5] [--files 20] [--rows N] [--n 5000] [--epsilon 1]
+Run: HEDGEROW_DATA=folder python -m benchmarks.synthetic [--runs 5] [--files 50] [--rows N] [--n 5000] [--epsilon 1]
      [--relation replace-one] [--held-out] [--every] [--nine] [--rule]
 
 The population are the records of both files of Adult, or with ``--held-out`` those of the file of tests alone. Each
@@ -253,7 +253,7 @@ def main() -> None:
     """Print what the options ask for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--files", type=int, default=20)
+    parser.add_argument("--files", type=int, default=50)
     parser.add_argument("--rows", type=int, help="rows of a file; as many as records by default")
     parser.add_argument("--n", type=int, default=5000)
     parser.add_argument("--epsilon", type=float, default=1.0)

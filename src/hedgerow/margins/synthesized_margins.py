@@ -36,7 +36,7 @@ class Synthesizable:
 
     def synthesize(
         self: MarginsOfStatistic,
-        n_files: int = 20,
+        n_files: int = 50,
         n_rows: int | None = None,
         *,
         rng: np.random.Generator | int | None = None,
@@ -53,7 +53,7 @@ class Synthesizable:
         ----------
         n_files : int
             The number of files, 2 or more. The same number of further files is drawn from the fitted distribution
-            itself.
+            itself. With fewer files, pooled intervals are wider: with 20 files about 1.2 times as wide as with 50.
         n_rows : int, optional
             The number of rows of each file. By default, each file has the released number of records.
         rng : Generator or int, optional

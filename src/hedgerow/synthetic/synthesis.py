@@ -52,7 +52,7 @@ def synthetic_rows(
     agree: Agree,
     *,
     census: bool,
-    n_files: object = 20,
+    n_files: object = 50,
     n_rows: object = None,
     rng: np.random.Generator | int | None = None,
 ) -> SyntheticRows:

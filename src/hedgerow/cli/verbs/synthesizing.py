@@ -73,7 +73,7 @@ def synthesize(
     record: Annotated[str, typer.Argument(metavar="RECORD", help="margins.json, as `hedgerow margins` wrote it.")],
     *,
     out: Annotated[str, typer.Option(metavar="DIR", help="Write the files as CSV and Parquet, and a README, there.")],
-    files: Annotated[int, typer.Option("--files", metavar="M", help="The number of files.")] = 20,
+    files: Annotated[int, typer.Option("--files", metavar="M", help="The number of files.")] = 50,
     rows: Annotated[
         int | None, typer.Option("--rows", metavar="N", help="Rows of a file. [default: the released number]")
     ] = None,
