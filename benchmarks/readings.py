@@ -42,6 +42,7 @@ from hedgerow.inference.many_cells.multiple_tests import METHODS, adjusted
 from hedgerow.inference.means_and_counts import counts_with_errors, proportions_with_errors
 from hedgerow.inference.region import ScoreRegion, pvalue_of
 from hedgerow.inference.survival.cumulative_incidence import CumulativeIncidence
+from hedgerow.inference.survival.even_withdrawal import EvenLifeTables
 from hedgerow.inference.survival.life_table import LifeTables
 from hedgerow.mechanisms.mechanism import GeometricCounts
 from hedgerow.noise.lattice import AdditiveTable
@@ -123,7 +124,8 @@ class TimesOfPeople:
         noise = SimulatedNoise(rng).two_sided_geometric(scale, counts.size).reshape(counts.shape)
         sd = GeometricCounts(scale, len(chances)).noise_sd
         about = self.cuts, sd, "laplace", False, 0.5
-        return LifeTables((counts + noise).astype(np.float64), *about), LifeTables(self.n * chances[None], *about)
+        noisy = (counts + noise).astype(np.float64)
+        return EvenLifeTables(noisy, *about), EvenLifeTables(self.n * chances[None], *about)
 
     def __str__(self) -> str:
         return (
@@ -158,7 +160,8 @@ def survival_of(people: TimesOfPeople, runs: int, *, spoil: Callable[[LifeTables
             (((low <= truth) & (truth <= high)).mean(), (high - low).mean() / oracle, read.reliable[:, place].mean())
         )
     weights, start = read.weights_of_mean(LAST)
-    truth_of_mean = start + float(people.survival(np.array(people.cuts)) @ weights)
+    fine = people.survival(np.linspace(0.0, LAST, 4001))
+    truth_of_mean = float((fine[1:] + fine[:-1]).mean()) / 2.0 * LAST
     mean, exact = read.combined(weights, start=start), expected.combined(weights, start=start)
     reach = z * np.hypot(mean.sampling_error, mean.privacy_error)
     hit = np.abs(mean.value - truth_of_mean) <= reach
@@ -189,9 +192,18 @@ def survival(runs: int, *, everything: bool) -> Iterator[Line]:
     hard = TimesOfPeople(500, 0.3, "replace-one", 0.2, 12)
     without = survival_of(hard, runs, spoil=lambda life: replace(life, noise_sd=0.0))
     yield replace(without, setting=f"SABOTAGE, Greenwood without noise: {hard}"[:62])
+    wide = TimesOfPeople(20_000, 3.0, "add-remove", 0.4, 6)
+    yield replace(survival_of(wide, runs), setting=f"wide intervals: {wide}"[:62])
+    yield replace(survival_of(wide, runs, spoil=half_at_risk), setting=f"SABOTAGE, half at risk: {wide}"[:62])
 
 
-class ErrorsAtNoisyNumbers(LifeTables):
+def half_at_risk(life: LifeTables) -> LifeTables:
+    """Return the same life tables, with a censored record at risk for half of its interval."""
+    about = life.cuts, life.noise_sd, life.noise_law, life.census, 0.5
+    return LifeTables(life.counts, *about)
+
+
+class ErrorsAtNoisyNumbers(EvenLifeTables):
     """Life tables whose errors divide by the noisy numbers at risk as they are."""
 
     @cached_property
@@ -205,7 +217,7 @@ def few(runs: int, *, everything: bool) -> Iterator[str]:
     settings = itertools.product((30, 100, 250, 500), (0.3, 1.0), relations, (0.05, 0.4), (6, 12, 24))
     every = [TimesOfPeople(*setting) for setting in settings]
     for title, of in (
-        ("few at risk", LifeTables),
+        ("few at risk", EvenLifeTables),
         ("SABOTAGE, noisy numbers at risk as they are", ErrorsAtNoisyNumbers),
     ):
         rows = []
@@ -235,7 +247,7 @@ def rare_events_of(expected: float, epsilon: float, intervals: int, runs: int) -
     noise = SimulatedNoise(rng).two_sided_geometric(2.0 / epsilon, counts.size).reshape(counts.shape)
     sd = GeometricCounts(2.0 / epsilon, len(chances)).noise_sd
     cuts = tuple(float(cut) for cut in range(1, intervals + 1))
-    low, high = LifeTables((counts + noise).astype(np.float64), cuts, sd, "laplace", False, 0.5).ends(
+    low, high = EvenLifeTables((counts + noise).astype(np.float64), cuts, sd, "laplace", False, 0.5).ends(
         intervals - 1, LEVEL
     )
     return f"{((low <= left[-1]) & (left[-1] <= high)).mean():.3f}"
@@ -256,7 +268,7 @@ def causes_of(n: int, epsilon: float, relation: str, intervals: int, runs: int) 
     sd = GeometricCounts(scale, len(chances)).noise_sd
     noisy = counts + SimulatedNoise(rng).two_sided_geometric(scale, counts.size).reshape(counts.shape)
     about = cuts, sd, "laplace", False, 0.5, len(CAUSES)
-    return LifeTables(noisy.astype(np.float64), *about), LifeTables(n * chances[None], *about)
+    return EvenLifeTables(noisy.astype(np.float64), *about), EvenLifeTables(n * chances[None], *about)
 
 
 def incidence_of(n: int, epsilon: float, relation: str, intervals: int, runs: int, *, spoil: str | None = None) -> Line:

@@ -1188,7 +1188,7 @@ class AsksStatistics:
         at: float | Sequence[float] | None = None,
         bins: Sequence[float] | None = None,
         value: Scalar = 1,
-        withdrawn: Withdrawn = "middle",
+        withdrawn: Withdrawn = "evenly",
         competing: Sequence[Scalar] = (),
         **options: Unpack[UngroupedOptions],
     ) -> Any: ...
@@ -1201,7 +1201,7 @@ class AsksStatistics:
         at: float | Sequence[float] | None = None,
         bins: Sequence[float] | None = None,
         value: Scalar = 1,
-        withdrawn: Withdrawn = "middle",
+        withdrawn: Withdrawn = "evenly",
         competing: Sequence[Scalar] = (),
         by: By,
         **options: Unpack[UngroupedOptions],
@@ -1215,7 +1215,7 @@ class AsksStatistics:
         at: float | Sequence[float] | None = None,
         bins: Sequence[float] | None = None,
         value: Scalar = 1,
-        withdrawn: Withdrawn = "middle",
+        withdrawn: Withdrawn = "evenly",
         competing: Sequence[Scalar] = (),
         **options: Unpack[ReleaseOptions],
     ) -> Any:
@@ -1242,10 +1242,11 @@ class AsksStatistics:
             form about 12 intervals.
         value : str, int, float or bool
             The value of the column `event` that marks an event. A record with any other value in this column is censored.
-        withdrawn : "middle" or "end"
-            With ``"middle"``, a censored record is at risk for half of its interval (the life table), which suits times
-            that are finer than the intervals. With ``"end"``, a censored record is at risk for its whole interval
-            (Kaplan–Meier), which suits intervals that contain one time each.
+        withdrawn : "evenly", "middle" or "end"
+            With ``"evenly"``, events and censoring each come at a constant rate within an interval, which suits times
+            that are finer than the intervals. With ``"middle"``, a censored record is at risk for half of its interval
+            (the life table of actuaries), which errs if intervals are wide. With ``"end"``, a censored record is at risk
+            for its whole interval (Kaplan–Meier), which suits intervals that contain one time each.
         competing : sequence of str, int, float or bool
             Further values of the column `event`, which mark an event by a competing cause, such as another cause of death.
             Survival is then the share without any of these events, and the method ``incidence`` of the curve computes the

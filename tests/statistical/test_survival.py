@@ -12,6 +12,7 @@ from scipy import stats
 
 from hedgerow.inference.survival import life_table
 from hedgerow.inference.survival.cumulative_incidence import CumulativeIncidence
+from hedgerow.inference.survival.even_withdrawal import EvenLifeTables
 from hedgerow.inference.survival.life_table import LifeTables
 from hedgerow.inference.survival.log_rank import log_rank
 from hedgerow.mechanisms.mechanism import GeometricCounts
@@ -159,3 +160,32 @@ def test_the_log_rank_test_keeps_its_level_and_has_power() -> None:
     apart = [drawn(2000, 1.0, (rate, 0.02), runs=1).counts for rate in (0.04, 0.06)]
     found = log_rank(replace(drawn(2000, 1.0, (0.05, 0.02), runs=1), counts=np.concatenate(apart)))
     assert found is not None and found.pvalue < 1e-6
+
+
+@pytest.mark.parametrize(("tables", "covers"), [(EvenLifeTables, True), (LifeTables, False)])
+def test_wide_intervals_with_heavy_censoring_cover(tables: type[LifeTables], covers: bool) -> None:
+    """At constant rates, records that leave evenly cover; the rule of half an interval does not."""
+    rng, runs, n, epsilon, rates = np.random.default_rng(17), 2000, 20_000, 3.0, (0.05, 0.05)
+    cuts = tuple(LAST * k / 6 for k in range(1, 7))
+    left = np.exp(-sum(rates) * np.array([0.0, *cuts]))
+    within = -np.diff(left) / sum(rates)
+    counts = rng.multinomial(n, np.concatenate([rates[0] * within, rates[1] * within, left[-1:]]), size=runs)
+    mechanism = GeometricCounts(1.0 / epsilon, counts.shape[1])
+    noisy = counts + SimulatedNoise(rng).two_sided_geometric(1.0 / epsilon, counts.size).reshape(counts.shape)
+    life = tables(noisy.astype(np.float64), cuts, mechanism.noise_sd, "laplace", False, 0.5)
+    for place in (2, 5):
+        pvalue = stats.binomtest(
+            covered(life, place, math.exp(-rates[0] * cuts[place])), runs, 0.94, alternative="less"
+        ).pvalue
+        assert (pvalue > ACCEPTED) if covers else (pvalue < REJECTED)
+    weights, start = life.weights_of_mean(LAST)
+    mean = life.combined(weights, start=start)
+    truth = -math.expm1(-rates[0] * LAST) / rates[0]
+    hits = int((np.abs(mean.value - truth) <= 1.96 * np.hypot(mean.sampling_error, mean.privacy_error)).sum())
+    pvalue = stats.binomtest(hits, runs, 0.94, alternative="less").pvalue
+    assert (pvalue > ACCEPTED) if covers else (pvalue < REJECTED)
+    if covers:
+        medians = [life.quantile(0.5, run, 0.95) for run in range(300)]
+        true_median = math.log(2.0) / rates[0]
+        hits = sum(each.low <= true_median <= each.high for each in medians)
+        assert stats.binomtest(hits, len(medians), 0.94, alternative="less").pvalue > ACCEPTED

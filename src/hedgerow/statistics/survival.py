@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args, overload
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import LARGEST, Category, Scalar, bands, checked_column
@@ -19,7 +19,7 @@ from hedgerow.statistics.statistic import Family, Statistic, StatisticRequest
 if TYPE_CHECKING:
     from hedgerow.engines.query import Indicator
 
-Withdrawn = Literal["middle", "end"]
+Withdrawn = Literal["evenly", "middle", "end"]
 USUAL_INTERVALS, MOST_INTERVALS = 12, 200
 _MOST_TIME = 1e12
 
@@ -38,7 +38,7 @@ class Survival(Statistic):
         Where time is cut into intervals, from 0 on; `at` is one of them.
     at : float
         The time.
-    withdrawn : "middle" or "end"
+    withdrawn : "evenly", "middle" or "end"
         When a censored record leaves its interval.
     competing : tuple
         Values of `event` that say that the event came by another cause.
@@ -49,7 +49,7 @@ class Survival(Statistic):
     value: Scalar
     cuts: tuple[float, ...]
     at: float
-    withdrawn: Withdrawn = "middle"
+    withdrawn: Withdrawn = "evenly"
     competing: tuple[Scalar, ...] = ()
     kind: ClassVar[str] = "survival"
     family: ClassVar[Family] = "survival"
@@ -152,7 +152,7 @@ def survival(
     at: float,
     bins: Sequence[float] | None = None,
     value: Scalar = 1,
-    withdrawn: Withdrawn = "middle",
+    withdrawn: Withdrawn = "evenly",
     competing: Sequence[Scalar] = (),
 ) -> Survival: ...
 @overload
@@ -163,7 +163,7 @@ def survival(
     at: Sequence[float] | None = None,
     bins: Sequence[float] | None = None,
     value: Scalar = 1,
-    withdrawn: Withdrawn = "middle",
+    withdrawn: Withdrawn = "evenly",
     competing: Sequence[Scalar] = (),
 ) -> list[Survival]: ...
 @takes()
@@ -174,7 +174,7 @@ def survival(
     at: float | Sequence[float] | None = None,
     bins: Sequence[float] | None = None,
     value: Scalar = 1,
-    withdrawn: Withdrawn = "middle",
+    withdrawn: Withdrawn = "evenly",
     competing: Sequence[Scalar] = (),
 ) -> Survival | list[Survival]:
     """Request a survival curve: the shares of records whose event comes after given times.
@@ -201,10 +201,11 @@ def survival(
         form about 12 intervals.
     value : str, int, float or bool
         The value of the column `event` that marks an event. A record with any other value in this column is censored.
-    withdrawn : "middle" or "end"
-        With ``"middle"``, a censored record is at risk for half of its interval (the life table), which suits times
-        that are finer than the intervals. With ``"end"``, a censored record is at risk for its whole interval
-        (Kaplan–Meier), which suits intervals that contain one time each.
+    withdrawn : "evenly", "middle" or "end"
+        With ``"evenly"``, events and censoring each come at a constant rate within an interval, which suits times
+        that are finer than the intervals. With ``"middle"``, a censored record is at risk for half of its interval
+        (the life table of actuaries), which errs if intervals are wide. With ``"end"``, a censored record is at risk
+        for its whole interval (Kaplan–Meier), which suits intervals that contain one time each.
     competing : sequence of str, int, float or bool
         Further values of the column `event`, which mark an event by a competing cause, such as another cause of death.
         Survival is then the share without any of these events, and the method ``incidence`` of the curve computes the
@@ -253,12 +254,12 @@ def _survival(
     cuts = sorted({*given, *(listed or ())}) if given else _usual_cuts(listed or [])
     if len(cuts) > MOST_INTERVALS:
         raise _unfit(f"They make {len(cuts):,} intervals.")
-    if withdrawn not in ("middle", "end"):
+    if withdrawn not in get_args(Withdrawn):
         raise ParameterError(
             "HG112",
-            rule='A censored record leaves its interval in the "middle" or at the "end".',
+            rule='Censored records leave their interval "evenly", in the "middle" or at the "end".',
             finding=f"Found {format_argument(withdrawn)}.",
-            remedy='Use "middle", the default.',
+            remedy='Use "evenly", the default.',
         )
     columns = checked_column(time), checked_column(event)
     if columns[0] == columns[1]:
@@ -338,7 +339,7 @@ ENTRY = StatisticEntry(
     {
         "bins": Field("numbers", "The ends of the bins of a histogram, which rise; where a survival curve is cut."),
         "value": Field("value", "The value of a proportion; of a survival curve the value of the event."),
-        "withdrawn": Field("text", 'When a censored record leaves its interval: "middle" or "end".'),
+        "withdrawn": Field("text", 'When a censored record leaves its interval: "evenly", "middle" or "end".'),
         "competing": Field("values", "The values of the event of a survival curve that come by competing causes."),
     },
     by_name=("at",),

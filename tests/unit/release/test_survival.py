@@ -61,7 +61,7 @@ def test_all_times_of_a_curve_cost_what_one_costs() -> None:
     assert three.mechanism.noise_sd == table.mechanism.noise_sd
 
 
-@pytest.mark.parametrize("withdrawn", ["middle", "end"])
+@pytest.mark.parametrize("withdrawn", ["evenly", "middle", "end"])
 def test_a_record_changes_one_class_by_one(withdrawn: str) -> None:
     """All neighbours of a small table: replaced, at most two counts change by 1."""
     from hedgerow.engines.source import open_source

@@ -11,7 +11,7 @@ errors are correlated; `CumulativeIncidence.joint` keeps the correlation. One mi
 other causes as censored records is larger than F_c, and is the share of nobody.
 
 Noise moves the mean of h_cj by σ²(D_cj Σ ρ²/r_j³ − 1/r_j²), with ρ the coefficients of r_j, and that of its product
-with S by S σ² ∇log S·∇h_cj. Both are taken off.
+with S by S σ² ∇log S·∇h_cj. Both are taken off. Records that leave evenly have another h_cj, of `EvenLifeTables`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.inference.joint.arithmetic import FunctionsOfCells
-from hedgerow.inference.means_and_counts import RELIABLE_SDS
 from hedgerow.inference.score_test import QuadraticTest
 from hedgerow.inference.survival.life_table import ErrorsOfTotals, Floats, LifeTables, ReadWithErrors
 
@@ -47,17 +46,6 @@ class CumulativeIncidence:
     life: LifeTables
 
     @cached_property
-    def _hazards(self) -> tuple[Floats, Floats]:
-        """h_cj without what noise moves it by, and its slopes: (causes, cells, K) and (causes, cells, K, classes)."""
-        life, risk = self.life, self.life.forms[0]
-        r, cautious = life.divisors[0], life.cautious_divisors[0]
-        events = np.einsum("dm,ckm->cdk", life.counts, life.forms_of_events)
-        clear = np.maximum(r, RELIABLE_SDS * np.sqrt(life.noise(risk)))
-        moved = events * life.noise(risk) / clear**3 - np.square(life.noise_sd / clear)
-        slopes = life.forms_of_events[:, None] - (events / cautious)[..., None] * risk
-        return events / r - moved, slopes / cautious[:, :, None]
-
-    @cached_property
     def _before(self) -> tuple[Floats, Floats]:
         """S(t_{j−1}) and the slopes of its logarithm: (cells, K) and (cells, K, classes)."""
         share, slopes = self.life.survival, self.life.slopes
@@ -67,7 +55,7 @@ class CumulativeIncidence:
     @cached_property
     def shares(self) -> Floats:
         """F_c(t_k), which never falls: float array (causes, cells, K)."""
-        (hazards, slopes), (before, of_log) = self._hazards, self._before
+        (hazards, slopes), (before, of_log) = self.life.hazards, self._before
         together = self.life.noise_sd**2 * np.einsum("ckm,dckm->dck", of_log, slopes)
         steps = before * (hazards - together)
         return np.asarray(np.maximum.accumulate(np.clip(np.cumsum(steps, axis=2), 0.0, 1.0), axis=2))
@@ -75,7 +63,7 @@ class CumulativeIncidence:
     @cached_property
     def slopes(self) -> Floats:
         """The slopes of F_c(t_k) along the counts: float array (causes, cells, K, classes)."""
-        (hazards, slopes), (before, of_log) = self._hazards, self._before
+        (hazards, slopes), (before, of_log) = self.life.hazards, self._before
         steps = before[..., None] * (hazards[..., None] * of_log + slopes)
         return np.asarray(np.cumsum(steps, axis=2))
 

@@ -7,7 +7,8 @@ t_K. With the classes c of a cell and R_j the records whose time is t_{j−1} or
     r_j = R_j − w·C_j,   a_j = r_j − D_j,   log S(t_k) = Σ_{j≤k} (log a_j − log r_j).
 
 A censored record is at risk for half of its interval, w = ½ (the life table of actuaries), or for all of it, w = 0
-(Kaplan and Meier 1958; of intervals that hold one time each it is their estimate).
+(Kaplan and Meier 1958; of intervals that hold one time each it is their estimate). The rule for records that leave
+evenly is in `hedgerow.inference.survival.even_withdrawal`.
 
 All r_j and a_j are linear in c, so log S has the slopes g = Σ_j (∂a_j/a_j − ∂r_j/r_j). Records fall into classes one
 by one and g·c = 0, so the sampling variance is Σ g² c; for w = 0 this is the formula of Greenwood (1926). Noise of
@@ -164,18 +165,28 @@ class LifeTables:
         return len(self.cuts)
 
     @cached_property
-    def forms(self) -> tuple[Floats, Floats]:
-        """The linear forms of the counts that give (r_j, a_j): two arrays (K, classes)."""
+    def forms_at_risk(self) -> Floats:
+        """The linear forms of the counts that give r_j: float array (K, classes)."""
         k = self.intervals
         risk = self.began.copy()
         risk[:, self.causes * k : -1] -= self.withdrawn * np.eye(k)
-        return risk, risk - self.forms_of_events.sum(axis=0)
+        return risk
+
+    @cached_property
+    def forms(self) -> tuple[Floats, Floats]:
+        """The linear forms of the counts that give (r_j, a_j), which are divided by: two arrays (K, classes)."""
+        return self.forms_at_risk, self.forms_at_risk - self.forms_of_events.sum(axis=0)
 
     @cached_property
     def forms_of_events(self) -> Floats:
         """The forms of the D_cj: float array (causes, K, classes)."""
         k = self.intervals
         return np.eye((self.causes + 1) * k + 1)[: self.causes * k].reshape(self.causes, k, -1)
+
+    @cached_property
+    def events_by_cause(self) -> Floats:
+        """D_cj: float array (causes, cells, K)."""
+        return np.asarray(np.einsum("dm,ckm->cdk", self.counts, self.forms_of_events))
 
     @cached_property
     def events(self) -> Floats:
@@ -231,15 +242,35 @@ class LifeTables:
     @cached_property
     def slopes(self) -> Floats:
         """The slopes of log S(t_k) along the counts, which its errors use: float array (cells, K, classes)."""
+        return np.asarray(np.cumsum(self._slopes_of_steps(), axis=1))
+
+    def _slopes_of_steps(self) -> Floats:
+        """Return the slopes of log S(t_k) − log S(t_{k−1}) along the counts: float array (cells, K, classes)."""
         (risk, left), (r, a) = self.forms, self.cautious_divisors
-        return np.asarray(np.cumsum(left / a[:, :, None] - risk / r[:, :, None], axis=1))
+        return np.asarray(left / a[:, :, None] - risk / r[:, :, None])
 
     @cached_property
     def survival(self) -> Floats:
         """S(t_k), which never rises: float array (cells, K)."""
-        (risk, left), (r, a) = self.forms, self.divisors
-        logs = np.cumsum(self._log(left, a) - self._log(risk, r), axis=1)
+        logs = np.cumsum(self._steps(), axis=1)
         return np.asarray(np.exp(np.minimum.accumulate(np.minimum(logs, 0.0), axis=1)))
+
+    def _steps(self) -> Floats:
+        """Return log S(t_k) − log S(t_{k−1}), without what noise moves it by: float array (cells, K)."""
+        (risk, left), (r, a) = self.forms, self.divisors
+        return self._log(left, a) - self._log(risk, r)
+
+    @cached_property
+    def hazards(self) -> tuple[Floats, Floats]:
+        """h_cj without what noise moves it by, and its slopes: (causes, cells, K) and (causes, cells, K, classes).
+
+        h_cj is the share to which cause c comes in interval j of the records without an event before.
+        """
+        risk, r, cautious = self.forms[0], self.divisors[0], self.cautious_divisors[0]
+        clear = np.maximum(r, RELIABLE_SDS * np.sqrt(self.noise(risk)))
+        moved = self.events_by_cause * self.noise(risk) / clear**3 - np.square(self.noise_sd / clear)
+        slopes = self.forms_of_events[:, None] - (self.events_by_cause / cautious)[..., None] * risk
+        return self.events_by_cause / r - moved, slopes / cautious[:, :, None]
 
     def _log(self, forms: Floats, values: Floats) -> Floats:
         """Return the logarithms of linear forms, without what the noise bends them by."""
@@ -253,13 +284,14 @@ class LifeTables:
         weights[place] = 1.0
         return self.combined(weights)
 
-    def combined(self, weights: Floats, *, start: float = 0.0) -> ReadWithErrors:
-        """Return start + Σ weights_k S(t_k)."""
-        slopes = np.einsum("k,ck,ckm->cm", weights, self.survival, self.slopes)
-        last = int(np.flatnonzero(weights)[-1])
+    def combined(self, weights: Floats, *, start: Floats | float = 0.0) -> ReadWithErrors:
+        """Return start + Σ weights_k S(t_k), with weights (K,) or (cells, K)."""
+        parts = weights * self.survival
+        slopes = np.einsum("ck,ckm->cm", parts, self.slopes)
+        last = int(np.flatnonzero(np.atleast_2d(weights).any(axis=0))[-1])
         sampled = np.zeros(len(slopes)) if self.census else np.einsum("cm,cm->c", np.square(slopes), self.counts)
         return ReadWithErrors(
-            start + self.survival @ weights,
+            start + parts.sum(axis=1),
             np.sqrt(np.maximum(sampled, 0.0)),
             np.sqrt(self.noise(slopes)),
             self.reliable[:, last],
@@ -329,9 +361,9 @@ class LifeTables:
             for k in range(len(chosen))
         )
 
-    def joint_of(self, weights: Floats, start: float, most: float) -> FunctionsOfCells:
+    def joint_of(self, weights: Floats, start: Floats | float, most: float) -> FunctionsOfCells:
         """Return what one computes with of start + Σ weights_k S(t_k), which is at most `most`."""
-        slopes = np.einsum("k,ck,ckm->cm", weights, self.survival, self.slopes)[:, None, :]
+        slopes = np.einsum("ck,ckm->cm", weights * self.survival, self.slopes)[:, None, :]
         totals, roots = self.errors_of(slopes)
         read = self.combined(weights, start=start)
         rows = zip(read.value.tolist(), roots[:, 0].tolist(), read.reliable.tolist(), strict=True)
@@ -360,8 +392,10 @@ class LifeTables:
         return JointTotals(count, np.zeros((len(count), size)), products, mixing, law, census=self.census), roots
 
     # Further readings
-    def weights_of_mean(self, until: float) -> tuple[Floats, float]:
+    def weights_of_mean(self, until: float) -> tuple[Floats, Floats | float]:
         """Return weights w and a start s with ∫₀^until S(t) dt = s + Σ w_k S(t_k), S a line between cuts.
+
+        The weights are also the slopes of the integral along S(t_k).
 
         >>> tables = LifeTables(np.ones((1, 5)), (1.0, 2.0), 0.0, "gaussian", False, 0.5)
         >>> tables.weights_of_mean(2.0), tables.weights_of_mean(0.5)
@@ -383,8 +417,8 @@ class LifeTables:
         """Return the first time at which survival falls to a share.
 
         Its interval holds the times at which the share is in the interval of survival (Brookmeyer and Crowley 1982);
-        between cuts all three curves are lines. A standard error is half the distance between the times at which
-        survival falls to the share ± its own standard error.
+        between cuts all three curves are lines, or exponential curves if records leave evenly. A standard error is half
+        the distance between the times at which survival falls to the share ± its own standard error.
         """
         every = [self.ends(place, level) for place in range(self.intervals)]
         low, high = (np.minimum.accumulate([end[side][cell] for end in every]) for side in (0, 1))
@@ -410,6 +444,9 @@ class LifeTables:
             return math.inf
         values, edges = np.append(1.0, curve), np.append(0.0, self.cuts)
         at = int(below[0]) + 1
-        fall = values[at - 1] - values[at]
-        part = (values[at - 1] - share) / fall if fall > 0.0 else 1.0
+        part = self._part_until(values[at - 1], values[at], share)
         return float(edges[at - 1] + part * (edges[at] - edges[at - 1]))
+
+    def _part_until(self, before: float, after: float, share: float) -> float:
+        """Return the part of an interval after which survival has fallen to a share."""
+        return (before - share) / (before - after) if before > after else 1.0
