@@ -322,7 +322,7 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
         where : str, optional
             A condition that selects records: comparisons of columns with constants, ``in [...]``, ``and``, ``or``,
             ``not`` and brackets, as in ``"age >= 25 and region in ['North', 'East']"``. A comparison with a missing
-            value is never true. The number of selected records is private, under either relation.
+            value is never true. The exact number of selected records is never shown.
         weights : (column, largest), optional
             The column of weights, and the largest weight that a record may have. Weights are clamped to the range from
             0 to the largest weight, and a missing weight is 0. With weights w, a mean or a share is Σwx/Σw, a sum is

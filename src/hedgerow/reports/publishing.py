@@ -75,7 +75,8 @@ class PublishedRecord:
         except (KeyError, TypeError, ValueError, AttributeError):
             raise VerificationError(
                 "HG502",
-                rule="Only the record of a release with its certificate can be published.",
+                rule="A file can be published only if it is the record of a release and contains the certificate of "
+                "this release.",
                 finding=f"{str(place)!r} is none.",
                 remedy="Name the folder of a release, or its release.json.",
             ) from None

@@ -233,7 +233,7 @@ class Pooled(Sequence[PooledEstimate]):
         Returns
         -------
         str
-            The text, with one line for each question.
+            The summary as a text, with one line for each pooled estimate.
 
         Raises
         ------

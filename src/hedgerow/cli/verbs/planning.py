@@ -343,7 +343,7 @@ def public_number(n: int | None, protection: Protection) -> int | None:
             "HG703",
             rule="Under replace-one the number of records is public, and a plan needs it.",
             finding="The number of records is not given, and no source was named whose records could be counted.",
-            remedy="Give --n, or name the source.",
+            remedy="Give the number of records with --n, or name the file of the data, whose records are then counted.",
         )
     if n is not None and n < 1:
         raise ParameterError(
