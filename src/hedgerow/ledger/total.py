@@ -182,9 +182,10 @@ def _delta_upper(fold: LossGrid, mu: float, epsilon: float) -> float:
 
     x = epsilon - fold.losses()
     if mu > 0.0:
-        first = np.exp(log_ndtr(mu / 2 - x / mu))
-        second = np.exp(np.minimum(0.0, x + log_ndtr(-mu / 2 - x / mu)))
-        part = np.maximum(0.0, first - second + 1e-14 * first)
+        log_first = log_ndtr(mu / 2 - x / mu)
+        first, second = np.exp(log_first), np.exp(np.minimum(0.0, x + log_ndtr(-mu / 2 - x / mu)))
+        # An exponent is known to some of its own last digits, so far out the error of a term grows with its exponent.
+        part = np.maximum(0.0, first - second + (1e-14 + 2e-15 * (np.abs(log_first) + np.abs(x))) * first)
     else:
         part = np.maximum(0.0, -np.expm1(np.minimum(x, 0.0)))
     return min(1.0, (fold.infinity + float(fold.mass @ part)) * _ROUND_UP)

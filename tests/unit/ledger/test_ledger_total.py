@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -119,6 +120,25 @@ def test_the_gaussian_is_joined_in_closed_form() -> None:
         for epsilon in (0.0, 0.5, 4.0):
             joined = total._delta_upper(nothing, mu, epsilon)
             assert joined == pytest.approx(GaussianProfile(mu).delta_upper(epsilon), rel=1e-9, abs=1e-14)
+
+
+def _tail(at: Decimal) -> Decimal:
+    """Return the normal probability above a number, by the continued fraction of Mills' ratio."""
+    fraction = at
+    for place in range(400, 0, -1):
+        fraction = at + place / fraction
+    return (-at * at / 2).exp() / fraction / Decimal("6.283185307179586476925286766559005768394338798750").sqrt()
+
+
+@pytest.mark.parametrize("mu", [0.05, 0.3, 1.0, 3.0])
+@pytest.mark.parametrize("deviations", [8.0, 17.0, 30.0])
+def test_the_gaussian_part_is_never_below_its_curve_far_out(mu: float, deviations: float) -> None:
+    nothing, epsilon = LossGrid(0, 2.0**-20, np.ones(1), 0.0), mu * (mu / 2 + deviations)
+    with localcontext(prec=50):
+        ratio = Decimal(epsilon) / Decimal(mu)
+        exact = _tail(ratio - Decimal(mu) / 2) - Decimal(epsilon).exp() * _tail(ratio + Decimal(mu) / 2)
+        stated = Decimal(total._delta_upper(nothing, mu, epsilon))
+        assert exact <= stated <= exact * (1 + Decimal("1e-8"))
 
 
 def test_a_single_entry_costs_what_it_costs_alone() -> None:
