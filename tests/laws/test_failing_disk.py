@@ -1,0 +1,221 @@
+"""Each operation on the files of a release fails in turn, or is the last before a power cut: nothing is lost or free.
+
+A preloaded library (`failing_disk.c`) counts the creations, writes, syncs, moves and removals of a ledger, which SQLite
+does, and of a publication folder, and lets one of them fail. It also logs them. From the log of one release follows
+what the disk may hold after a power cut before each operation: what was synced, what was done, or one without the
+other.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hedgerow.errors import HedgerowError
+from hedgerow.ledger.store import Ledger
+
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux") or shutil.which("gcc") is None, reason="needs Linux and gcc"
+)
+
+UNPAID = """
+import hedgerow.release.spend as s
+booked = s.InLedger.reserve
+def reserve(*given):
+    try:
+        return booked(*given)
+    except hg.HedgerowError:
+        return s.NoLedger()
+s.InLedger.reserve = reserve
+"""
+WITHOUT_SYNC = (
+    "import hedgerow.release.publication.folder as f; f.move_into_place = lambda made, place: made.replace(place)"
+)
+IN_PLACE = """
+import hedgerow.release.publication.folder as f
+f.ReleaseFolder.staging = property(lambda self: self.path, lambda self, value: None)
+f.move_into_place = lambda made, place: None
+"""
+WITHOUT_BARRIER = "import hedgerow.ledger.file as f; f._PRAGMAS = ('PRAGMA synchronous = OFF', *f._PRAGMAS[1:])"
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    built = tmp_path_factory.mktemp("library") / "failing_disk.so"
+    source = Path(__file__).with_name("failing_disk.c")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", built, source, "-ldl"], check=True)
+    return built
+
+
+def outcomes(library: Path, folder: Path, run: str, sabotage: str = "", ways: int = 1) -> list[Any]:
+    """Run a part of `failing_releases.py` in a process of its own, and return what it printed."""
+    script, watched = Path(__file__).with_name("failing_releases.py"), folder.resolve() / "watched"
+    log = {"FAILING_DISK_LOG": str(folder / "log")} if run == "one release" else {}
+    variables = {**os.environ, "LD_PRELOAD": str(library), "FAILING_DISK": str(watched), **log}
+    command = [sys.executable, script, run, watched, sabotage, str(ways)]
+    ended = subprocess.run(command, env=variables, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    printed: list[Any] = json.loads(ended.stdout)
+    return printed
+
+
+def check_release(outcome: dict[str, Any]) -> None:
+    """Check one release on a failing disk: what was released is paid for once, and found again or known to be alone."""
+    caller, before, again = outcome["told"], outcome["kept"]["before"], outcome["kept"]["again"]
+    assert outcome["kept"]["after"] == 1 and outcome["kept"]["budget"] <= 0.5, outcome
+    if "numbers" in caller:
+        assert before in (["reserved"], ["recorded"]), outcome
+        assert caller["unrecorded"] or before == ["recorded"], outcome
+        assert again.get("numbers", caller["numbers"]) == caller["numbers"], outcome
+    else:
+        # Whoever is not told that the price is spent has not spent it.
+        assert caller["spent"] or before == [], outcome
+        assert before != ["recorded"], outcome
+    assert again.get("code") == ("HG312" if before == ["reserved"] else None), outcome
+
+
+@pytest.mark.parametrize("ways", [2, pytest.param(4, marks=pytest.mark.long)])
+def test_a_release_on_a_failing_disk_is_paid_for_and_kept_or_refused(library: Path, tmp_path: Path, ways: int) -> None:
+    runs = outcomes(library, tmp_path, "releases", ways=ways)
+    for outcome in runs:
+        check_release(outcome)
+    codes = {outcome["told"].get("code") for outcome in runs}
+    assert {"HG307", None} <= codes <= {"HG307", "HG607", None}
+    assert any(outcome["told"].get("unrecorded") for outcome in runs) and len(runs) > 40 * ways
+
+
+def test_a_release_before_its_price_is_booked_is_noticed(library: Path, tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match=r"assert \[\] in"):
+        for outcome in outcomes(library, tmp_path, "releases", UNPAID):
+            check_release(outcome)
+
+
+def check_publications(runs: list[dict[str, Any]]) -> None:
+    """Check each run: under a final name stands the whole file, and whoever is told of no failure has all files."""
+    whole = runs[0]["files"]
+    assert runs[0]["code"] is None and len(whole) >= 5 and len(runs) > 10
+    for run in runs:
+        assert run["files"].items() <= whole.items(), run["at"]
+        assert run["left"] == [] and (run["code"] or run["files"] == whole), run["at"]
+
+
+def test_a_file_of_a_publication_is_whole_or_absent(library: Path, tmp_path: Path) -> None:
+    check_publications(outcomes(library, tmp_path, "publications"))
+
+
+def test_files_written_in_place_are_noticed(library: Path, tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="dict_items"):
+        check_publications(outcomes(library, tmp_path, "publications", IN_PLACE))
+
+
+@dataclass
+class Stored:
+    """The content of a file: as it was written, and as it was last synced."""
+
+    written: bytes = b""
+    synced: bytes = b""
+
+
+@dataclass
+class Disk:
+    """The files of a folder by their paths: as the names are, and as they were last synced."""
+
+    names: dict[str, Stored]
+    synced: dict[str, Stored] = field(default_factory=dict)
+
+    def does(self, what: str, path: str, other: str, place: int, data: bytes) -> None:
+        if what == "make":
+            self.names[path] = Stored()
+        elif what == "remove":
+            del self.names[path]
+        elif what == "move":
+            self.names[other] = self.names.pop(path)
+        elif what == "sync" and path not in self.names:
+            inside = {name for name in (*self.names, *self.synced) if str(Path(name).parent) == path}
+            kept = {name: content for name, content in self.synced.items() if name not in inside}
+            self.synced = kept | {name: self.names[name] for name in inside if name in self.names}
+        else:
+            content = self.names[path]
+            if what == "sync":
+                content.synced = content.written
+            elif what == "cut":
+                content.written = content.written[:place].ljust(place, b"\0")
+            else:
+                start = content.written[:place].ljust(place, b"\0")
+                content.written = start + data + content.written[place + len(data) :]
+
+    def after_a_power_cut(self) -> Iterator[dict[str, bytes]]:
+        """Yield what may be there: names and contents, each as they were done or as they were synced."""
+        for names in (self.names, self.synced):
+            yield {name: content.written for name, content in names.items()}
+            yield {name: content.synced for name, content in names.items()}
+
+
+def operations(log: bytes) -> Iterator[tuple[str, str, str, int, bytes]]:
+    while log:
+        head, _, log = log.partition(b"\n")
+        what, path, other, place, size = head.decode().split("\t")
+        yield what, path, other, int(place), log[: int(size)]
+        log = log[int(size) :]
+
+
+def check_power_cuts(folder: Path, runs: list[Any]) -> int:
+    """Cut the power before each operation of one release; return how many disks were checked."""
+    ledger_files, release, whole = runs
+    place, checked = str(folder.resolve() / "watched"), set()
+    start = {f"{place}/{name}": bytes.fromhex(content) for name, content in ledger_files.items()}
+    names = {path: Stored(content, content) for path, content in start.items()}
+    disk, steps = Disk(names, dict(names)), list(operations((folder / "log").read_bytes()))
+    assert len(steps) > release["known"] > 20
+    for at, step in enumerate([*steps, None]):
+        for left in disk.after_a_power_cut():
+            state = at >= release["known"], tuple(sorted(left.items()))
+            if state not in checked:
+                checked.add(state)
+                check_disk(folder / "cut", place, left, release["numbers"] if state[0] else None, whole)
+        if step is not None:
+            disk.does(*step)
+    return len(checked)
+
+
+def check_disk(folder: Path, place: str, left: dict[str, bytes], numbers: Any, whole: dict[str, str]) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for path, content in left.items():
+        if str(Path(path).parent) == place:
+            (folder / Path(path).name).write_bytes(content)
+        elif str(Path(path).parent) == f"{place}/out":
+            assert content.hex() == whole[Path(path).name], path
+    try:
+        with Ledger.open(folder / "people.ledger") as ledger:
+            ledger.verify()
+            entries = ledger.entries()
+    except HedgerowError as refused:
+        raise AssertionError("the ledger is lost") from refused
+    if numbers is not None:
+        assert [entry.state for entry in entries] == ["recorded"]
+        assert [found["estimate"] for found in json.loads(entries[0].result or "")["estimates"]] == numbers
+    assert len(entries) <= 1
+
+
+def test_a_power_cut_loses_no_answer_and_leaves_no_half_file(library: Path, tmp_path: Path) -> None:
+    assert check_power_cuts(tmp_path, outcomes(library, tmp_path, "one release")) > 40
+
+
+SYNCS = [(WITHOUT_SYNC, r"watched/out/\w+\.\w+"), (WITHOUT_BARRIER, "the ledger is lost|'recorded'")]
+
+
+@pytest.mark.parametrize(("sabotage", "finding"), SYNCS, ids=["of a file", "of the ledger"])
+def test_a_missing_sync_is_noticed(library: Path, tmp_path: Path, sabotage: str, finding: str) -> None:
+    runs = outcomes(library, tmp_path, "one release", sabotage)
+    with pytest.raises(AssertionError, match=finding):
+        check_power_cuts(tmp_path, runs)
