@@ -49,7 +49,7 @@ EVIL: list[Any] = [
 # What a pandas column of objects may hold besides; other libraries fail in odd ways when they are given such cells.
 OBJECTS: list[Any] = [
     *(pd.NA, pd.NaT, pd.Timestamp(0), 10**5000, (1, 2), [1], np.array([1, 2]), {"a": 1}),
-    *(np.float32("nan"), np.datetime64("NaT"), Unprintable()),
+    *(np.float32("nan"), np.datetime64("NaT", "s"), Unprintable()),
 ]
 
 CSV_CELLS = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -172,7 +173,7 @@ def csv(frame: pd.DataFrame, folder: Path) -> Any:
 
 
 def sqlite(frame: pd.DataFrame, folder: Path) -> Any:
-    with sqlite3.connect(folder / "people.sqlite") as connection:
+    with closing(sqlite3.connect(folder / "people.sqlite")) as connection, connection:
         frame.to_sql("people", connection, index=False)
     return folder / "people.sqlite"
 

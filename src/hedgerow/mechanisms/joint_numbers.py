@@ -260,8 +260,8 @@ class JointNumbers:
     >>> [number.name for number in numbers.listed()]
     ['block 0: 0/0', 'block 0: 0/1', 'block 0: 0/2']
     >>> found = numbers.reading([(), ((0, 1),), ((0, 2),)], np.ones(3))
-    >>> (found.matrix * 100**2).round(6).tolist()
-    [[1.0, 1.0, 1.0], [-1.0, 0.0, 1.0], [1.0, -1.0, 1.0]]
+    >>> (found.matrix * 100**2).round(6).astype(int).tolist()
+    [[1, 1, 1], [-1, 0, 1], [1, -1, 1]]
     """
 
     layout: JointLayout

@@ -56,7 +56,7 @@ OBJECTS = [
     Decimal("1e999999"),
     1j,
     np.complex128(1j),
-    np.datetime64("NaT"),
+    np.datetime64("NaT", "s"),
     np.array([1.0]),
     np.array([1, 2]),
     b"\xff",

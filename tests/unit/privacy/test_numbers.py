@@ -74,7 +74,7 @@ def test_a_whole_number_of_every_kind_is_taken(name: str, kind: Callable[[int], 
     assert type(kept) is int
 
 
-@pytest.mark.parametrize("wrong", [True, np.bool_(True), np.array(True), "4", np.timedelta64(4), np.ma.masked])
+@pytest.mark.parametrize("wrong", [True, np.bool_(True), np.array(True), "4", np.timedelta64(4, "s"), np.ma.masked])
 @pytest.mark.parametrize("name", [*_TAKES_REAL, *_TAKES_WHOLE])
 def test_what_is_no_number_is_refused(name: str, wrong: object) -> None:
     with pytest.raises(hg.ParameterError):
