@@ -41,7 +41,10 @@ WITHOUT_SYNC = (
     "import hedgerow.release.publication.folder as f; f.move_into_place = lambda made, place: made.replace(place)"
 )
 IN_PLACE = """
+import contextlib
 import hedgerow.release.publication.folder as f
+import hedgerow.release.publication.write_file as w
+w._whole_or_before = contextlib.nullcontext
 f.ReleaseFolder.staging = property(lambda self: self.path, lambda self, value: None)
 f.move_into_place = lambda made, place: None
 """

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from hedgerow.facts.printed import printable
@@ -270,26 +269,24 @@ def recoloured(axes: Axes) -> None:
                 getattr(part, f"set_{name}")(shown)
 
 
-def save_figure(axes: Axes, path: str | Path) -> None:
-    """Write the figure in the format of the path's ending: ``.png``, ``.svg``, ``.pdf``.
+def figure_bytes(axes: Axes, ending: str) -> bytes:
+    """Return the figure as a file of an ending: ``.png``, ``.svg``, ``.pdf``.
 
     An SVG file follows the page that it stands in, light or dark; a PNG and a PDF are on white paper, or inside
     `on_dark_paper` on dark paper.
     """
     import matplotlib
 
-    ending = Path(path).suffix.lower()
     with matplotlib.rc_context(drawn_with()):
         # Without a date the same numbers make the same file.
         undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(ending)
-        if ending != ".svg":
-            if _ON_DARK.get():
-                recoloured(axes)
-            figure_of(axes).savefig(str(path), dpi=200, metadata=undated)
-            return
-        written = io.StringIO()
-        figure_of(axes).savefig(written, format="svg", metadata=undated)
-    Path(path).write_text(following_the_page(written.getvalue()), encoding="utf-8")
+        if ending != ".svg" and _ON_DARK.get():
+            recoloured(axes)
+        written = io.BytesIO()
+        figure_of(axes).savefig(written, format=ending[1:], dpi=200, metadata=undated)
+    if ending != ".svg":
+        return written.getvalue()
+    return following_the_page(written.getvalue().decode()).encode()
 
 
 def following_the_page(svg: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hedgerow.engines.files import write_parquet
 from hedgerow.facts.printed import number
 from hedgerow.release.publication.folder import prepared_folder
+from hedgerow.release.publication.write_file import refused_where_unwritable
 from hedgerow.synthetic.fit_report import CheckedCell, FittedTable, ReleasedMargins, check_cells, fit_tables
 
 if TYPE_CHECKING:
@@ -35,9 +36,13 @@ def write_files(
     certificate = margins.certificate
     names += [] if certificate is None else [CERTIFICATE]
     with prepared_folder(path, force=force, names=names) as folder:
-        for place, stem in enumerate(stems):
-            _write_rows(columns_of(place), folder.staging / f"{stem}.csv")
-        write_parquet([folder.staging / f"{stem}.csv" for stem in stems], types)
+
+        def write() -> None:
+            for place, stem in enumerate(stems):
+                _write_rows(columns_of(place), folder.staging / f"{stem}.csv")
+            write_parquet([folder.staging / f"{stem}.csv" for stem in stems], types)
+
+        refused_where_unwritable(folder.path, write)
         folder.move([stem + suffix for stem in stems for suffix in (".csv", ".parquet")])
         folder.put({RECORD: margins.to_json(), README: readme(margins, rows)})
         if certificate is not None:

@@ -63,3 +63,32 @@ def test_one_module_adds_a_format_everywhere(
     finally:
         formats.cache_clear()
         sys.modules.pop(f"{package.__name__}.lines_format", None)
+
+
+@pytest.mark.parametrize("ending", formats("release"))
+def test_a_file_that_cannot_be_written_stays_as_it_was(survey: hg.Survey, tmp_path: Path, ending: str) -> None:
+    release, path = survey.release([hg.count()], epsilon=1.0), tmp_path / f"a{ending}"
+    release.write(path)
+    before = path.read_bytes()
+
+    resource = pytest.importorskip("resource")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))  # as a disk that is full after ten bytes
+    try:
+        with pytest.raises(ParameterError, match="cannot be written"):
+            release.write(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_bytes() == before
+    assert list(tmp_path.glob(".hedgerow-*")) == []
+
+
+def test_a_link_is_written_where_it_leads_and_modes_are_kept(survey: hg.Survey, tmp_path: Path) -> None:
+    release, path, link = survey.release([hg.count()], epsilon=1.0), tmp_path / "a.csv", tmp_path / "link.csv"
+    path.touch(mode=0o640)
+    link.symlink_to(path)
+    release.write(link)
+    assert link.is_symlink() and path.read_text().startswith("statistic")
+    path.chmod(0o600)
+    release.write(path)
+    assert path.stat().st_mode & 0o777 == 0o600

@@ -16,6 +16,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -25,6 +26,7 @@ from hedgerow.inputs import note_input, why_kept
 from hedgerow.interrupts import undone
 from hedgerow.release.publication.formats import Kind, Published, formats_of_folder, why_not
 from hedgerow.release.publication.shared import Outputs, Result
+from hedgerow.release.publication.write_file import refused_where_unwritable
 
 _CERTIFICATE = "certificate.json"
 
@@ -73,21 +75,24 @@ class ReleaseFolder:
     def _write_as(self, name: str, publication: Published, suffix: str) -> tuple[str, ...]:
         if why_not(publication, suffix) is not None:
             return ()
-        formats_of_folder(publication.kind)[suffix].write(publication, self.staging / name)
+        write = formats_of_folder(publication.kind)[suffix].write
+        refused_where_unwritable(self.path / name, lambda: write(publication, self.staging / name))
         self.move([name])
         return (name,)
 
     def put(self, texts: Mapping[str, str]) -> tuple[str, ...]:
         """Write texts under these names, each made apart and then moved, and return the names."""
         for name, text in texts.items():
-            (self.staging / name).write_text(text, encoding="utf-8")
+            made = self.staging / name
+            refused_where_unwritable(self.path / name, partial(made.write_text, text, encoding="utf-8"))
             self.move([name])
         return tuple(texts)
 
     def move(self, names: Sequence[str]) -> None:
         """Move finished files to their names."""
         for name in names:
-            move_into_place(self.staging / name, self.path / name)
+            place = self.path / name
+            refused_where_unwritable(place, partial(move_into_place, self.staging / name, place))
 
 
 def left_out(result: Result) -> str | None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
 from hedgerow.disk import move_into_place
-from hedgerow.errors import ParameterError
+from hedgerow.errors import HedgerowError, ParameterError
 from hedgerow.inputs import why_kept
 from hedgerow.interrupts import undone
 
@@ -33,7 +35,7 @@ def kept_apart(path: str | Path) -> None:
 
 
 def write_lines(path: str | Path, lines: Iterable[str], *, code: str = "HG118") -> None:
-    """Write texts one after the other, as UTF-8.
+    """Write texts one after the other, as UTF-8; if this fails, a file of this name stays as it was.
 
     Raises
     ------
@@ -49,13 +51,12 @@ def write_lines(path: str | Path, lines: Iterable[str], *, code: str = "HG118") 
     'a,b'
     """
     kept_apart(path)
-    try:
-        with Path(path).open("w", encoding="utf-8", newline="") as file:
+
+    def write() -> None:
+        with _whole_or_before(Path(path)) as place, place.open("w", encoding="utf-8", newline="") as file:
             file.writelines(lines)
-        return
-    except (OSError, ValueError):
-        refused = _unwritable(path, code)
-    raise refused
+
+    refused_where_unwritable(path, write, code=code)
 
 
 def optionally_written(text: str, path: str | Path | None) -> str:
@@ -66,14 +67,43 @@ def optionally_written(text: str, path: str | Path | None) -> str:
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:
-    """Write bytes (HG118 where it cannot be written, HG317 where it is read or kept)."""
+    """Write bytes as `write_lines` writes texts (HG118, HG317)."""
     kept_apart(path)
+
+    def write() -> None:
+        with _whole_or_before(Path(path)) as place:
+            place.write_bytes(content)
+
+    refused_where_unwritable(path, write)
+
+
+def refused_where_unwritable(path: str | Path, write: Callable[[], object], *, code: str = "HG118") -> None:
+    """Write, and turn a failure of the disk into the error that names what could not be written."""
     try:
-        Path(path).write_bytes(content)
+        write()
         return
+    except HedgerowError:
+        raise
     except (OSError, ValueError):
-        refused = _unwritable(path, "HG118")
+        refused = _unwritable(path, code)
     raise refused
+
+
+@contextmanager
+def _whole_or_before(wanted: Path) -> Iterator[Path]:
+    """Yield where to write what shall stand under a path: a passing file, which then takes the place of that path.
+
+    A device, a pipe and a link, such as /dev/stdout, are written where they are, and so is a file whose folder takes no
+    new names.
+    """
+    in_place = wanted.is_symlink() or (wanted.exists() and not wanted.is_file())
+    if in_place or not os.access(wanted.parent, os.W_OK):
+        yield wanted
+        return
+    with written_whole(wanted) as passing:
+        if wanted.exists():
+            shutil.copymode(wanted, passing)
+        yield passing
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from hedgerow.facts.validation import format_argument
 from hedgerow.release.cells.margins import ConsistentTable
 from hedgerow.release.cells.printed_numbers import reliability_letters
 from hedgerow.release.publication.publication import Layout, Publication, arrange
+from hedgerow.release.publication.write_file import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,9 +41,10 @@ class HasErrorBars(Protocol):
 def write(publication: HasErrorBars, path: str | Path) -> None:
     """Draw each estimate with its interval and the privacy part of it."""
     from hedgerow.plots.bars import draw_error_bars
-    from hedgerow.plots.figure import save_figure
+    from hedgerow.plots.figure import figure_bytes
 
-    save_figure(draw_error_bars(publication.error_bars(), level=publication.level), path)
+    axes = draw_error_bars(publication.error_bars(), level=publication.level)
+    write_bytes(path, figure_bytes(axes, Path(path).suffix.lower()))
 
 
 def why_not(publication: HasErrorBars) -> str | None:
