@@ -244,9 +244,9 @@ class SurvivalCurve:
     def restricted_mean(self, until: float) -> Estimate:
         """Return the mean time without the event up to `until`: the area below the curve, ∫ S(t) dt.
 
-        Between cut points of time the curve is exponential, since events come at a constant rate within an interval
-        (linear with ``withdrawn="middle"`` or ``"end"``). The difference between two cells has an error that includes
-        their correlation.
+        Within an interval the rate of events changes as the rates of the intervals beside it show; with
+        ``withdrawn="middle"`` or ``"end"`` the curve is a line between cut points of time. The difference between two
+        cells has an error that includes their correlation.
 
         Raises
         ------

@@ -46,6 +46,23 @@ def test_constant_rates_are_estimated_exactly() -> None:
     assert abs(half.survival[0, 2] - math.exp(-total * CUTS[2])) > 1e-3
 
 
+def test_the_mean_follows_a_hazard_that_rises() -> None:
+    """A hazard of 2 h t: the slope is found exactly, and what is left is of higher order in the width."""
+    cuts, n = tuple(np.linspace(0.25, 2.0, 8)), 1e6
+    survival = np.exp(-0.3 * np.array([0.0, *cuts]) ** 2)
+    counts = n * np.concatenate([-np.diff(survival), np.zeros(8), survival[-1:]])[None]
+    life = EvenLifeTables(counts, cuts, 0.0, "laplace", False, 0.5)
+    for until in (1.1, 2.0):
+        fine = np.exp(-0.3 * np.linspace(0.0, until, 20_001) ** 2)
+        truth = until * float((fine[1:] + fine[:-1]).mean()) / 2.0
+        weights, start = life.weights_of_mean(until)
+        edges = np.unique([0.0, *[cut for cut in cuts if cut < until], until])
+        flat = np.exp(-0.3 * edges**2)
+        at_constant_rates = float((np.diff(edges) * -np.diff(flat) / -np.diff(np.log(flat))).sum())
+        error = abs(life.combined(weights, start=start).value[0] - truth)
+        assert error < 0.02 * abs(at_constant_rates - truth)
+
+
 @pytest.mark.parametrize("causes", [1, 2])
 def test_slopes_are_derivatives(causes: int) -> None:
     """Also where noise makes events or censored records negative, and where none leave."""
