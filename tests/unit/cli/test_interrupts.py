@@ -102,8 +102,10 @@ def check(told: dict[str, Any], number: int) -> None:
         assert told["states"] == ["recorded"] and told["printed"], told
         return
     assert told["code"] == 128 + number, told
-    # Under --json whatever is said on standard error is JSON, at any moment.
-    error = json.loads(told["said"])["error"]
+    # Under --json every line on standard error is JSON, at any moment; notes may stand before the error.
+    *notes, last = map(json.loads, told["said"].splitlines())
+    assert all("note" in note for note in notes), told
+    error = last["error"]
     assert error["exit"] == 128 + number, told
     if told["states"] == []:
         assert error["code"] is None, told
