@@ -248,7 +248,8 @@ def _survival(
     value, *others = _causes(time, event, value, competing)
     listed = None if at is None else _times(at)
     # 0 is where the first interval begins anyway.
-    given = [] if bins is None else _times(bins[1:] if len(bins) and as_float(bins[0]) == 0.0 else bins)
+    from_zero = isinstance(bins, (list, tuple, range)) and len(bins) > 0 and as_float(bins[0]) == 0.0
+    given = [] if bins is None else _times(bins[1:] if from_zero else bins)
     if listed is None and not given:
         raise _unfit("Neither `at` nor `bins` is given.")
     cuts = sorted({*given, *(listed or ())}) if given else _usual_cuts(listed or [])

@@ -257,6 +257,7 @@ def test_units_of_several_rows_are_refused() -> None:
         {"at": 12, "withdrawn": "start"},
         {"at": 12, "event": "months"},
         {"bins": [0]},
+        {"bins": 12},
     ],
 )
 def test_wrong_times_are_refused(wrong: dict[str, Any]) -> None:
