@@ -8,6 +8,7 @@ import os
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,8 @@ class Chromium:
             raw, _, self._left = self._left.partition(b"\0")
             answer = json.loads(raw)
             if answer.get("id") == self._sent:
+                if "navigated" in answer.get("error", {}).get("message", ""):
+                    raise Navigated(answer)
                 assert "error" not in answer, answer
                 result: dict[str, Any] = answer["result"]
                 return result
@@ -68,6 +71,10 @@ class Chromium:
         self._process.wait(20)
         os.close(self._write)
         os.close(self._read)
+
+
+class Navigated(AssertionError):
+    """The page was left while a command ran in it."""
 
 
 class Tab:
@@ -89,10 +96,16 @@ class Tab:
         """Wait until a script returns something true, and return that."""
         end = time.monotonic() + 60
         while time.monotonic() < end:
-            if self.value("document.readyState") == "complete" and (seen := self.value(f"!!({script})")):
-                return seen
+            with suppress(Navigated):
+                if self.value("document.readyState") == "complete" and (seen := self.value(f"!!({script})")):
+                    return seen
             time.sleep(0.05)
         raise AssertionError((script, self.value("location.href"), self.value("document.body.innerText")))
+
+    def go(self, script: str, until: str) -> None:
+        """Leave the page by a script, and wait on the next page; until that is there scripts see the old page."""
+        self.value(f"window.isOld = true; setTimeout(() => {{ {script} }}); 0")
+        self.wait(f"!window.isOld && ({until})")
 
     def key(self, name: str) -> None:
         """Press a key."""
@@ -189,8 +202,7 @@ def test_two_people_go_the_whole_path_by_keys_alone(desk: Path, browser: Chromiu
         custodian.key("Enter")
         custodian.wait("document.querySelector('iframe')")
         assert spent()[1] == 1
-        analyst.value("location.reload()")
-        analyst.wait("document.querySelector('iframe')?.title === 'The released report'")
+        analyst.go("location.reload()", "document.querySelector('iframe')?.title === 'The released report'")
         assert "Private statistics of people.csv" in shown_report(browser, f"/analyst/report/{name}")
         analyst.ask("Page.bringToFront")
         analyst.draw("released")
@@ -227,8 +239,9 @@ def test_pages_fit_a_narrow_window_in_light_and_dark_and_name_their_parts(desk: 
             for path in (f"/{role}", f"/{role}/request/{name}"):
                 for width, dark in ((1280, False), (360, False), (360, True)):
                     tab.size(width, dark=dark)
-                    tab.value(f"location.href = {path!r}")
-                    tab.wait(f"location.pathname === {path!r} && document.querySelector('h1')")
+                    tab.go(
+                        f"location.href = {path!r}", f"location.pathname === {path!r} && document.querySelector('h1')"
+                    )
                     root = "document.documentElement"
                     assert tab.value(f"{root}.scrollWidth <= {root}.clientWidth"), (path, width)
                     assert "\ufffd" not in tab.value("document.body.innerText")
