@@ -50,7 +50,6 @@ def write_lines(path: str | Path, lines: Iterable[str], *, code: str = "HG118") 
     >>> place.read_text()
     'a,b'
     """
-    kept_apart(path)
 
     def write() -> None:
         with _whole_or_before(Path(path)) as place, place.open("w", encoding="utf-8", newline="") as file:
@@ -68,7 +67,6 @@ def optionally_written(text: str, path: str | Path | None) -> str:
 
 def write_bytes(path: str | Path, content: bytes) -> None:
     """Write bytes as `write_lines` writes texts (HG118, HG317)."""
-    kept_apart(path)
 
     def write() -> None:
         with _whole_or_before(Path(path)) as place:
@@ -98,6 +96,7 @@ def _whole_or_before(wanted: Path) -> Iterator[Path]:
     """
     in_place = wanted.is_symlink() or (wanted.exists() and not wanted.is_file())
     if in_place or not os.access(wanted.parent, os.W_OK):
+        kept_apart(wanted)
         yield wanted
         return
     with written_whole(wanted) as passing:
