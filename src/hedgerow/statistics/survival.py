@@ -247,9 +247,7 @@ def _survival(
     """Return one request for each time."""
     value, *others = _causes(time, event, value, competing)
     listed = None if at is None else _times(at)
-    # 0 is where the first interval begins anyway.
-    from_zero = isinstance(bins, (list, tuple, range)) and len(bins) > 0 and as_float(bins[0]) == 0.0
-    given = [] if bins is None else _times(bins[1:] if from_zero else bins)
+    given = [] if bins is None else _times(bins, from_zero=True)
     if listed is None and not given:
         raise _unfit("Neither `at` nor `bins` is given.")
     cuts = sorted({*given, *(listed or ())}) if given else _usual_cuts(listed or [])
@@ -289,9 +287,11 @@ def _causes(time: str, event: str, value: Scalar, competing: Sequence[Scalar]) -
     return causes
 
 
-def _times(given: Sequence[object]) -> list[float]:
-    """Return times above 0 that rise (HG112)."""
+def _times(given: Sequence[object], *, from_zero: bool = False) -> list[float]:
+    """Return times above 0 that rise (HG112); a first 0, where the first interval begins anyway, is left out."""
     numbers = [as_float(time) for time in given] if isinstance(given, (list, tuple, range)) else []
+    if from_zero and numbers[:1] == [0.0]:
+        del numbers[0]
     times = [number for number in numbers if number is not None and 0.0 < number <= _MOST_TIME]
     if not times or len(times) < len(numbers) or any(low >= high for low, high in pairwise(times)):
         raise _unfit(f"Found {format_argument(given)}.")

@@ -173,6 +173,11 @@ class LifeTables:
         return risk
 
     @cached_property
+    def exposed(self) -> Floats:
+        """r_j where it is at least 1, else 1: float array (cells, K)."""
+        return np.maximum(self.counts @ self.forms_at_risk.T, 1.0)
+
+    @cached_property
     def forms(self) -> tuple[Floats, Floats]:
         """The linear forms of the counts that give (r_j, a_j), which are divided by: two arrays (K, classes)."""
         return self.forms_at_risk, self.forms_at_risk - self.forms_of_events.sum(axis=0)

@@ -78,7 +78,7 @@ def log_rank(tables: LifeTables) -> LogRank | None:
     if not used or cells < 2:
         return None
     risk = tables.forms_at_risk[:used]
-    at_risk, events = np.maximum(tables.counts @ risk.T, 1.0), tables.events[:, :used]
+    at_risk, events = tables.exposed[:, :used], tables.events[:, :used]
     total, all_events = at_risk.sum(axis=0), events.sum(axis=0)
     share = at_risk / total
     expected = (all_events * share).sum(axis=1)
@@ -98,7 +98,7 @@ def log_rank(tables: LifeTables) -> LogRank | None:
 def noise_of_scores(tables: LifeTables, used: int) -> Floats:
     """Return the covariance of the noise on U over the first intervals: float array (cells, cells)."""
     risk = tables.forms_at_risk[:used]
-    at_risk, events = np.maximum(tables.counts @ risk.T, 1.0), tables.events[:, :used]
+    at_risk, events = tables.exposed[:, :used], tables.events[:, :used]
     total, all_events = at_risk.sum(axis=0), events.sum(axis=0)
     same = np.eye(len(events))[:, :, None]
     # Slopes of U_g along D_hj and along r_hj: (g, h, j).
