@@ -234,7 +234,7 @@ def test_pages_fit_a_narrow_window_in_light_and_dark_and_name_their_parts(desk: 
         name = Visitor(visitor.server).enter("analyst").put(purpose="monthly report " * 20)
         grounds = set()
         for role in ("analyst", "custodian"):
-            tab = browser.tab(visitor.server.url(role))  # type: ignore[arg-type]
+            tab = browser.tab(visitor.server.url(role))  # type: ignore[arg-type]  # a Role
             tab.wait(f"location.pathname === '/{role}'")
             for path in (f"/{role}", f"/{role}/request/{name}"):
                 for width, dark in ((1280, False), (360, False), (360, True)):

@@ -150,7 +150,7 @@ def test_what_cannot_be_is_refused_before_anything_is_spent(code: str, options: 
 def test_an_unknown_keyword_and_an_unknown_table_are_refused() -> None:
     survey = hg.open(people(500), relation="replace-one")
     with pytest.raises(TypeError, match="Did you mean `order`"):
-        survey.margins(by=BY, ordr=2, epsilon=1.0)  # type: ignore[call-arg]
+        survey.margins(by=BY, ordr=2, epsilon=1.0)  # type: ignore[call-arg]  # misspelt on purpose
     margins = drawn(survey, SilentNoise(), order=2)
     for columns in (("wage",), ("sex", "sex"), ("sex", "old", "job")):
         with pytest.raises(ParameterError, match="HG160"):

@@ -115,11 +115,11 @@ def test_chances_within_a_half_width(width: float, cells: int) -> None:
 def test_accuracies_of_no_noise_are_refused(numbers: dict[str, float]) -> None:
     given = {"scale": 1.0, "cells": 1, "gamma": 0.05} | numbers
     with pytest.raises(HedgerowError, match="HG157"):
-        geometric_half_width(**given)  # type: ignore[arg-type]
+        geometric_half_width(**given)  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(HedgerowError, match="HG157"):
-        summed_half_width(2, **given)  # type: ignore[arg-type]
+        summed_half_width(2, **given)  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(HedgerowError, match="HG157"):
-        gaussian_half_width(given["scale"], cells=given["cells"], gamma=given["gamma"])  # type: ignore[arg-type]
+        gaussian_half_width(given["scale"], cells=given["cells"], gamma=given["gamma"])  # type: ignore[arg-type]  # as above
     if "gamma" not in numbers:
         with pytest.raises(HedgerowError, match="HG157"):
             geometric_probability(3, given["scale"], cells=given["cells"])  # type: ignore[arg-type]
