@@ -162,6 +162,26 @@ def test_the_log_rank_test_keeps_its_level_and_has_power() -> None:
     assert found is not None and found.pvalue < 1e-6
 
 
+@pytest.mark.parametrize(("tables", "keeps"), [(EvenLifeTables, True), (LifeTables, False)])
+def test_the_log_rank_test_keeps_its_level_where_cells_are_censored_differently(
+    tables: type[LifeTables], keeps: bool
+) -> None:
+    """In wide intervals the time at risk is compared; the rule of half an interval calls equal rates different."""
+    rng, runs, n = np.random.default_rng(23), 600, 20_000
+    cuts = tuple(LAST * k / 6 for k in range(1, 7))
+    noisy = []
+    for rate, censored in ((0.05, 0.01), (0.05, 0.08)):
+        left = np.exp(-(rate + censored) * np.array([0.0, *cuts]))
+        within = -np.diff(left) / (rate + censored)
+        counts = rng.multinomial(n, np.concatenate([rate * within, censored * within, left[-1:]]), size=runs)
+        noisy.append(counts + SimulatedNoise(rng).two_sided_geometric(2.0 / 3.0, counts.size).reshape(counts.shape))
+    about = cuts, GeometricCounts(2.0 / 3.0, noisy[0].shape[1]).noise_sd, "laplace", False, 0.5
+    every = [log_rank(tables(both, *about)) for both in np.stack(noisy, axis=1).astype(np.float64)]
+    calls = sum(test is not None and test.pvalue < 0.05 for test in every)
+    pvalue = stats.binomtest(calls, runs, 0.06, alternative="greater").pvalue
+    assert (pvalue > ACCEPTED) if keeps else (pvalue < REJECTED)
+
+
 @pytest.mark.parametrize(("tables", "covers"), [(EvenLifeTables, True), (LifeTables, False)])
 def test_wide_intervals_with_heavy_censoring_cover(tables: type[LifeTables], covers: bool) -> None:
     """At constant rates, records that leave evenly cover; the rule of half an interval does not."""

@@ -41,7 +41,7 @@ _LEAST_SHARE = 1e-9  # what stands for 0 in a logarithm
 class EvenLifeTables(LifeTables):
     """The life table of each cell, if censored records leave evenly: see `LifeTables` for its attributes.
 
-    `withdrawn` is used by the log-rank test only.
+    `withdrawn` is not used. Events are compared with the time at risk 1/L_j, in widths of the interval.
 
     >>> tables = EvenLifeTables(np.array([[10.0, 8.0, 0.0, 4.0, 78.0]]), (1.0, 2.0), 0.0, "gaussian", False, 0.5)
     >>> tables.survival.round(4).tolist()
@@ -54,6 +54,26 @@ class EvenLifeTables(LifeTables):
         leaving = self.forms_of_events.sum(axis=0)
         leaving[:, self.causes * self.intervals : -1] += np.eye(self.intervals)
         return self.began, self.began - leaving
+
+    @cached_property
+    def exposed(self) -> Floats:
+        """The time at risk 1/L_j, in widths of the interval: float array (cells, K)."""
+        return 1.0 / _rate(*self.divisors)
+
+    @cached_property
+    def slopes_of_exposed(self) -> Floats:
+        """The slopes of 1/L_j along the counts: float array (cells, K, classes)."""
+        _, *by_risk = self._slopes_of_rates()
+        return np.asarray(-sum(by_risk) / np.square(_rate(*self.cautious_divisors))[..., None])
+
+    @property
+    def exposed_clear(self) -> NDArray[np.bool_]:
+        """Whether all R_j and R_{j+1} up to each cut stand clear of their noise: bool array (cells, K)."""
+        return self.reliable
+
+    def spread_of_events(self, exposed: Floats, events: Floats) -> Floats:
+        """Return D: events come at a rate per time at risk."""
+        return events
 
     def _steps(self) -> Floats:
         return self._moved(_step, 0) - _step(self.events, 0.0 * self.events, *self.divisors)

@@ -174,8 +174,22 @@ class LifeTables:
 
     @cached_property
     def exposed(self) -> Floats:
-        """r_j where it is at least 1, else 1: float array (cells, K)."""
+        """The records that events are compared with, r_j, where it is at least 1, else 1: float array (cells, K)."""
         return np.maximum(self.counts @ self.forms_at_risk.T, 1.0)
+
+    @cached_property
+    def slopes_of_exposed(self) -> Floats:
+        """The slopes of `exposed` along the counts: float array (cells, K, classes)."""
+        return np.broadcast_to(self.forms_at_risk, (len(self.counts), *self.forms_at_risk.shape))
+
+    @property
+    def exposed_clear(self) -> NDArray[np.bool_]:
+        """Whether all `exposed` up to each cut stand clear of their noise: bool array (cells, K)."""
+        return self.observed
+
+    def spread_of_events(self, exposed: Floats, events: Floats) -> Floats:
+        """Return the variance of the events of one of many equal records, times these: D(r − D)/(r − 1)."""
+        return np.asarray(events * np.maximum(exposed - events, 0.0) / np.maximum(exposed - 1.0, 1.0))
 
     @cached_property
     def forms(self) -> tuple[Floats, Floats]:

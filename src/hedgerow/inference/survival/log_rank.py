@@ -3,11 +3,13 @@
 In interval j let r_gj be the records at risk in cell g, D_gj its events, and r_j, D_j their sums over cells. If the
 cells are alike, U_g = Σ_j (D_gj − D_j r_gj/r_j) has mean 0 and the covariances
 
-    V_gh = Σ_j D_j (r_j − D_j)/(r_j − 1) · r_gj/r_j · (1[g = h] − r_hj/r_j)        (Mantel 1966)
+    V_gh = Σ_j v_j · r_gj/r_j · (1[g = h] − r_hj/r_j),   v_j = D_j (r_j − D_j)/(r_j − 1)        (Mantel 1966)
 
-from sampling. The noise on the counts adds its own: U is a function of them with known slopes. Noise in a quotient also
-moves its mean, by a second-order term that is known and taken off. Q = U'(V + W)⁻¹U over all cells but one is χ² with
-(cells − 1) degrees of freedom. Without W the noise looks like a difference between cells.
+from sampling. If records leave evenly, r_gj is the time at risk 1/L_gj, in widths of the interval, and v_j = D_j:
+events come at one rate per time at risk. The noise on the counts adds its own covariance: U is a function of them with
+known slopes. Noise in a quotient also moves its mean, by a second-order term that is known and taken off.
+Q = U'(V + W)⁻¹U over all cells but one is χ² with (cells − 1) degrees of freedom. Without W the noise looks like a
+difference between cells.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.inference.survival.life_table import Floats, LifeTables
+from hedgerow.inference.survival.life_table import LifeTables
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,38 +75,28 @@ def log_rank(tables: LifeTables) -> LogRank | None:
     """
     from hedgerow.special import chdtrc
 
-    used = int(tables.observed.all(axis=0).sum())
+    used = int(tables.exposed_clear.all(axis=0).sum())
     cells = len(tables.counts)
     if not used or cells < 2:
         return None
-    risk = tables.forms_at_risk[:used]
-    at_risk, events = tables.exposed[:, :used], tables.events[:, :used]
-    total, all_events = at_risk.sum(axis=0), events.sum(axis=0)
-    share = at_risk / total
+    exposed, events = tables.exposed[:, :used], tables.events[:, :used]
+    total, all_events = exposed.sum(axis=0), events.sum(axis=0)
+    share, rate = exposed / total, all_events / total
     expected = (all_events * share).sum(axis=1)
-    # E[D r/R] is moved by the noise that the three have in common.
-    shift = (1.0 - cells * share) / total * (tables.noise_sd**2 - all_events / total * tables.noise(risk))
+    # Slopes of U_g along the counts of cell h: (g, h, j, classes).
+    of_events, of_exposed = tables.forms_of_events.sum(axis=0)[:used], tables.slopes_of_exposed[:, :used]
+    own = np.eye(cells)[:, :, None] - share[:, None]
+    slopes = own[..., None] * of_events - (own * rate)[..., None] * of_exposed
+    # The noise that D, r and Σ r have in common moves the mean of D r/Σ r.
+    common = tables.noise_sd**2 * (of_exposed * of_events).sum(axis=2) - rate * tables.noise(of_exposed)
+    shift = (common - share * common.sum(axis=0)) / total
     moved = events.sum(axis=1) - expected + shift.sum(axis=1)
-    spread = all_events * np.maximum(total - all_events, 0.0) / np.maximum(total - 1.0, 1.0)
-    sampling = np.diag((spread * share).sum(axis=1)) - np.einsum("j,gj,hj->gh", spread, share, share)
-    covariance = (0.0 if tables.census else sampling) + noise_of_scores(tables, used)
+    spread = tables.spread_of_events(total, all_events) * share
+    sampling = np.diag(spread.sum(axis=1)) - spread @ share.T
+    by_counts = slopes.sum(axis=2).reshape(cells, -1)
+    covariance = (0.0 if tables.census else sampling) + tables.noise_sd**2 * by_counts @ by_counts.T
     inner = slice(0, cells - 1)
     statistic = float(moved[inner] @ np.linalg.solve(covariance[inner, inner], moved[inner]))
     pvalue = float(chdtrc(cells - 1, max(statistic, 0.0)))
     observed = tuple(events.sum(axis=1).tolist())
     return LogRank(statistic, cells - 1, pvalue, tables.cuts[used - 1], observed, tuple(expected.tolist()))
-
-
-def noise_of_scores(tables: LifeTables, used: int) -> Floats:
-    """Return the covariance of the noise on U over the first intervals: float array (cells, cells)."""
-    risk = tables.forms_at_risk[:used]
-    at_risk, events = tables.exposed[:, :used], tables.events[:, :used]
-    total, all_events = at_risk.sum(axis=0), events.sum(axis=0)
-    same = np.eye(len(events))[:, :, None]
-    # Slopes of U_g along D_hj and along r_hj: (g, h, j).
-    of_events = same - (at_risk / total)[:, None, :]
-    of_risk = (all_events * at_risk / np.square(total))[:, None, :] - same * all_events / total
-    slopes = of_risk @ risk
-    slopes += of_events @ tables.forms_of_events.sum(axis=0)[:used]
-    flat = slopes.reshape(len(events), -1)
-    return np.asarray(tables.noise_sd**2 * flat @ flat.T)
