@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, lsqr
 
-from hedgerow.margins.residuals import TableResiduals, projected
+from hedgerow.margins.residuals import TableResiduals
 from hedgerow.margins.workload import Workload, subsets, summed
 from hedgerow.mechanisms.residual_margins import ColumnSet, contrasts
 
@@ -92,6 +92,8 @@ class _Problem:
 
     Attributes
     ----------
+    places : tuple
+        Of each set: where its numbers begin, and the shape of its table.
     start : float array
         d̂.
     stiffness : float array
@@ -107,6 +109,7 @@ class _Problem:
 
     released: TableResiduals
     parts: tuple[ColumnSet, ...]
+    places: tuple[tuple[int, tuple[int, ...]], ...]
     start: Floats
     stiffness: Floats
     adding: sparse.csr_array
@@ -138,6 +141,7 @@ class _Problem:
         return cls(
             released,
             parts,
+            tuple(zip(np.cumsum([0, *lengths]).tolist(), map(workload.shape, parts), strict=False)),
             start,
             np.repeat(held * lengths**2, lengths),
             adding,
@@ -148,11 +152,13 @@ class _Problem:
         )
 
     def projected(self, numbers: Floats) -> Floats:
-        """Return P of the numbers of each set."""
-        workload = self.released.workload
-        ends = np.cumsum([workload.length(part) for part in self.parts])[:-1]
-        pairs = zip(np.split(numbers, ends), self.parts, strict=True)
-        return np.concatenate([projected(part.reshape(workload.shape(place))).reshape(-1) for part, place in pairs])
+        """Return P of the numbers of each set: in one new array, without others."""
+        made = numbers.copy()
+        for start, shape in self.places:
+            table = made[start : start + math.prod(shape)].reshape(shape)
+            for axis, size in enumerate(shape):
+                table -= np.add.reduce(table, axis, keepdims=True) / size
+        return made
 
     def distance(self, residuals: Floats) -> float:
         """Return Σ (d − d̂)²/2q."""

@@ -33,8 +33,8 @@ _LARGEST_LOG = 30.0  # e^−30 of a record: what is smaller is empty
 
 def sampled_law(released: TableResiduals, agree: Agree, rng: np.random.Generator) -> JointLaw:
     """Return the law nearest to released tables, on a sample of joint cells."""
-    workload, agreed = released.workload, agree(released).residuals
-    tables = {table: np.maximum(agreed.table(table).reshape(-1), 0.0) for table in workload.tables}
+    workload, agreed = released.workload, agree(released)
+    tables = {table: np.maximum(agreed.residuals.table(table).reshape(-1), 0.0) for table in workload.tables}
     total, tolerances = float(tables[()][0]), tolerances_of(released, *_WIDE)
     size = int(np.clip(2.0 * total, _LEAST_ROWS, _MOST_ROWS))
     shares = [tables[(place,)] / tables[(place,)].sum() for place in range(len(workload.sizes))]
@@ -49,7 +49,8 @@ def sampled_law(released: TableResiduals, agree: Agree, rng: np.random.Generator
             weights, logs = raked(cells, workload, tables, tolerances, weights, logs)
         chosen = rng.choice(size, size, p=weights / weights.sum())
         levels = moved_rows(levels[chosen], logs, workload, rng)
-    return fitted_law(released, agree, cells=LawCells.of(workload, levels, np.full(size, 1.0 / size)))
+    cells = LawCells.of(workload, levels, np.full(size, 1.0 / size))
+    return fitted_law(released, lambda _: agreed, cells=cells)
 
 
 def moved_rows(
