@@ -42,7 +42,7 @@ from hedgerow.inference.many_cells.multiple_tests import METHODS, adjusted
 from hedgerow.inference.means_and_counts import counts_with_errors, proportions_with_errors
 from hedgerow.inference.region import ScoreRegion, pvalue_of
 from hedgerow.inference.survival.cumulative_incidence import CumulativeIncidence
-from hedgerow.inference.survival.even_withdrawal import EvenLifeTables
+from hedgerow.inference.survival.even_withdrawal import ConstantHazards, EvenLifeTables
 from hedgerow.inference.survival.life_table import LifeTables
 from hedgerow.mechanisms.mechanism import GeometricCounts
 from hedgerow.noise.lattice import AdditiveTable
@@ -194,13 +194,13 @@ def survival(runs: int, *, everything: bool) -> Iterator[Line]:
     yield replace(without, setting=f"SABOTAGE, Greenwood without noise: {hard}"[:62])
     wide = TimesOfPeople(20_000, 3.0, "add-remove", 0.4, 6)
     yield replace(survival_of(wide, runs), setting=f"wide intervals: {wide}"[:62])
-    yield replace(survival_of(wide, runs, spoil=half_at_risk), setting=f"SABOTAGE, half at risk: {wide}"[:62])
+    for title, spoil in (("half at risk", LifeTables), ("constant hazards", ConstantHazards)):
+        yield replace(survival_of(wide, runs, spoil=read_by(spoil)), setting=f"SABOTAGE, {title}: {wide}"[:62])
 
 
-def half_at_risk(life: LifeTables) -> LifeTables:
-    """Return the same life tables, with a censored record at risk for half of its interval."""
-    about = life.cuts, life.noise_sd, life.noise_law, life.census, 0.5
-    return LifeTables(life.counts, *about)
+def read_by(tables: type[LifeTables]) -> Callable[[LifeTables], LifeTables]:
+    """Return how the same counts are read by another rule; by `LifeTables` half of an interval is at risk."""
+    return lambda life: tables(life.counts, life.cuts, life.noise_sd, life.noise_law, life.census, 0.5)
 
 
 class ErrorsAtNoisyNumbers(EvenLifeTables):

@@ -12,7 +12,7 @@ from scipy import stats
 
 from hedgerow.inference.survival import life_table
 from hedgerow.inference.survival.cumulative_incidence import CumulativeIncidence
-from hedgerow.inference.survival.even_withdrawal import EvenLifeTables
+from hedgerow.inference.survival.even_withdrawal import ConstantHazards, EvenLifeTables
 from hedgerow.inference.survival.life_table import LifeTables
 from hedgerow.inference.survival.log_rank import log_rank
 from hedgerow.mechanisms.mechanism import GeometricCounts
@@ -209,3 +209,24 @@ def test_wide_intervals_with_heavy_censoring_cover(tables: type[LifeTables], cov
         true_median = math.log(2.0) / rates[0]
         hits = sum(each.low <= true_median <= each.high for each in medians)
         assert stats.binomtest(hits, len(medians), 0.94, alternative="less").pvalue > ACCEPTED
+
+
+@pytest.mark.parametrize(("tables", "covers"), [(EvenLifeTables, True), (ConstantHazards, False)])
+def test_shares_cover_where_the_hazard_changes_within_wide_intervals(
+    tables: type[EvenLifeTables], covers: bool
+) -> None:
+    """Weibull times of which many are censored: at constant hazards the first share is too large."""
+    rng, runs, n, rate = np.random.default_rng(29), 3000, 20_000, 0.045
+    cuts = tuple(LAST * k / 6 for k in range(1, 7))
+    fine = np.linspace(0.0, LAST, 6001)
+    left, uncensored = np.exp(-((fine / 17.0) ** 1.3)), np.exp(-rate * fine)
+    events = -np.diff(left) * (uncensored[1:] + uncensored[:-1]) / 2.0
+    censored = -np.diff(uncensored) * (left[1:] + left[:-1]) / 2.0
+    within = [part.reshape(6, -1).sum(axis=1) for part in (events, censored)]
+    counts = rng.multinomial(n, np.concatenate([*within, [1.0 - events.sum() - censored.sum()]]), size=runs)
+    noisy = counts + SimulatedNoise(rng).two_sided_geometric(1.0 / 3.0, counts.size).reshape(counts.shape)
+    sd = GeometricCounts(1.0 / 3.0, counts.shape[1]).noise_sd
+    life = tables(noisy.astype(np.float64), cuts, sd, "laplace", False, 0.5)
+    hits = covered(life, 0, math.exp(-((cuts[0] / 17.0) ** 1.3)))
+    pvalue = stats.binomtest(hits, runs, 0.94, alternative="less").pvalue
+    assert (pvalue > ACCEPTED) if covers else (pvalue < REJECTED)

@@ -42,6 +42,8 @@ class Survival(Statistic):
         When a censored record leaves its interval.
     competing : tuple
         Values of `event` that say that the event came by another cause.
+    hazards : "lines" or "constant"
+        What hazards are within an interval if records leave evenly; they are constant in older records alone.
     """
 
     time: str
@@ -51,6 +53,7 @@ class Survival(Statistic):
     at: float
     withdrawn: Withdrawn = "evenly"
     competing: tuple[Scalar, ...] = ()
+    hazards: Literal["lines", "constant"] = "constant"
     kind: ClassVar[str] = "survival"
     family: ClassVar[Family] = "survival"
 
@@ -135,13 +138,15 @@ class Survival(Statistic):
             "at": self.at,
             "withdrawn": self.withdrawn,
             **({"competing": list(self.competing)} if self.competing else {}),
+            **({"hazards": self.hazards} if self.hazards == "lines" else {}),
         }
 
     @classmethod
     def from_record(cls, given: Mapping[str, Any]) -> Survival:
         """Return the statistic of `record`."""
         columns, competing = (given["time"], given["event"]), given.get("competing", ())
-        return _survival(*columns, [given["at"]], given["cuts"], given["value"], given["withdrawn"], competing)[0]
+        (made,) = _survival(*columns, [given["at"]], given["cuts"], given["value"], given["withdrawn"], competing)
+        return replace(made, hazards="lines" if given.get("hazards") == "lines" else "constant")
 
 
 @overload
@@ -202,10 +207,11 @@ def survival(
     value : str, int, float or bool
         The value of the column `event` that marks an event. A record with any other value in this column is censored.
     withdrawn : "evenly", "middle" or "end"
-        With ``"evenly"``, events and censoring each come at a constant rate within an interval, which suits times
-        that are finer than the intervals. With ``"middle"``, a censored record is at risk for half of its interval
-        (the life table of actuaries), which errs if intervals are wide. With ``"end"``, a censored record is at risk
-        for its whole interval (Kaplan–Meier), which suits intervals that contain one time each.
+        With ``"evenly"``, events and censoring each come at a rate that changes within an interval as the intervals
+        beside it show, which suits times that are finer than the intervals. With ``"middle"``, a censored record is at
+        risk for half of its interval (the life table of actuaries), which errs if intervals are wide. With ``"end"``, a
+        censored record is at risk for its whole interval (Kaplan–Meier), which suits intervals that contain one time
+        each.
     competing : sequence of str, int, float or bool
         Further values of the column `event`, which mark an event by a competing cause, such as another cause of death.
         Survival is then the share without any of these events, and the method ``incidence`` of the curve computes the
@@ -265,7 +271,8 @@ def _survival(
         raise _unfit("Time and event are the same column.")
     leave = cast(Withdrawn, withdrawn)
     asked = cuts if listed is None else listed
-    return [Survival(*columns, value, tuple(cuts), place, leave, tuple(others)) for place in asked]
+    hazards: Literal["lines", "constant"] = "lines" if leave == "evenly" else "constant"
+    return [Survival(*columns, value, tuple(cuts), place, leave, tuple(others), hazards) for place in asked]
 
 
 def _causes(time: str, event: str, value: Scalar, competing: Sequence[Scalar]) -> list[Scalar]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,19 @@ def test_a_record_is_verified_and_read_again(relation: str, options: dict[str, A
     assert str(curve.restricted_mean(30.0)) == str(same.restricted_mean(30.0))
     assert again[0].confidence_interval(0.8).low == first[0].confidence_interval(0.8).low
     record["noisy"][0]["values"][0] += 50.0
+    assert verify_record(record).contradictions
+
+
+def test_an_earlier_record_is_read_with_constant_hazards() -> None:
+    """Records that do not say that hazards are lines were computed with constant ones."""
+    asked = [replace(one, hazards="constant") for one in hg.survival("months", "died", at=[12, 36], bins=[12, 24, 36])]
+    release = opened().release(asked, epsilon=1.0)
+    record = json.loads(release.to_json())
+    assert all("hazards" not in statistic for statistic in record["request"]["statistics"])
+    verified = verify_record(record)
+    assert verified.holds and verified.contradictions == ()
+    for statistic in record["request"]["statistics"]:
+        statistic["hazards"] = "lines"
     assert verify_record(record).contradictions
 
 

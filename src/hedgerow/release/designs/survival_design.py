@@ -22,7 +22,7 @@ from hedgerow.inference.joint.functions import FunctionOfTotals
 from hedgerow.inference.region import Region, ScoreRegion
 from hedgerow.inference.score_test import SingleTest
 from hedgerow.inference.survival.cumulative_incidence import CumulativeIncidence
-from hedgerow.inference.survival.even_withdrawal import EvenLifeTables
+from hedgerow.inference.survival.even_withdrawal import ConstantHazards, EvenLifeTables
 from hedgerow.inference.survival.life_table import ErrorsOfTotals, LifeTables
 from hedgerow.mechanisms.mechanism import Counts
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
@@ -148,7 +148,8 @@ class SurvivalRelease:
     def read(self, table: AdditiveTable) -> SurvivalTable:
         """Return the life tables of noisy counts."""
         withdrawn = 0.0 if self.curve.withdrawn == "end" else 0.5
-        tables = EvenLifeTables if self.curve.withdrawn == "evenly" else LifeTables
+        changing = EvenLifeTables if self.curve.hazards == "lines" else ConstantHazards
+        tables = changing if self.curve.withdrawn == "evenly" else LifeTables
         about = float(table.noise_sd.max()), table.noise_law, self.facts.census
         life = tables(table.values, self.curve.cuts, *about, withdrawn, len(self.curve.causes))
         return SurvivalTable(table, life, self.places)

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hedgerow.inference.survival.cumulative_incidence import CumulativeIncidence
-from hedgerow.inference.survival.even_withdrawal import EvenLifeTables
+from hedgerow.inference.survival.even_withdrawal import ConstantHazards, EvenLifeTables
 from hedgerow.inference.survival.life_table import LifeTables
 
 Floats = NDArray[np.float64]
@@ -61,6 +61,25 @@ def test_the_mean_follows_a_hazard_that_rises() -> None:
         at_constant_rates = float((np.diff(edges) * -np.diff(flat) / -np.diff(np.log(flat))).sum())
         error = abs(life.combined(weights, start=start).value[0] - truth)
         assert error < 0.02 * abs(at_constant_rates - truth)
+
+
+@pytest.mark.parametrize("causes", [1, 2])
+def test_hazards_that_are_lines_are_followed(causes: int) -> None:
+    """Rates a + b t of events and a constant rate of censoring: what is left is of higher order in the width."""
+    cuts, n, leaving = tuple(np.linspace(0.25, 2.0, 8)), 1e6, 0.5
+    fine = np.linspace(0.0, 2.0, 80_001)
+    middle = (fine[1:] + fine[:-1]) / 2.0
+    rates = [0.1 + 0.3 * middle, 0.2 - 0.05 * middle][:causes]
+    total = np.exp(-np.append(0.0, np.cumsum((sum(rates) + leaving) * np.diff(fine))))
+    at_risk = (total[1:] + total[:-1]) / 2.0 * np.diff(fine)
+    counts = [(rate * at_risk).reshape(8, -1).sum(axis=1) for rate in (*rates, np.full(len(middle), leaving))]
+    every = n * np.concatenate([*counts, total[-1:]])[None]
+    about = cuts, 0.0, "laplace", False, 0.5, causes
+    truth = np.exp(-np.cumsum(sum(rates) * np.diff(fine)))[9_999::10_000]
+    lines, constant = (np.abs(of(every, *about).survival[0] - truth) for of in (EvenLifeTables, ConstantHazards))
+    assert np.all(lines < 0.05 * constant)
+    both = CumulativeIncidence(EvenLifeTables(every, *about)).shares[:, 0].sum(axis=0)
+    assert both + EvenLifeTables(every, *about).survival[0] == pytest.approx(np.ones(8), abs=1e-12)
 
 
 @pytest.mark.parametrize("causes", [1, 2])
