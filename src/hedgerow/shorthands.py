@@ -1243,10 +1243,11 @@ class AsksStatistics:
         value : str, int, float or bool
             The value of the column `event` that marks an event. A record with any other value in this column is censored.
         withdrawn : "evenly", "middle" or "end"
-            With ``"evenly"``, events and censoring each come at a constant rate within an interval, which suits times
-            that are finer than the intervals. With ``"middle"``, a censored record is at risk for half of its interval
-            (the life table of actuaries), which errs if intervals are wide. With ``"end"``, a censored record is at risk
-            for its whole interval (Kaplan–Meier), which suits intervals that contain one time each.
+            With ``"evenly"``, events and censoring each come at a rate that changes within an interval as the intervals
+            beside it show, which suits times that are finer than the intervals. With ``"middle"``, a censored record is at
+            risk for half of its interval (the life table of actuaries), which errs if intervals are wide. With ``"end"``, a
+            censored record is at risk for its whole interval (Kaplan–Meier), which suits intervals that contain one time
+            each.
         competing : sequence of str, int, float or bool
             Further values of the column `event`, which mark an event by a competing cause, such as another cause of death.
             Survival is then the share without any of these events, and the method ``incidence`` of the curve computes the
