@@ -73,7 +73,15 @@ html_theme_options = {
 }
 
 
+def without_signature(
+    app: Sphinx, what: str, name: str, shown: object, options: object, signature: str | None, returned: str | None
+) -> tuple[str, None] | None:
+    """Show a class without a signature if its docstring has no Parameters: readers get its objects from functions."""
+    return ("", None) if what == "class" and "Parameters\n" not in (shown.__doc__ or "") else None
+
+
 def setup(app: Sphinx) -> None:
-    """Show as shell sessions the blocks whose names tell the tests how to run them."""
+    """Show as shell sessions the blocks whose names tell the tests how to run them; hide what nobody calls."""
+    app.connect("autodoc-process-signature", without_signature)
     for name in "refused", "mended", "serve":
         app.add_lexer(name, BashSessionLexer)

@@ -168,18 +168,18 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
 
     Attributes
     ----------
-    source : ColumnSource
-        The engine that counts the data.
-    relation, unit, target
-        The neighbouring relation, the privacy unit, and the quantity that intervals cover.
+    relation : str
+        The neighbouring relation.
+    unit : str
+        The privacy unit.
+    target : str
+        The quantity that intervals cover.
     facts : Facts or None
         The declared facts about the source.
     overrides : tuple of str
         The names of the facts that the arguments of `open` override. Every certificate lists them.
     ledger : Path or None
         The ledger file in which prices are reserved.
-    identity : str
-        An identifier of this source, unique within this process.
     """
 
     source: ColumnSource
@@ -197,7 +197,7 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
 
     @property
     def budget(self) -> Allowance | None:
-        """The whole budget and what was spent of it: by the ledger, else by the facts; None without either."""
+        """The whole budget and the part that was spent, from the ledger, else from the facts; None without either."""
         if self.ledger is not None:
             with Ledger.open(self.ledger) as ledger:
                 return Allowance(ledger.budget, ledger.spent())

@@ -91,3 +91,46 @@ def test_a_section_that_is_left_out_is_found() -> None:
         return value / 2**times
 
     assert missing_sections(halve) == ["Returns", "Raises", "Examples"]
+
+
+def classes() -> list[type]:
+    """Return the classes of the reference with their bases, each once."""
+    found = {base: None for path in documented() if inspect.isclass(named(path)) for base in named(path).__mro__}
+    return [base for base in found if base.__module__.startswith("hedgerow")]
+
+
+def misread(shown: type) -> list[str]:
+    """Return the lines of a class that the site would take apart: joint names of attributes, a property with a colon.
+
+    The site reads ``a, b : int`` as one attribute b of type a, and the words before a colon as the type of a property.
+    """
+    text = inspect.cleandoc(vars(shown).get("__doc__") or "")
+    section = re.search(r"^Attributes\n-+\n(.*?)(?=\n\n\w+\n-+\n|\Z)", text, re.MULTILINE | re.DOTALL)
+    headers = re.findall(r"^\S.*", section[1], re.MULTILINE) if section else []
+    properties = {name: member.__doc__ or "" for name, member in vars(shown).items() if isinstance(member, property)}
+    summaries = [re.sub(r"`[^`]*`", "", text.split("\n")[0]) for name, text in properties.items() if name[0] != "_"]
+    wrong = [header for header in headers if not re.fullmatch(r"\w+( : .+)?", header)]
+    return [*wrong, *(summary for summary in summaries if ": " in summary)]
+
+
+@pytest.mark.parametrize("shown", classes(), ids=lambda shown: shown.__qualname__)
+def test_the_site_reads_attributes_and_properties_as_they_are_meant(shown: type) -> None:
+    assert misread(shown) == []
+
+
+def test_joint_names_and_colons_are_found() -> None:
+    class Wrong:
+        """A class.
+
+        Attributes
+        ----------
+        a, b : int
+            Two numbers.
+        """
+
+        @property
+        def budget(self) -> float:
+            """The budget: a number."""
+            return 1.0
+
+    assert misread(Wrong) == ["a, b : int", "The budget: a number."]

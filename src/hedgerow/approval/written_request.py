@@ -32,16 +32,22 @@ class WrittenRequest:
 
     Attributes
     ----------
-    verb, words : str, list of str
-        The command that is requested, and its options: ``release``, ``["--count", "--by", "sex=0,1", …]``.
+    verb : str
+        The command that is requested, such as ``release``.
+    words : list of str
+        The options of the command, such as ``["--count", "--by", "sex=0,1"]``.
     facts : mapping or None
         The public facts of the request, in the structure of a facts file, without the paths of data and ledger.
     n : int or None
         Under replace-one, the public number of records; under add-remove, a guess that the forecast of errors uses.
-    asked_by, purpose : str
-        The person who asks, and the purpose of the result.
-    at, until : str
-        When the request was made (UTC, ISO 8601), and the last day (UTC) on which it may run.
+    asked_by : str
+        The person who asks.
+    purpose : str
+        The purpose of the result.
+    at : str
+        When the request was made (UTC, ISO 8601).
+    until : str
+        The last day (UTC) on which the request may run.
     in_words : list of str
         The request, as sentences for the approver.
     asked : mapping
@@ -84,7 +90,7 @@ class WrittenRequest:
 
     @property
     def epsilon(self) -> float:
-        """The largest price: ε."""
+        """The largest ε that the request may cost."""
         return float(self.price["epsilon"])
 
     @property
@@ -94,7 +100,7 @@ class WrittenRequest:
 
     @cached_property
     def id(self) -> str:
-        """The name of the request: the hash of its canonical text."""
+        """The name of the request, which is the hash of its canonical text."""
         return digest(canonical(self.to_dict()))
 
     def to_dict(self) -> dict[str, Any]:

@@ -53,7 +53,7 @@ class ColumnFacts:
 
     If a declared fact is None, each call that needs the fact must give the fact.
 
-    Attributes
+    Parameters
     ----------
     bounds : (low, high) or None
         The lowest and the highest value of the column. A value outside these bounds is clamped: replaced by the nearest
@@ -120,7 +120,7 @@ class ColumnFacts:
 
     @property
     def groups(self) -> tuple[Scalar, ...] | Mapping[Scalar, str] | Bands | None:
-        """What `Category.declared` takes: categories, with their labels, or bands."""
+        """The categories of the column with their labels, or its bands, as `Category.declared` takes them."""
         if self.bands is not None:
             return bands(*self.bands, labels=self.labels)
         if self.labels is None or self.categories is None or len(self.labels) != len(self.categories):
@@ -209,7 +209,7 @@ class Facts:
 
     The facts are checked when a `Facts` object is made.
 
-    Attributes
+    Parameters
     ----------
     relation : Relation or None
         The neighbouring relation. If the facts do not state the relation, each call must state the relation.

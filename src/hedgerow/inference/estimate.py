@@ -84,8 +84,13 @@ class Estimate(Operators):
     standard_error : float or None
         The standard error in the unit of the column. The standard error is None if the noise is too large to compute a
         standard error.
-    sampling_error, bootstrap_error, privacy_error : float or None
-        The three parts of the standard error. Their squares add up to the square of the standard error.
+    sampling_error : float or None
+        The part of the standard error that is due to the sample. The squares of the three parts add up to the square
+        of the standard error.
+    bootstrap_error : float or None
+        The part of the standard error that is due to the finite number of bootstrap replicates.
+    privacy_error : float or None
+        The part of the standard error that is due to the privacy noise.
     covers : str
         The quantity that the confidence interval covers, in words.
     method : str

@@ -245,7 +245,7 @@ class Ledger:
 
     @property
     def budget(self) -> Budget:
-        """The budget: ε at δ for all entries together."""
+        """The budget, as ε at δ, for all entries together."""
         return self._header.budget
 
     @property
@@ -260,12 +260,12 @@ class Ledger:
 
     @property
     def family(self) -> str:
-        """The noise that the ledger accepts: ``"any"`` or ``"gaussian"``."""
+        """The noise that the ledger accepts, either ``"any"`` or ``"gaussian"``."""
         return self._header.family
 
     @property
     def guarantee(self) -> str:
-        """The guarantee whose prices are added: ``"dp"`` or ``"bootstrap-dp"``."""
+        """The guarantee whose prices are added, either ``"dp"`` or ``"bootstrap-dp"``."""
         return self._header.guarantee
 
     @property

@@ -76,12 +76,12 @@ class Margins(Synthesizable, Result):
     hierarchies : tuple of Hierarchy
         Groups of categories. For columns with a hierarchy, every table also has the totals of groups of categories,
         which are sums of its cells.
-    request, noisy, steps : dict, tuple of dict, tuple of dict
-        The request, the noisy numbers, and the steps that computed the shown numbers from the noisy numbers, as plain
-        JSON data.
-
-    The class also takes the fields of `hedgerow.release.publication.shared.Result` (certificate, source, relation,
-    unit, target, n, missing, …), as keyword arguments.
+    request : dict
+        The request as plain JSON data.
+    noisy : tuple of dict
+        The noisy numbers as plain JSON data.
+    steps : tuple of dict
+        The steps that computed the shown numbers from the noisy numbers, in order, as plain JSON data.
     """
 
     axes: tuple[Category, ...]
@@ -197,7 +197,7 @@ class Margins(Synthesizable, Result):
 
     @property
     def largest(self) -> float:
-        """The most that one unit adds to a cell: 1 for counts of rows."""
+        """The most that one unit adds to a cell, which is 1 for counts of rows."""
         most = 1.0 if self.statistic.is_count else max(map(abs, self.statistic.grids[0][1].as_bounds()))
         return most * (max_rows_of(self.facts.limit) or 1)
 

@@ -89,10 +89,14 @@ class Certificate:
     ----------
     mechanism : Mechanism
         The mechanism, with every parameter that determines the privacy price.
-    relation, unit : str
-        Who is protected. Two neighbouring data sets differ in one privacy unit, as the neighbouring relation defines.
-    epsilon, delta : float
-        The privacy price: ε at δ, where ε is rounded up to 1e-6.
+    relation : str
+        The neighbouring relation, which defines how two neighbouring data sets differ in one privacy unit.
+    unit : str
+        The privacy unit, which is who is protected.
+    epsilon : float
+        The privacy price at `delta`, rounded up to 1e-6.
+    delta : float
+        The δ at which ε is the price.
     profile : tuple of Point
         Further points (ε, δ) of the privacy profile. Each point is a valid upper bound.
     bound : str

@@ -183,8 +183,10 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         The total price of all private fits of this estimator and its clones in this process: the sums of ε and of δ.
     replayed_ : bool
         True if the ledger had recorded the same request and returned its model, at no further price.
-    n_features_in_, feature_names_in_
-        The number and the names of the features, as in all scikit-learn estimators.
+    n_features_in_ : int
+        The number of features, as in all scikit-learn estimators.
+    feature_names_in_ : array of str
+        The names of the features, as in all scikit-learn estimators.
 
     Examples
     --------
@@ -323,7 +325,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
 
     @property
     def total_spent_(self) -> FitsSoFar:
-        """The total price (ε, δ) of all private fits of this estimator and its clones: an upper bound, by sums.
+        """The sum of the prices (ε, δ) of all private fits of this estimator and its clones, an upper bound.
 
         Only fits of this process are counted, also if a ledger counts the same fits. The fits of other processes, as
         ``n_jobs`` starts them, are counted only if their estimators come back to this process.

@@ -146,8 +146,10 @@ class ModelTable(Writable):
         The fits: results of `Survey.ols` and `Survey.logit`, or their submodels.
     names : tuple of str
         The heading above the column of each fit.
-    p_values, stars : bool
-        Whether the table prints p-values, and stars beside coefficients with small p-values.
+    p_values : bool
+        Whether the table prints p-values.
+    stars : bool
+        Whether the table prints stars beside coefficients with small p-values.
     """
 
     fits: tuple[Any, ...]
@@ -190,7 +192,7 @@ class ModelTable(Writable):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes for readers: how the errors are defined, the price of each release, and the notes of each fit."""
+        """Notes for readers on the definition of the errors, the price of each release, and each fit."""
         priced: dict[str, list[str]] = {}
         for name, fit in zip(self.names, self.fits, strict=True):
             priced.setdefault(fit.price() + _receipt(fit), []).append(name)

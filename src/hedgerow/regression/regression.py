@@ -144,18 +144,18 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
 
     @property
     def nobs(self) -> float:
-        """The number of records, public or noisy. With weights: the sum of weights divided by the largest weight."""
+        """The number of records, public or noisy. With weights, the sum of weights divided by the largest weight."""
         return self.moments.n
 
     @property
     def weight(self) -> float:
-        """The sum of the weights of the records. Without weights: the number of records."""
+        """The sum of the weights of the records. Without weights, the number of records."""
         weights = self.about.facts.get("weights")
         return self.nobs * (1.0 if weights is None else float(weights["most"]))
 
     @property
     def df_resid(self) -> float:
-        """The residual degrees of freedom: records minus regressors, and at least 1."""
+        """The residual degrees of freedom, which are records minus regressors, and at least 1."""
         return self.fit.freedom
 
     @cached_property

@@ -95,7 +95,7 @@ class Plan:
 
     @property
     def epsilon(self) -> float:
-        """The price: an upper bound on ε at `delta`, before it is rounded up on a certificate."""
+        """The price, an upper bound on ε at `delta`, before it is rounded up on a certificate."""
         return 0.0 if self.calibrated is None else self.calibrated.epsilon_upper
 
     @property
@@ -115,17 +115,17 @@ class Plan:
 
     @property
     def labels(self) -> CellLabels:
-        """The cells as {column: category}, in the order of the estimates."""
+        """The cells, each a dict of column and category, in the order of the estimates."""
         return CellLabels(self.request.by)
 
     @property
     def mechanism(self) -> Mechanism:
-        """The mechanism of the whole release: a single mechanism, or a composition of several mechanisms."""
+        """The mechanism of the whole release, which is a single mechanism or a composition of several mechanisms."""
         return Composition(()) if self.calibrated is None else self.calibrated.mechanism
 
     @property
     def in_words(self) -> tuple[str, ...]:
-        """What is asked for, in words: statistics, cells, the records that count, and missing values."""
+        """The request in words, with its statistics, its cells, the records that count, and missing values."""
         request = self.request
         cells = [f"by {group.column}: {', '.join(map(str, group.values))}" for group in request.groups]
         cells = [f"{line}, other" if group.other else line for line, group in zip(cells, request.groups, strict=True)]
@@ -421,7 +421,7 @@ class PlanHolder:
 
     @property
     def epsilon(self) -> float:
-        """The price: an upper bound on ε at `delta`; see `Plan.epsilon`."""
+        """The price, an upper bound on ε at `delta`; see `Plan.epsilon`."""
         return self.plan.epsilon
 
     @property

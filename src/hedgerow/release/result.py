@@ -72,7 +72,6 @@ class Release(ReadsOfRelease, Result):
     answers : dict
         The answers to expressions, as {expression: estimate}, which the record and the report of the release show.
 
-    The fields of `hedgerow.release.publication.shared.Result` (source, relation, …) are keyword arguments too.
     """
 
     estimates: Sequence[Estimate]

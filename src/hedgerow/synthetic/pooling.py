@@ -75,9 +75,10 @@ class PooledEstimate:
         and S is the square of `bias_error`.
     df : float
         The degrees of freedom of the Student interval.
-    between, within : float
-        The two parts of the variance: B is the variance of the estimates between the files, and Ū is the mean of their
-        estimated variances.
+    between : float
+        B, the variance of the estimates between the files.
+    within : float
+        Ū, the mean of the variances that the files estimate.
     n_files : int
         m.
     replaced : bool

@@ -102,22 +102,22 @@ class ProtectedTable(TwoWayReadings):
     table : ConsistentTable
         The cells and their totals, as plain arrays.
     guarantee : {"dp", "bootstrap-dp"}
-    option, reason : str
-        The kind of sensitivity that determines the noise, and the reason for its choice, which follows from public
-        facts.
+    option : str
+        The kind of sensitivity that determines the noise.
+    reason : str
+        The reason for the choice of the option, which follows from public facts.
     unit_value : float
         The size of one integer step of the noise, in the unit of the column. The step of a count is 1.
     mechanism : AtomicMechanism or None
         The mechanism that drew the noise. The value is None for a simulated table, and if the parameters of the noise
         are confidential.
-    request, noisy : dict, tuple of dict
-        The request and the noisy numbers as plain JSON data. All other parts of the record follow from the request and
-        the noisy numbers.
+    request : dict
+        The request as plain JSON data.
+    noisy : tuple of dict
+        The noisy numbers as plain JSON data. All other parts of the record follow from the request and the noisy
+        numbers.
     steps : tuple of dict
         The steps that computed the shown numbers from the noisy numbers, in order, as plain JSON data.
-
-    The class also takes the fields of `TwoWayReadings` and of `hedgerow.release.publication.shared.Result`
-    (certificate, source, relation, unit, target, n, missing, …), as keyword arguments.
     """
 
     table: ConsistentTable
@@ -175,7 +175,7 @@ class ProtectedTable(TwoWayReadings):
 
     @property
     def statistic(self) -> str:
-        """The statistic of every cell: ``"count"`` or ``"sum"``."""
+        """The statistic of every cell, either ``"count"`` or ``"sum"``."""
         return self.cells.subject.statistic
 
     @property
@@ -185,7 +185,7 @@ class ProtectedTable(TwoWayReadings):
 
     @property
     def method(self) -> str:
-        """The method that drew the numbers: ``"geometric"``, ``"gaussian"``, ``"moments"`` or ``"bootstrap"``."""
+        """The method that drew the numbers, ``"geometric"``, ``"gaussian"``, ``"moments"`` or ``"bootstrap"``."""
         return self.cells.subject.method
 
     @property
@@ -195,7 +195,7 @@ class ProtectedTable(TwoWayReadings):
 
     @property
     def margins(self) -> Mapping[tuple[str, ...], TableCells]:
-        """The totals, as {columns kept: totals over the others}. ``()`` is the grand total. Empty without margins."""
+        """The totals by the columns that they keep. The key ``()`` has the grand total. Empty without margins."""
         return self.table.margins
 
     @property

@@ -148,10 +148,14 @@ class Score(_Estimated, Receivable):
         The score, with the parts of its error.
     metric : str
     greater_is_better : bool
-    look, n_looks : int
-        The number of this look (query), counted from 1, and the number of all looks.
-    best, best_look : float and int, or None
-        The best score among the earlier looks, and the number of its look. Both numbers are None at the first look.
+    look : int
+        The number of this look (query), counted from 1.
+    n_looks : int
+        The number of all looks.
+    best : float or None
+        The best score among the earlier looks. The value is None at the first look.
+    best_look : int or None
+        The number of the look with the best score. The value is None at the first look.
     distinguishable : bool or None
         Whether this score differs from the best earlier score by more than the errors of both explain; see
         `hedgerow.testset.scores`. The value is None at the first look, and if one of the two scores has no standard

@@ -36,9 +36,10 @@ class LogRank:
         The probability of a statistic at least as large if events are equally frequent in all cells.
     until : float
         The last time at which every cell has enough records at risk; the test compares the curves up to this time.
-    observed, expected : tuple of float
-        The noisy number of events of each cell up to the time `until`, and the number that is expected if all curves
-        are equal.
+    observed : tuple of float
+        The noisy number of events of each cell up to the time `until`.
+    expected : tuple of float
+        The number of events of each cell that is expected if all curves are equal.
     """
 
     statistic: float

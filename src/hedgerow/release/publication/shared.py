@@ -326,8 +326,16 @@ class Result(Receivable, Outputs):
     ----------
     certificate : PriceRecord or None
         None for a simulated result, which is never certified.
-    source, relation, unit, target, missing : str
-        The source and the terms of the request. All of them are public.
+    source : str
+        The name of the source.
+    relation : str
+        The neighbouring relation, ``"replace-one"`` or ``"add-remove"``.
+    unit : str
+        The privacy unit, such as ``"row"``.
+    target : str
+        The quantity that intervals cover, ``"population"`` or ``"file"``.
+    missing : str
+        The policy for missing values.
     n : int or None
         The public number of records, under the neighbouring relation replace-one.
     where : str or None

@@ -37,8 +37,10 @@ class ScreenedCell:
     estimate : Estimate
     difference : float
         The difference between the cell and the reference.
-    pvalue, adjusted_pvalue : float
-        The p-value of the cell alone, and the p-value that is adjusted for the number of tests.
+    pvalue : float
+        The p-value of the cell alone.
+    adjusted_pvalue : float
+        The p-value of the cell, adjusted for the number of tests.
     differs : bool
         Whether the adjusted p-value is at most the error rate of the list.
     """

@@ -29,8 +29,11 @@ class ShrunkEstimate:
     Attributes
     ----------
     raw : Estimate
-        As it was released.
-    estimate, standard_error : float
+        The released estimate.
+    estimate : float
+        The estimate after shrinkage.
+    standard_error : float
+        The standard error of the estimate after shrinkage.
     shrinkage : float
         How far the estimate is drawn: 0 leaves the released number, and 1 replaces it by the value on the line.
     line : float
