@@ -342,7 +342,7 @@ def works(chosen: argparse.Namespace, folder: Path, said: list[str]) -> Iterator
         try:
             yield from lines()
         except elsewhere.MissingError as missing:
-            said.append(f"{name} is left out: {missing}.")
+            said.append(f"The measurements leave out {name}: {missing}.")
             print(said[-1], flush=True)
     yield from elsewhere.prices()
 
