@@ -568,6 +568,30 @@ def test_totals_beyond_64_bits_are_exact(opened: Callable[[Columns], Source]) ->
         SumsQuery((value, Indicator("code", 1)), (((0, 5),),))
 
 
+def far_apart(rows: int) -> tuple[Columns, SumsQuery, list[list[int]]]:
+    """Return groups whose sums exceed 64 bits, or no double holds them, the question, and the sums by group."""
+    value = ValueOnGrid("x", Grid(Fraction(0), Fraction(1), 2**20))
+    columns: Columns = {"x": [1.0, 1.0 - 2.0**-20] * rows, "code": [0, 1] * rows}
+    by = Category.declared("code", [1, 0, 7])
+    query = SumsQuery((value,), (((0, 1),), ((0, 3),), ((0, 4),)), (by,))
+    return columns, query, [[rows * (2**20 - 1) ** power, rows * 2 ** (20 * power), 0] for power in (1, 3, 4)]
+
+
+def test_totals_beyond_64_bits_are_exact_in_each_group(opened: Callable[[Columns], Source]) -> None:
+    columns, query, expected = far_apart(20)
+    found = opened(columns).sums(query)
+    assert [found.sums[monomial].tolist() for monomial in query.monomials] == expected
+
+
+def test_sabotage_wide_totals_read_as_narrow_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    columns, query, expected = far_apart(20)
+    source = open_source(MAKERS["parquet"](columns, tmp_path))
+    assert source.sums(query).sums[query.monomials[1]].tolist() == expected[1]
+    monkeypatch.setattr(held, "_NARROW", 61)
+    with pytest.raises(DataError, match="HG207"):
+        source.sums(query)
+
+
 def test_a_product_of_three_values_of_any_sizes_is_exact(opened: Callable[[Columns], Source]) -> None:
     """In this order two lists of factors below 2⁶² would not hold 2⁸³; the third was left out without a word."""
     sizes = (2**20, 2**50, 2**13)

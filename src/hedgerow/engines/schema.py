@@ -399,9 +399,10 @@ def _incomparable(column: str, value: Scalar, kind: str) -> ParameterError:
 def comparables(category: Category, kind: str) -> list[Comparable]:
     """Return a category's values as their column holds them, in order (HG111 where two are the same there)."""
     values: list[Comparable]
-    integers = kind == NUMBER and {type(value) for value in category.values} == {int}
-    if integers and max(abs(int(value)) for value in category.values) < EXACT_INTEGERS:
-        values = [float(value) for value in category.values]  # thousands of levels are such, most often
+    # Thousands of levels are integers, most often, and no line of Python is run for each of them.
+    integers = kind == NUMBER and set(map(type, category.values)) == {int}
+    if integers and max(map(abs, category.values)) < EXACT_INTEGERS:  # type: ignore[arg-type]  # as just seen
+        values = list(map(float, category.values))
     else:
         values = [comparable(category.column, value, kind) for value in category.values]
     if len(set(values)) < len(values):

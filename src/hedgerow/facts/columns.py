@@ -455,11 +455,10 @@ class CellLabels(Sequence[dict[str, Scalar]]):
         return math.prod(category.levels for category in self.by)
 
     def __iter__(self) -> Iterator[dict[str, Scalar]]:
-        levels = (
-            [(category.column, category.label(level)) if category.shown else None for level in range(category.levels)]
-            for category in self.by
-        )
-        return (dict(filter(None, pairs)) for pairs in product(*levels))
+        # What is not shown has one level.
+        shown = [category for category in self.by if category.shown]
+        names, listed = [c.column for c in shown], ((*c.values, *("other",) * c.other) for c in shown)
+        return (dict(zip(names, values, strict=True)) for values in product(*listed))
 
     @overload
     def __getitem__(self, index: int) -> dict[str, Scalar]: ...

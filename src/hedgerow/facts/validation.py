@@ -21,6 +21,8 @@ from typing import Any
 
 from hedgerow.errors import ParameterError
 
+_NO_TEXTS = frozenset((int, float, bool, type(None)))  # of thousands of categories, most often
+
 
 def format_argument(given: object) -> str:
     """Return what was given, cut short: a number of 5,000 digits has no use in a message, nor in Python's own words."""
@@ -142,6 +144,6 @@ def check_texts(data: object, what: str) -> None:
         for key, value in data.items():
             check_texts(key, what)
             check_texts(value, what)
-    elif isinstance(data, (list, tuple)):
+    elif isinstance(data, (list, tuple)) and not _NO_TEXTS.issuperset(map(type, data)):
         for value in data:
             check_texts(value, what)

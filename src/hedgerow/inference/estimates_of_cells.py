@@ -11,13 +11,14 @@ from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.inference.estimate import Estimate
+from hedgerow.facts.columns import CellLabels
+from hedgerow.inference.estimate import Estimate, share_value
 from hedgerow.inference.interval import normal_quantile, parse_level
 from hedgerow.inference.region import Region
 
@@ -180,6 +181,39 @@ class Cells(LazyEstimates):
         """Return the noisy replicates behind one number, for a bootstrap."""
         return None
 
+    def in_columns(self, level: float = 0.95) -> dict[str, Any]:
+        """Return the fields of `entries` as columns, without a mapping for each number.
+
+        ``cell`` and ``labels`` are {column of the data: values}; the ends of the interval are columns too.
+        """
+        read, size = self.columns(level), len(self)
+        cells = _by_column(self.labels)
+        named = {column: labels for column, labels in self.names.items() if column in cells}
+        return {
+            "statistic": [self.subject.statistic] * size,
+            "column": [self.subject.column] * size,
+            "value": [share_value(self.subject.statistic, self.subject.column, self.subject.covers)] * size,
+            "cell": cells,
+            "labels": {column: list(map(labels.get, cells[column])) for column, labels in named.items()},
+            **{name: finite(part) for name, part in zip(Columns._fields, read[:-1], strict=False)},
+            "reliable": read.reliable.tolist(),
+            "level": [level] * size,
+            "method": [self.subject.method] * size,
+            "n_resamples": [self.n_resamples] * size,
+            "note": self.notes(),
+        }
+
+    def notes(self) -> list[str | None]:
+        """Return `note` of each number; numbers of one kind have the same, which is made once."""
+        _, first, kinds = np.unique(self._kinds_of_notes(), return_index=True, return_inverse=True)
+        texts = [self.note(int(index)) for index in first]
+        return [texts[kind] for kind in kinds.tolist()]
+
+    def _kinds_of_notes(self) -> NDArray[np.int64]:
+        """Return a number for each cell: where two are the same, so are the notes."""
+        wide = np.zeros(len(self), bool) if self.wide is None else self.wide
+        return np.asarray(self.reliable + 2 * wide + 4 * (self.sampling_error == 0.0))
+
     def note(self, index: int) -> str | None:
         """Return what a reader must know about one number."""
         wide = self.wide is not None and self.wide[index]
@@ -189,8 +223,9 @@ class Cells(LazyEstimates):
         hidden = [HIDDEN] if self.subject.sampled and self.sampling_error[index] == 0.0 else []
         return " ".join([*hidden, *own, *([self.subject.remark] if self.subject.remark else [])]) or None
 
-    def names_of(self, cell: Mapping[str, Any]) -> dict[str, str]:
-        """Return {column: label} of the categories of a cell that have labels."""
+    @property
+    def names(self) -> Mapping[str, Mapping[Any, str]]:
+        """The labels of categories that have some: {column: {category: label}}."""
         return {}
 
     @property
@@ -200,7 +235,7 @@ class Cells(LazyEstimates):
 
     def entries(self, level: float = 0.95) -> Iterator[dict[str, Any]]:
         """Yield what `Estimate.to_dict` returns of each, without making it."""
-        columns_of_all, cells = self.columns(level), iter(self.labels)
+        columns_of_all, cells, notes, named = self.columns(level), iter(self.labels), self.notes(), self.names
         interval = {"level": level, "method": self.interval_method, "covers": self.subject.covers}
         for start in range(0, len(self), _PART):
             columns = [finite(part[start : start + _PART]) for part in columns_of_all[:-1]]
@@ -208,7 +243,9 @@ class Cells(LazyEstimates):
                 zip(*columns, strict=True), start
             ):
                 drawn, cell = self.replicates(place), dict(next(cells))
-                names = self.names_of(cell)
+                names = {
+                    column: named[column][value] for column, value in cell.items() if value in named.get(column, ())
+                }
                 yield {
                     "statistic": self.subject.statistic,
                     "column": self.subject.column,
@@ -223,7 +260,7 @@ class Cells(LazyEstimates):
                     "method": self.subject.method,
                     "n_resamples": self.n_resamples,
                     "reliable": bool(columns_of_all.reliable[place]),
-                    "note": self.note(place),
+                    "note": notes[place],
                     **({} if drawn is None else {"replicates": list(drawn)}),
                 }
 
@@ -251,6 +288,39 @@ class Cells(LazyEstimates):
         hypot = np.frompyfunc(math.hypot, 3, 1)
         with np.errstate(invalid="ignore"):  # NaN where errors are not given
             return np.asarray(hypot(self.sampling_error, self.bootstrap_error, self.privacy_error), dtype=np.float64)
+
+
+def columns_of_entries(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what `Estimate.to_dict` returns of several estimates as columns; see `Cells.in_columns`."""
+    listed = list(rows)
+    numbers = [name for name in Columns._fields if name not in ("low", "high")]
+    columns: dict[str, Any] = {
+        name: [row[name] for row in listed]
+        for name in ("statistic", "column", *numbers, "method", "n_resamples", "note")
+    }
+    intervals = [row["confidence_interval"] for row in listed]
+    columns |= {name: [interval[name] for interval in intervals] for name in ("low", "high", "level")}
+    about = zip(columns["statistic"], columns["column"], intervals, strict=True)
+    columns["value"] = [share_value(statistic, column, interval["covers"]) for statistic, column, interval in about]
+    for name in ("cell", "labels"):
+        cells = [row.get(name, {}) for row in listed]
+        groups = dict.fromkeys(group for cell in cells for group in cell)
+        columns[name] = {group: [cell.get(group) for cell in cells] for group in groups}
+    return columns
+
+
+def _by_column(labels: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return the labels of cells, all with the same columns, as {column: categories}."""
+    if isinstance(labels, CellLabels):
+        columns, inner = {}, len(labels)
+        for category in labels.by:
+            inner //= category.levels
+            if category.shown:
+                own = [category.label(level) for level in range(category.levels) for _ in range(inner)]
+                columns[category.column] = own * (len(labels) // len(own))
+        return columns
+    cells = list(labels)
+    return {column: [cell[column] for cell in cells] for column in (cells[0] if cells else ())}
 
 
 def finite(column: Floats) -> list[float | None]:
@@ -297,6 +367,27 @@ class Estimates(LazyEstimates):
 
     def __reduce__(self) -> tuple[type[tuple[Any, ...]], tuple[tuple[Estimate, ...]]]:
         return tuple, (tuple(self),)
+
+    def in_columns(self, level: float = 0.95) -> dict[str, Any]:
+        """Return the fields of `entries` as columns; see `Cells.in_columns`."""
+        parts = [columns_of_entries(())]
+        for part in self._parts:
+            one_by_one = (estimate.to_dict(level) for estimate in part)
+            parts.append(part.in_columns(level) if isinstance(part, Cells) else columns_of_entries(one_by_one))
+        columns: dict[str, Any] = {}
+        for name, empty in parts[0].items():
+            own = [part[name] for part in parts]
+            if isinstance(empty, list):
+                columns[name] = list(chain.from_iterable(own))
+                continue
+            sizes = [len(part["estimate"]) for part in parts]
+            columns[name] = {
+                group: [
+                    value for part, size in zip(own, sizes, strict=True) for value in part.get(group, [None] * size)
+                ]
+                for group in dict.fromkeys(chain.from_iterable(own))
+            }
+        return columns
 
     def entries(self, level: float = 0.95) -> Iterator[dict[str, Any]]:
         """Yield what `Estimate.to_dict` returns of each; where they are cells, without making it."""

@@ -479,7 +479,7 @@ class Margins(Synthesizable, Result):
             numbers: list[Any] = [cells.published.tolist(), *(finite(getattr(read, name)) for name in _NUMBERS)]
             letters = reliability_letters(cells)
             for place, cell in enumerate(cells.shape.cells()):
-                labels = cells.names_of(cell) if labelled else {}
+                labels = cells.shape.names_of(cell) if labelled else {}
                 group = [cell.get(name, "") for name in names] + [labels.get(name, "") for name in labelled]
                 own = [part[place] for part in numbers]
                 tail = [bool(read.reliable[place]), level, str(letters[place])]

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 from hedgerow.errors import ParameterError, VerificationError
 from hedgerow.facts.printed import group_headings, plural
 from hedgerow.facts.relation import Target
-from hedgerow.inference.estimate import Estimate, said_once, share_value
-from hedgerow.inference.estimates_of_cells import Estimates
+from hedgerow.inference.estimate import Estimate, said_once
+from hedgerow.inference.estimates_of_cells import Estimates, columns_of_entries
 from hedgerow.inference.interval import parse_level
 from hedgerow.inference.region import RecordedRegion, Region
 from hedgerow.mechanisms.certificate import Certificate, record_of
@@ -398,19 +398,19 @@ class Release(ReadsOfRelease, Result):
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
         """Return the estimates as columns of equal length: statistic, a proportion's value, groups, numbers, notes."""
-        rows = self._entries(level)
-        groups = list(dict.fromkeys(column for row in rows for column in row["cell"]))
-        columns: dict[str, list[Any]] = {name: [row[name] for row in rows] for name in ("statistic", "column")}
-        labelled = [group for group in groups if any(group in row.get("labels", ()) for row in rows)]
-        values = [share_value(row["statistic"], row["column"], row["confidence_interval"]["covers"]) for row in rows]
-        own = {"value": values} if "proportion" in columns["statistic"] else {}
-        headings, of_labels = group_headings(groups, labelled, further=own)
-        columns |= own
-        columns |= {headings[group]: [row["cell"].get(group) for row in rows] for group in groups}
-        columns |= {of_labels[group]: [row.get("labels", {}).get(group) for row in rows] for group in labelled}
-        columns |= {name: [row[name] for row in rows] for name in _NUMBERS}
-        columns |= {name: [row["confidence_interval"][name] for row in rows] for name in ("low", "high", "level")}
-        return columns | {name: [row[name] for row in rows] for name in _TAIL}
+        level, made = parse_level(level), self.estimates
+        if isinstance(made, Estimates):
+            read = made.in_columns(level)
+        else:
+            read = columns_of_entries(one.to_dict(level) for one in made)
+        cells, labels = read["cell"], read["labels"]
+        own = {"value": read["value"]} if "proportion" in read["statistic"] else {}
+        labelled = [group for group in cells if group in labels]
+        headings, of_labels = group_headings(list(cells), labelled, further=own)
+        columns = {name: read[name] for name in ("statistic", "column")} | own
+        columns |= {headings[group]: values for group, values in cells.items()}
+        columns |= {of_labels[group]: labels[group] for group in labelled}
+        return columns | {name: read[name] for name in (*_NUMBERS, "low", "high", "level", *_TAIL)}
 
     def _error_bars(self, level: float = 0.95) -> list[ErrorBar]:
         """Return the estimates as bars for a plot. The bars of one statistic and column belong to one panel."""

@@ -11,7 +11,7 @@ products are enough. They are integers, so they depend neither on the order of r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -148,10 +148,15 @@ class GridSums:
     outside: int
 
     @classmethod
-    def from_rows(cls, rows: list[tuple[Any, ...]], monomials: list[Monomial], *, cells: int) -> GridSums:
-        """Build from (cell, records, a sum for each monomial), the first of them (); cell −1 is no declared cell."""
+    def from_rows(
+        cls, rows: Sequence[tuple[Any, ...]] | NDArray[np.object_], monomials: list[Monomial], *, cells: int
+    ) -> GridSums:
+        """Build from (cell, records, a sum for each monomial), the first of them (); cell −1 is no declared cell.
+
+        All numbers are Python's integers.
+        """
         # Without branches: which lines run must not depend on the cells that occur.
-        table = np.array([[int(number) for number in row] for row in rows], dtype=object)
+        table = np.array(rows, dtype=object)
         table = table.reshape(len(rows), 2 + len(monomials))
         cell = table[:, 0].astype(np.int64)
         inside = cell >= 0

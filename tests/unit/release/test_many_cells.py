@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,20 @@ def test_a_record_from_arrays_is_that_of_single_estimates(kind: str, monkeypatch
     again = [column for row in entries for column in (row["estimate"], row["confidence_interval"]["high"])]
     told = made.to_columns(0.5)
     assert [one for pair in zip(told["estimate"], told["high"], strict=True) for one in pair] == again
+    assert told == replace(made, estimates=tuple(made)).to_columns(0.5)  # made of single estimates
+
+
+def test_columns_of_arrays_have_labels_and_values() -> None:
+    by = {"g": {0: "first", 1: "second"}, "h": [0, 1]}
+    data = pa.table({"g": [0, 1] * 500, "h": [0, 0, 1, 1] * 250})
+    shares = [hg.proportion("h", value=value) for value in (0, 1)]
+    made = hg.open(data, relation="add-remove").release([*shares, hg.count()], by=by, epsilon=3.0)
+    columns = made.to_columns()
+    assert columns["g"] == [0, 0, 1, 1] * 3 and columns["h"] == [0, 1] * 6
+    assert columns["g_label"] == ["first", "first", "second", "second"] * 3 and "h_label" not in columns
+    assert columns["value"] == [*["0"] * 4, *["1"] * 4, *[None] * 4]
+    assert columns["note"] == [one.note for one in made]
+    assert columns == replace(made, estimates=tuple(made)).to_columns()
 
 
 def test_estimates_are_made_once_and_only_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

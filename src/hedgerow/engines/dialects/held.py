@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
+from itertools import chain
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -136,6 +138,7 @@ def _by_level(parts: list[Numbers], level: Integers, levels: int) -> NDArray[np.
 
 
 _LIMIT = 2**62
+_NARROW = 20  # bits of a number of which 2⁴² have a sum below the limit
 _THERE = "there_"  # 1 where a value is present, else 0
 _PATTERNS = 2**14  # so many sets of present values, in all cells, are a small table
 _PIECE = 21  # bits: what Spark adds up in integers of 64 bits needs no decimals
@@ -151,9 +154,9 @@ def added_up(rows: nw.LazyFrame[Any], query: SumsQuery, terms: Terms = dict, *, 
     products = [_products(monomial, query) for monomial in monomials]
     bits = [query.largest(monomial).bit_length() if monomial else 1 for monomial in monomials]
     engine = rows.implementation
-    asked: Asked[list[tuple[Any, ...]]]
+    asked: Asked[Any]
     if engine.is_duckdb():
-        asked = _summed_in_duckdb(rows.to_native(), products, query, few=few)
+        asked = _summed_in_duckdb(rows.to_native(), products, bits, query, few=few)
     elif engine.is_ibis():
         terms_sql = list(map(ibis_tables.ProductSQL, products, bits))
         table, totals = ibis_tables.summed(rows.to_native(), terms_sql, RECORDS if few else None)
@@ -166,8 +169,8 @@ def added_up(rows: nw.LazyFrame[Any], query: SumsQuery, terms: Terms = dict, *, 
 
 
 def _summed_in_duckdb(
-    rows: Any, products: list[list[list[str]]], query: SumsQuery, *, few: bool
-) -> Asked[list[tuple[Any, ...]]]:
+    rows: Any, products: list[list[list[str]]], bits: list[int], query: SumsQuery, *, few: bool
+) -> Asked[Any]:
     by, every = bool(query.by), f"sum({RECORDS})" if few else "count(*)"
     products = [[*product, [RECORDS]] for product in products] if few else products
     needed = [{name for part in product for name in part if name.startswith(_THERE)} for product in products]
@@ -178,14 +181,38 @@ def _summed_in_duckdb(
     patterns = query.cells << len(set().union(*needed))
     if patterns <= _PATTERNS and 2 * len(set(map(str, numbers))) <= len(products):
         return _summed_by_presence(rows, numbers, needed, every, by=by)
-    sums = ", ".join(f"sum({_wide(product, 'HUGEINT')})" for product in products)
+    sums = [f"sum({_wide(product, 'HUGEINT')})" for product in products]
     if by:
-        return Asked(((rows.aggregate(f"level, {every}, {sums}", "level"), _fetched),), lambda rows: rows)
+        return _by_level_in_duckdb(rows, [every, *sums], [1, *bits])
     # The sums of no row are null.
     return Asked(
-        ((rows.aggregate(f"{every}, {sums}"), _fetched),),
+        ((rows.aggregate(f"{every}, {', '.join(sums)}"), _fetched),),
         lambda rows: [(0, *(total or 0 for total in row)) for row in rows],
     )
+
+
+def _by_level_in_duckdb(rows: Any, sums: list[str], bits: list[int]) -> Asked[NDArray[np.object_]]:
+    """Return the question for the level and these sums of numbers of so many bits, in integers of 64 bits.
+
+    Python reads an array of these in a tenth of the time of rows with integers of 128 bits. The sum of 2⁴² numbers
+    below 2²⁰ is such an integer; every other sum is read in two.
+    """
+    named = [f"total_{place}" for place in range(len(sums))]
+    parts = [
+        [name] if size <= _NARROW else [f"{name} & {_LIMIT - 1}", f"{name} >> {_LIMIT.bit_length() - 1}"]
+        for name, size in zip(named, bits, strict=True)
+    ]
+    whole = ", ".join(["level", *(f"{one} AS {name}" for one, name in zip(sums, named, strict=True))])
+    narrow = [f"CAST({part} AS BIGINT) AS part_{place}" for place, part in enumerate(chain.from_iterable(parts))]
+    asked = rows.aggregate(whole, "level").project(", ".join(["level", *narrow]))
+
+    def totals(arrays: dict[str, Integers]) -> NDArray[np.object_]:
+        level, *rest = (array.astype(object) for array in arrays.values())
+        read = iter(rest)
+        columns = [reduce(add, (next(read) * power for power in (1, _LIMIT)[: len(part)])) for part in parts]
+        return np.stack([level, *columns], axis=1)
+
+    return Asked(((asked, lambda here: here.fetchnumpy()),), totals)
 
 
 def counted_truths(rows: Any) -> Asked[tuple[Integers, Integers]]:

@@ -117,7 +117,8 @@ def _follow(values: Sequence[Comparable]) -> bool:
     """Whether values are whole numbers, each one more than the one before, and more than two."""
     if len(values) < 3 or isinstance(values[0], str) or float(values[0]) % 1.0:
         return False
-    return all(value == values[0] + place for place, value in enumerate(values))
+    first = int(values[0])
+    return list(values) == list(range(first, first + len(values)))
 
 
 def _within(value: nw.Expr, low: float, high: float) -> nw.Expr:

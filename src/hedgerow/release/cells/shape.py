@@ -102,13 +102,18 @@ class TableShape(Sequence[Mapping[str, Scalar]]):
             )
         )
 
+    @property
+    def names(self) -> dict[str, dict[Scalar, str]]:
+        """The labels of categories that have some: {column: {category: label}}."""
+        return {axis.column: dict(zip(axis.categories, axis.names, strict=False)) for axis in self.axes if axis.names}
+
     def names_of(self, cell: Mapping[str, Scalar]) -> dict[str, str]:
         """Return {column: label} of the categories of a cell that have labels.
 
         >>> TableShape.of([Category.declared("sex", {0: "men", 1: "women"})]).names_of({"sex": 1})
         {'sex': 'women'}
         """
-        named = {axis.column: dict(zip(axis.categories, axis.names, strict=False)) for axis in self.axes if axis.names}
+        named = self.names
         return {column: named[column][value] for column, value in cell.items() if value in named.get(column, ())}
 
     @property

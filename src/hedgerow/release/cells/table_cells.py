@@ -276,6 +276,9 @@ class TableCells(Cells):
         """
         return None
 
+    def _kinds_of_notes(self) -> NDArray[np.int64]:
+        return np.asarray(self.reliable + 2 * (self.estimate < self.low) + 4 * (self.sampling_error == 0.0))
+
     def note(self, index: int) -> str | None:
         """Return what a reader must know about one number."""
         if self.withheld:
@@ -284,9 +287,10 @@ class TableCells(Cells):
         notes = [] if self.reliable[index] else [SMALL_COUNT]
         return self._noted(index, [*notes, *([NEGATIVE] if self.estimate[index] < low else [])])
 
-    def names_of(self, cell: Mapping[str, Any]) -> dict[str, str]:
-        """Return {column: label} of the categories of a cell that have labels."""
-        return self.shape.names_of(cell)
+    @property
+    def names(self) -> Mapping[str, Mapping[Any, str]]:
+        """The labels of categories that have some: {column: {category: label}}."""
+        return self.shape.names
 
     @property
     def grid(self) -> Floats:

@@ -261,6 +261,9 @@ class ReplicatedCells(TableCells):
         """Return the noisy replicates behind one number."""
         return self.estimates[index].replicates
 
+    def _kinds_of_notes(self) -> NDArray[np.int64]:
+        return np.arange(len(self))
+
     def note(self, index: int) -> str | None:
         """Return what a reader must know about one number."""
         return self.estimates[index].note
