@@ -213,6 +213,33 @@ def test_numbers_across_cells_are_seen_or_named(way: str) -> None:
     assert not is_among(".".join(map(str, (*found[0][0], "coarse"))), unchecked)
 
 
+@pytest.mark.parametrize("kind", ["bootstrap", "function"])
+def test_the_copied_numbers_of_each_cell_are_named(kind: str) -> None:
+    """Of a function whose code is not on record: once no moment was named, and estimates of the first cell alone."""
+    record = assert_holds(survey("replace-one").release(asked_for(entries()[kind]), by=BY, epsilon=2.0))
+    numbers = [(path, value) for path, value in leaves(record) if path[0] in ("estimates", "joint")]
+    for path, value in numbers:
+        if isinstance(value, float) and {"estimate", "sums", "second_moments"} & {*path}:
+            found = verify_record(edited(record, path, 2.0 * value))
+            assert not found.holds or is_among(".".join(map(str, path)), found.unchecked), path
+
+
+def test_categories_of_another_number_than_the_counts_are_refused() -> None:
+    record = assert_holds(survey("add-remove").release(asked_for(entries()["gini"]), by=BY, epsilon=2.0))
+    for values in ([0, 1, 0, 1], [0], []):
+        assert verify_record(edited(record, ("request", "by", 0, "values"), values)).contradictions
+
+
+def test_the_noise_of_a_public_number_of_records_is_named() -> None:
+    """It is no part of the price, and no number is read with it."""
+    record = assert_holds(WAYS["shares"]("replace-one"))
+    numbers = record["certificate"]["mechanism"]["coordinates"]
+    (at,) = [place for place, number in enumerate(numbers) if number["kind"] == "count" and not number["of"]]
+    path = ("certificate", "mechanism", "coordinates", at, "noise", "width")
+    found = verify_record(edited(record, path, numbers[at]["noise"]["width"] - 1000))
+    assert found.holds and is_among(".".join(map(str, path)), found.unchecked)
+
+
 @pytest.mark.long
 def test_of_all_single_edits_one_in_twenty_passes() -> None:
     """Of records of every way to release, as a newcomer would make them: those that pass are named as unchecked.

@@ -372,3 +372,10 @@ def test_a_standard_error_and_a_price_that_were_made_smaller_are_seen() -> None:
     wider = copy.deepcopy(search)
     wider["request"]["epsilon"] /= 2.0
     assert "certificate.mechanism" in seen(wider, SEARCH, made)[0]
+
+
+def test_a_regression_has_no_field_of_another_name_and_no_number_for_a_truth_value() -> None:
+    genuine = records("regressions")["ols plain replace-one"]
+    certificate = Certificate.from_dict(genuine["certificate"])
+    for path, value in ((("release", "other"), 1), (("request", "intercept"), 1)):
+        assert seen(altered(genuine, path, value), REGRESSION, certificate)[0]

@@ -121,8 +121,16 @@ class JointMoments(Additive):
 
     @property
     def not_priced(self) -> tuple[str, ...]:
-        """The noise of products across cells: a unit whose rows lie in one cell may be the worst."""
-        return tuple(f"coordinates.{at}.**" for at, one in enumerate(self.coordinates) if one.kind == "across")
+        """The noise of products across cells, and of the number of records where presence is public.
+
+        A unit whose rows lie in one cell may be the worst; and a number that is public moves between no two records.
+        """
+        public = self.layout.presence == "public"
+        return tuple(
+            f"coordinates.{at}.**"
+            for at, one in enumerate(self.coordinates)
+            if one.kind == "across" or (public and one.kind == "count" and not one.of)
+        )
 
     @classmethod
     def of_noise_sd(cls, noise_sd: float, quote: Quote) -> JointMoments:

@@ -178,8 +178,10 @@ class FormulaTerms:
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> FormulaTerms:
         """Return the terms of their record; what is none raises LookupError, TypeError or ValueError."""
-        terms = tuple(tuple((str(column), int(power)) for column, power in term) for term in record["terms"])
-        return cls(str(record["response"]), terms, bool(record["intercept"]))
+        terms = tuple(tuple((str(column), power) for column, power in term) for term in record["terms"])
+        if type(record["intercept"]) is not bool or any(type(power) is not int for term in terms for _, power in term):
+            raise TypeError("a truth value and whole numbers")
+        return cls(str(record["response"]), terms, record["intercept"])
 
     @property
     def categories(self) -> tuple[str, ...]:

@@ -20,6 +20,8 @@ _ASKED = (
     *("formula", "response", "terms", "intercept", "bounds", "categories"),
     *("missing", "where", "weights", "by", "narrowed", "value", "submodel"),
 )
+_COPIED = ("source", "date", "methods", "notes")
+_OTHERS = "Its release has a field that no regression has."
 _NO_N = "The number of records, which is public under replace-one, is not stated."
 _PRESENCE = "Its mechanism takes the presence of every record as public, and the record says otherwise."
 _RESPONSE = "A submodel has another response than the model that was released."
@@ -35,7 +37,7 @@ def rewrite(record: Record, certificate: Certificate) -> Rewritten:
     del again["certificate"]
     uses_n = any(isinstance(fit, Regression) and fit.public for fit in fits)
     contradictions = [_NO_N] if uses_n and record["release"]["n"] is None else []
-    unchecked = ["release.source", "release.date", *([] if logit else ["release.methods.moments"])]
+    unchecked = ["release.source", "release.date", *([] if logit else ["release.methods.*"])]
     if not uses_n and certificate.relation is Relation.REPLACE_ONE:
         unchecked.append("release.n")
     if "reading" not in record:
@@ -50,11 +52,16 @@ def rewrite(record: Record, certificate: Certificate) -> Rewritten:
         contradictions += [] if asked["submodel"]["response"] == asked["response"] else [_RESPONSE]
     again["request"] = {name: asked[name] for name in _ASKED if name in asked}
     again["regression"] |= model_of_request(asked)
-    again["release"] |= _facts(record, certificate, logit=logit)
+    facts = _facts(record, certificate, logit=logit)
+    again["release"] |= facts
+    # A field that no regression has is copied with the facts.
+    others = [name for name, value in record["release"].items() if value is not None and name not in (*facts, *_COPIED)]
+    contradictions += [_OTHERS] if others else []
     certified = {} if fits[0].about.mechanism.row_limit is not None else {"unit": "row"}
     if logit:
         again["regression"]["value"] = asked["value"]
-        return Rewritten(again, tuple(unchecked), (), certified, narrowed_by(fits[0].about.mechanism))
+        narrowed = narrowed_by(fits[0].about.mechanism)
+        return Rewritten(again, tuple(unchecked), tuple(contradictions), certified, narrowed)
     for fit, cell in zip(again["fits"], _cells(asked["by"]), strict=True):
         fit["cell"] = cell
     alone = certificate.relation is Relation.REPLACE_ONE and not asked["by"] and "weights" not in asked

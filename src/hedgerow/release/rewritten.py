@@ -34,8 +34,8 @@ from hedgerow.release.spend import receipts
 OF_THE_CUSTODIAN = ("release.source", "release.date", "release.about.**")
 """What the custodian alone knows."""
 _OF_CODE = (
-    *("estimate", "sampling_error", "bootstrap_error", "privacy_error", "reliable", "note", "replicates.*"),
-    *("confidence_interval.low", "confidence_interval.high", "confidence_interval.method"),
+    *("estimate", "sampling_error", "bootstrap_error", "privacy_error", "reliable", "note", "replicates"),
+    *("replicates.*", "confidence_interval.low", "confidence_interval.high", "confidence_interval.method"),
 )
 """Of the estimate of a function whose code is not on record."""
 _NOT_ANSWERED = "Not answered: "
@@ -65,9 +65,10 @@ def rewritten_release(record: Record, certificate: Certificate) -> Rewritten:
 
 def _unchecked(plan: Plan) -> tuple[str, ...]:
     """Return the fields of the record of a plan that are copied."""
-    own = [places[0] for places, item in plan.places() if item.statistic.is_of_ones_own]
+    own = [place for places, item in plan.places() if item.statistic.is_of_ones_own for place in places]
     copied = [f"estimates.{place}.{name}" for place in own for name in _OF_CODE]
-    of_code = ("joint.*.functions.*.function.**", "request.statistics.**", "noisy.*.values.*") if own else ()
+    totals = ("joint.*.cells.**", "joint.*.functions.*.function.**")
+    of_code = (*totals, "request.statistics.**", "noisy.*.values.*") if own else ()
     return (*OF_THE_CUSTODIAN, "release.methods.*", *copied, *of_code)
 
 

@@ -398,7 +398,10 @@ class DistributionStatistic(Design[TreeCounts, DistributionTable]):
         """Return the counts that a record keeps."""
         facts = self.release.facts
         about: dict[str, Any] = {"n": facts.n, "census": facts.census, "relation": facts.relation}
-        return DistributionTable(cells, mechanism, reading_of(record, mechanism, **about))
+        reading = reading_of(record, mechanism, **about)
+        if len(reading.cells) != len(cells):
+            raise ValueError("the record holds the counts of another number of cells")
+        return DistributionTable(cells, mechanism, reading)
 
     def table(self, data: Histogram, mechanism: TreeCounts, source: NoiseSource) -> DistributionTable:
         """Return the noisy counts of the whole table."""
