@@ -1,0 +1,115 @@
+"""Altered records: `verify` refuses each with a code, finds it false, or names as unchecked what was altered.
+
+No input may end in an error of Python. A bare certificate is a description and its price: where an altered one holds,
+the verifier that shares no code with hedgerow (`hedgerow_verify.py`) must not find its price too low.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import hedgerow_verify
+import pytest
+from hypothesis import strategies as st
+from tests.fuzz.bases import Record, genuine, groups, pages
+from tests.fuzz.edits import NAMES, Edit, Splice, edited, spliced
+from tests.fuzz.inputs import counts, refusal, tried
+from typer.testing import CliRunner
+
+from hedgerow.cli.main import app
+from hedgerow.reports.verify import verification
+from hedgerow.reports.verify.comparison import differences, is_among
+from hedgerow.reports.verify.verification import Verification, verify_file, verify_record
+
+PLACES = st.integers(0, 2**24)
+EDITS = st.lists(st.builds(Edit, st.sampled_from(NAMES), PLACES, PLACES), min_size=1, max_size=3)
+SPLICES = st.lists(st.builds(Splice, PLACES, PLACES, PLACES), min_size=1, max_size=3)
+SLICE = [*groups()][::17]
+"""The groups of the suite; the long run alters records of all."""
+
+
+def unnamed(record: Record, altered: Any, unchecked: tuple[str, ...]) -> Iterator[str]:
+    """Yield what differs from the genuine record and is not named; a list of another length is altered in its places.
+
+    A field that is left out is no altered figure: where it counts, the record no longer holds. Nor is an answer that is
+    left out, since each answer follows from the release.
+    """
+    for place in differences(record, altered):
+        if place == "asked" and all(answer in record["asked"] for answer in altered["asked"]):
+            continue
+        holder: Any = altered
+        for step in place.split("."):
+            holder = holder[int(step)] if isinstance(holder, list) else holder.get(step, "left out")
+            if holder == "left out":
+                break
+        if holder != "left out" and not is_among(place, unchecked) and not is_among(f"{place}.0", unchecked):
+            yield place
+
+
+def check_holding(record: Record, altered: Any, found: Verification) -> None:
+    """Check a record that was altered and is called good."""
+    if "certificate" in record:
+        assert [*unnamed(record, altered, found.unchecked)] == []
+    else:
+        assert hedgerow_verify.checked(altered)[0] != "WRONG"
+
+
+def check_record(chosen: list[str], drawn: tuple[int, int, list[Edit]]) -> None:
+    group, place, edits = drawn
+    records = genuine(chosen[group % len(chosen)])
+    record = records[place % len(records)]
+    altered = edited(record, edits, records)
+    found, code = refusal(lambda: verify_record(altered))
+    if code is None:
+        json.dumps(found.to_dict(), allow_nan=False)
+        if found.holds:
+            check_holding(record, altered, found)
+
+
+@counts(120, 200_000)
+def test_what_is_altered_in_a_record_is_refused_found_or_named(count: int) -> None:
+    chosen = SLICE if count < 1_000 else [*groups()]
+    tried(count, st.tuples(PLACES, PLACES, EDITS), partial(check_record, chosen))
+
+
+def check_text(chosen: list[str], folder: Path, drawn: tuple[int, int, list[Splice]]) -> None:
+    """Check the text of a record or a page with bytes that were put in, taken out and repeated; through two doors."""
+    group, place, splices = drawn
+    records = genuine(chosen[group % len(chosen)])
+    of_pages = pages(folder) if group % 4 == 0 else []
+    original = (of_pages or [json.dumps(record, ensure_ascii=False) for record in records])[
+        place % len(of_pages or records)
+    ]
+    path = folder / "record"
+    path.write_bytes(spliced(original.encode(), splices))
+    found, code = refusal(lambda: verify_file(path))
+    if code is None and found[1].holds:
+        genuine_record = verify_file_of(original, path)
+        check_holding(genuine_record, found[0], found[1])
+        path.write_bytes(spliced(original.encode(), splices))
+    result = CliRunner().invoke(app, ["verify", str(path), *(["--json"] if place % 2 else [])])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code in (0, 2, 4, 5) and "\x1b" not in result.output
+    assert (code is None) == bool(result.stdout) and (code is not None or (result.exit_code == 0) == found[1].holds)
+
+
+def verify_file_of(text: str, path: Path) -> Any:
+    """Return the record of a genuine text."""
+    path.write_text(text, encoding="utf-8")
+    return verify_file(path)[0]
+
+
+@counts(60, 100_000)
+def test_the_text_of_a_record_or_a_page_may_be_any_bytes(count: int, tmp_path: Path) -> None:
+    chosen = SLICE if count < 1_000 else [*groups()]
+    tried(count, st.tuples(PLACES, PLACES, SPLICES), partial(check_text, chosen, tmp_path))
+
+
+def test_a_figure_that_is_not_compared_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verification, "_compared", lambda *_: iter(()))
+    with pytest.raises(AssertionError):
+        tried(120, st.tuples(PLACES, PLACES, EDITS), partial(check_record, SLICE))
