@@ -64,8 +64,8 @@ MUTANTS = (
     Mutant(
         "the intercept's count is left out of the price of joint moments",
         "mechanisms/joint_moments.py",
-        'for number in self.coordinates if number.kind == "count"',
-        'for number in self.coordinates if number.kind == "counted"',
+        'for number in of_kind["count"]',
+        "for number in ()",
         REGRESSION,
     ),
     Mutant(

@@ -121,16 +121,10 @@ class JointMoments(Additive):
 
     @property
     def not_priced(self) -> tuple[str, ...]:
-        """The noise of products across cells, and of the number of records where presence is public.
-
-        A unit whose rows lie in one cell may be the worst; and a number that is public moves between no two records.
-        """
+        """The noise of products across cells, as a unit in one cell may be the worst; that of a public number."""
         public = self.layout.presence == "public"
-        return tuple(
-            f"coordinates.{at}.**"
-            for at, one in enumerate(self.coordinates)
-            if one.kind == "across" or (public and one.kind == "count" and not one.of)
-        )
+        unmoved = [one.kind == "across" or (public and one.kind == "count" and not one.of) for one in self.coordinates]
+        return tuple(f"coordinates.{at}.**" for at, still in enumerate(unmoved) if still)
 
     @classmethod
     def of_noise_sd(cls, noise_sd: float, quote: Quote) -> JointMoments:
@@ -164,15 +158,11 @@ class JointMoments(Additive):
         def weight(number: JointCoordinate | PartitionBlock, degrees: Of) -> float:
             return reach(number.of, degrees) / (number.noise.in_units * 2.0**number.coarse)
 
-        counts = {
-            number.of: weight(number, (0,) * len(number.of)) for number in self.coordinates if number.kind == "count"
-        }
-        added = [number for number in self.coordinates if number.kind == "sum"]
-        sums = {(number.of, number.present): weight(number, (1,) * len(number.of)) for number in added}
+        of_kind = {kind: [one for one in self.coordinates if one.kind == kind] for kind in ("count", "sum", "across")}
+        counts = {number.of: weight(number, (0,) * len(number.of)) for number in of_kind["count"]}
+        sums = {(number.of, number.present): weight(number, (1,) * len(number.of)) for number in of_kind["sum"]}
         blocks = {(number.of, number.degrees): weight(number, number.degrees) for number in self.blocks}
-        across = {
-            (number.of, number.lag): weight(number, (1, 1)) for number in self.coordinates if number.kind == "across"
-        }
+        across = {(number.of, number.lag): weight(number, (1, 1)) for number in of_kind["across"]}
         return replace(_weights(self.layout, counts, sums, blocks), across=across)
 
     @property
