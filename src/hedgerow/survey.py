@@ -446,8 +446,8 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
         Returns
         -------
         ProtectedTable
-            The table, as of `magnitude_table`. With Gaussian noise (a budget `mu` or `rho`), `margins` with
-            ``weights="cells"`` has at most 5 % more noise in the cells, and less noise in the totals.
+            The table, as of `magnitude_table`. With ``margins=True`` its totals are released too if their noise is at
+            least 1.25 times less so, and no noise grows by more than 5 %; ``.reason`` states it.
 
         Raises
         ------
@@ -585,7 +585,7 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
 
     @working("Planning, reading and releasing")
     def _table(self, asked: StatisticRequest, *, guarantee: str, **options: Any) -> ProtectedTable:
-        from hedgerow.tables.release_table import release_table
+        from hedgerow.margins.table_with_totals import release_better_table
 
         opened = self._opened()
         if guarantee == "dp":
@@ -593,7 +593,7 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
             if delta is not None:
                 warn_about_budget(as_float(options.get("epsilon")), delta, self.n, frames=4)
         with naming_facts_nearby(self.facts, self.identity.partition("::")[0]):
-            return release_table(asked, opened, guarantee=guarantee, **options)
+            return release_better_table(asked, opened, guarantee=guarantee, **options)
 
     def _backend(self) -> str | None:
         library = self.source.name.split(".")[0]

@@ -114,6 +114,7 @@ WAYS: dict[str, Callable[[str], Any]] = {
     "strata": lambda r: survey(r).release([MEAN], by={"h": [0, 1, 2]}, totals={"h": {0: 5, 1: 7, 2: 8}}, epsilon=1.0),
     "pooled": lambda r: hg.combine([survey(r).release([MEAN], epsilon=0.5) for _ in range(2)]),
     "counts": lambda r: survey(r).contingency_table(by={"g": [0, 1], "h": [0, 1, 2]}, epsilon=1.0, margins=True),
+    "counts with totals": lambda r: survey(r).contingency_table(by={"g": [0, 1], "h": [0, 1, 2]}, mu=0.4, margins=True),
     "shown otherwise": lambda r: (
         survey(r).contingency_table(by=BY, other=True, epsilon=0.1, margins=True).nonnegative().rounded(5)
     ),
@@ -177,7 +178,7 @@ def accepted(record: Record, most: int, seed: int) -> tuple[int, list[str]]:
     return tried, held
 
 
-FUZZED = ("overall", "pure", "replicates", "pooled", "shown otherwise")
+FUZZED = ("overall", "pure", "replicates", "pooled", "counts with totals", "shown otherwise")
 
 
 @pytest.mark.parametrize("way", FUZZED)

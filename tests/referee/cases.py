@@ -211,6 +211,7 @@ def cases() -> tuple[Case, ...]:
         released("persons, bootstrap", [MEAN], opened=PERSON, estimator="bootstrap", delta=1e-6, n_resamples=3),
         replace(released("bootstrap-dp", [MEAN], guarantee="bootstrap-dp", **COMPLETE), relations=replaced),
         asked_of("table of counts", lambda s: s.contingency_table(**TABLE, margins=True)),
+        asked_of("table of counts with totals", lambda s: s.contingency_table(by=TABLE["by"], mu=0.5, margins=True)),
         asked_of("table of counts, persons", lambda s: s.contingency_table(**TABLE), opened=PERSON, rows=3),
         asked_of("table of totals", lambda s: s.magnitude_table("x", **X, **TABLE)),
         asked_of(

@@ -1,10 +1,13 @@
-"""Which tables of counts should be bought with their totals: two forecasts at one price, from public facts alone.
+"""Which tables of counts are bought with their totals: two forecasts at one price, from public facts alone.
 
 A table of counts has independent noise of standard deviation s in each cell, and a total of k cells has s·√k. The same
 price buys all tables of its columns at once (`hedgerow.margins.workload`). If only the cells mattered, independent
 Gaussian noise would be the best there is: it is the noise of the residuals with weight on the cells alone. About this
 optimum the cells lose little where the totals gain much. Laplace noise is less than half as wide for a single table at
 ε = 1 and δ = 1e-6, and margins have Gaussian noise: there a table alone is the better one for its cells.
+
+Where the number of all records is public and all are in the table, the sums of a table alone are adjusted to it, which
+takes 1/k of the noise variance off each of k numbers.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from hedgerow.accounting.calibrate import least_noise
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Missing
 from hedgerow.margins.asked_margins import CELLS_FIRST, parse_workload
-from hedgerow.margins.release_margins import MOST_LOST, MarginsDesign, served_noise
+from hedgerow.margins.release_margins import MOST_LOST, MarginsDesign, served
 from hedgerow.mechanisms.residual_margins import ColumnSet
 from hedgerow.release.plan import Plan
 
@@ -42,7 +45,7 @@ class TotalsForecast:
     columns : mapping
         {places of columns: their names} of each table, the largest last.
     of_table, of_margins : mapping
-        {places of columns: standard deviation of the noise of each number}.
+        {places of columns: standard deviation of the noise of each number}, and of the grand total where it is private.
     """
 
     weights: Literal["cells"] | None
@@ -68,6 +71,16 @@ class TotalsForecast:
             for noise in (self.of_table, self.of_margins)
         )
         return math.sqrt(before / after)
+
+    @property
+    def gains(self) -> dict[ColumnSet, float]:
+        """How many times less noise each number has: of the cells, and of every total that is not public."""
+        return {table: noise / self.of_margins[table] for table, noise in self.of_table.items()}
+
+    @property
+    def better(self) -> bool:
+        """Whether a total has 1.25 times less noise or better, and no number has more than 5 % more."""
+        return max(self.gains.values()) >= WORTH_SAYING and min(self.gains.values()) >= 1.0 / MOST_LOST
 
     def __str__(self) -> str:
         *totals, cells = self.columns
@@ -99,28 +112,38 @@ def forecasts_of_totals(plan: Plan) -> tuple[TotalsForecast, ...]:
     >>> round(first.of_table[0, 1], 2), round(first.of_margins[0, 1], 2)
     (2.84, 2.87)
     """
-    request = plan.request
-    counted = len(request.statistics) == 1 and request.statistics[0].is_count and request.weights is None
-    several = len(request.groups) > 1 and all(group.levels > 1 for group in request.groups)
-    served = request.budget.delta > 0.0 and request.policies[0] is not Missing.MIDPOINT and not request.membership
-    if not (counted and several and served):
+    design = design_of_totals(plan)
+    if design is None:
         return ()
-    try:
-        workload = parse_workload(request.groups, len(request.groups))
-    except ParameterError:
-        return ()  # too many numbers for one vector
     (item,) = plan.items
     assert item.design is not None and item.mechanism is not None
     own, _ = item.design.table_noise(item.mechanism)
-    design = MarginsDesign(request.statistics[0], request.by, plan.facts, request.policies[0], workload)
-    if design.public_total is not None:
-        design = replace(design, workload=replace(workload, known=frozenset({()})))
-    mu = least_noise(design.mechanism, plan.facts.relation, request.budget).precision
+    mu, request = least_noise(design.mechanism, plan.facts.relation, plan.request.budget).precision, plan.request
+    workload, known = design.workload, float(bool(design.workload.known))
     named = {table: tuple(str(request.groups[place].column) for place in table) for table in workload.tables if table}
     cells = math.prod(workload.sizes)
-    of_table = {table: own * math.sqrt(cells / workload.length(table)) for table in named}
+    lengths = {table: workload.length(table) for table in workload.released}
+    of_table = {table: own * math.sqrt(cells / size * (1.0 - known / size)) for table, size in lengths.items()}
     ways: tuple[Literal["cells"] | None, ...] = (CELLS_FIRST, None)
-    return tuple(TotalsForecast(weights, named, of_table, served_noise(design, weights, mu)) for weights in ways)
+    return tuple(TotalsForecast(weights, named, of_table, served(design, weights, mu)[1]) for weights in ways)
+
+
+def design_of_totals(plan: Plan) -> MarginsDesign | None:
+    """Return the margins of a planned table of counts, with the default weights; None of other plans."""
+    request = plan.request
+    counted = len(request.statistics) == 1 and request.statistics[0].is_count and request.weights is None
+    several = len(request.groups) > 1 and all(group.levels > 1 for group in request.groups)
+    served_by_margins = request.budget.delta > 0.0 and request.policies[0] is not Missing.MIDPOINT
+    if not (counted and several and served_by_margins) or request.membership:
+        return None
+    try:
+        workload = parse_workload(request.groups, len(request.groups))
+    except ParameterError:
+        return None  # too many numbers for one vector
+    design = MarginsDesign(request.statistics[0], request.by, plan.facts, request.policies[0], workload)
+    if design.public_total is None:
+        return design
+    return replace(design, workload=replace(workload, known=frozenset({()})))
 
 
 def advice_on_totals(plan: Plan) -> tuple[str, ...]:

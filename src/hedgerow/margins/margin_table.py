@@ -13,10 +13,10 @@ inequality of Cauchy and Schwarz (Σ w·x over the rows of a unit)² ≤ R·Σ w
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -46,12 +46,20 @@ class MarginTable(ProtectedTable):
         R, the most that a unit adds to a cell.
     units : int or None
         The number of units where it is public.
+    workload : mapping
+        What the record of the table says of the workload, where the table is all of it; else empty.
     """
 
     residuals: TableResiduals = field(repr=False)
     places: ColumnSet = ()
     largest: float = 1.0
     units: int | None = None
+    workload: Mapping[str, Any] = field(default_factory=dict)
+
+    def determining(self, level: float = 0.95) -> dict[str, Any]:
+        """Return the end of the record, as of any table, and which workload the table is all of."""
+        named = {"workload": dict(self.workload)} if self.workload else {}
+        return {**named, **super(MarginTable, self).determining(level)}
 
     def with_margins(self, hierarchies: Sequence[Hierarchy] = ()) -> Self:
         """Return the table with the totals of groups of categories too, which are sums of its cells.
@@ -86,7 +94,9 @@ class MarginTable(ProtectedTable):
         for levels in product(*([axis.axis.column, *axis.sums] for axis in axes)):
             if any(level not in (None, axis.axis.column) for level, axis in zip(levels, axes, strict=True)):
                 margins[tuple(level for level in levels if level is not None)] = self._summed(axes, levels)
-        return replace(self, table=ConsistentTable(self.cells, margins, tuple(hierarchies), self.table.notes))
+        step = {"step": "margins", "hierarchies": [level.record() for level in hierarchies]}
+        table = ConsistentTable(self.cells, margins, tuple(hierarchies), self.table.notes)
+        return replace(self, table=table, steps=(*self.steps, step))
 
     def _summed(self, axes: Sequence[DimensionLevels], levels: Sequence[str | None]) -> TableCells:
         """Return the totals of one level of each axis."""

@@ -27,6 +27,7 @@ from hedgerow.margins.residuals import Place, TableResiduals
 from hedgerow.margins.shown_margins import AGREE, ShownTables, agreeing, in_whole_numbers
 from hedgerow.margins.synthesized_margins import Synthesizable
 from hedgerow.margins.workload import subsets
+from hedgerow.mechanisms.mechanism import AtomicMechanism
 from hedgerow.mechanisms.residual_margins import ColumnSet
 from hedgerow.release.ask import Covariances, ask, covariances
 from hedgerow.release.cells.margins import ConsistentTable
@@ -285,6 +286,12 @@ class Margins(Synthesizable, Result):
             remarks=(*self.remarks, AGREE) if self.shown is None else self.remarks,
         )
         return table.with_margins([level for level in self.hierarchies if level.column in self.columns(places)])
+
+    def whole_table(self, mechanism: AtomicMechanism) -> MarginTable:
+        """Return the only largest table with the record of the whole release, which this mechanism drew."""
+        (places,) = self.residuals.workload.largest
+        about: dict[str, Any] = {"mechanism": mechanism, "request": self.request, "noisy": self.noisy}
+        return replace(self._table(places), workload={"order": len(places)}, **about)
 
     def place(self, cell: Mapping[str, object]) -> Place:
         """Return the position of a cell: its table and its categories; error HG137 says that no such cell exists."""

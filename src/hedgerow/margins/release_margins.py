@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.accounting.calibrate import least_noise
+from hedgerow.accounting.calibrate import Calibrated, least_noise
 from hedgerow.clock import today
 from hedgerow.engines.crossing import Crossing
 from hedgerow.engines.source import ColumnSource
@@ -51,7 +51,7 @@ from hedgerow.release.record import (
     statistics_in_words,
     table_record,
 )
-from hedgerow.release.request import Context, parse_request
+from hedgerow.release.request import Context, Request, parse_request
 from hedgerow.release.rewritten import OF_THE_CUSTODIAN, certified_by
 from hedgerow.release.spend import OpenedSource, receipts
 from hedgerow.resampling.counted_values import Histogram
@@ -197,7 +197,9 @@ class PlannedMargins(PlanHolder):
     def mechanism(self) -> ResidualMargins:
         """What runs."""
         (item,) = self.plan.items
-        return ResidualMargins.of_record(item.mechanism) if item.mechanism is not None else _missing_mechanism()
+        if item.mechanism is None:
+            raise TypeError("something is drawn of every workload")
+        return ResidualMargins.of_record(item.mechanism)
 
     @property
     def price(self) -> Certificate:
@@ -327,10 +329,6 @@ class PlannedMargins(PlanHolder):
         return {"order": self.design.workload.order, "known": self._known_record(), **groups}
 
 
-def _missing_mechanism() -> ResidualMargins:
-    raise TypeError("something is drawn of every workload")
-
-
 def _noise(workload: Workload, mechanism: ResidualMargins) -> dict[ColumnSet, float]:
     variances = dict(zip(mechanism.margins, mechanism.variances, strict=True))
     return {table: math.sqrt(variance) for table, variance in workload.noise_variances(variances).items()}
@@ -385,9 +383,8 @@ def plan_margins(
         )
     workload, groups = parse_workload(request.groups, order), parse_hierarchies(hierarchies, request.groups, facts)
     design = MarginsDesign(statistic, request.by, public, policy, workload)
-    if policy is Missing.DECLARED_COMPLETE and design.exhaustive:
-        request = replace(request, notes=(*request.notes, _COMPLETE))
-    request = replace(request, notes=(*protection.notes, *request.notes))
+    complete_notes = (_COMPLETE,) if policy is Missing.DECLARED_COMPLETE and design.exhaustive else ()
+    request = replace(request, notes=(*protection.notes, *request.notes, *complete_notes))
     totals = parse_known(known, request.groups, workload, design.public_total, counts=statistic.is_count)
     workload = replace(weighed(workload, weights, request.groups), known=closed(totals))
     if not workload.released:
@@ -406,10 +403,22 @@ def plan_margins(
     if targets:
         design = replace(design, workload=_met(design, targets, calibrated.precision))
         calibrated = least_noise(design.mechanism, public.relation, request.budget)
-    item = PlannedStatistic(statistic, design, calibrated.mechanism)
-    plan = Plan(request, public, (item,), calibrated, source=opened.source)
+    return planned_by(design, request, calibrated, totals, opened, groups)
+
+
+def planned_by(
+    design: MarginsDesign,
+    request: Request,
+    calibrated: Calibrated[ResidualMargins],
+    known: Mapping[ColumnSet, Floats],
+    opened: OpenedSource,
+    hierarchies: tuple[Hierarchy, ...] = (),
+) -> PlannedMargins:
+    """Return the plan of a design whose noise was found."""
     opened.source.check(design.query)
-    return PlannedMargins(plan, design, totals, opened, groups)
+    items = (PlannedStatistic(design.statistic, design, calibrated.mechanism),)
+    plan = Plan(request, design.facts, items, calibrated, source=opened.source)
+    return PlannedMargins(plan, design, known, opened, hierarchies)
 
 
 def _check_served(delta: float, policy: Missing) -> None:
@@ -452,12 +461,11 @@ def _cells_first(design: MarginsDesign, mu: float) -> dict[ColumnSet, float]:
     return {table: MOST_LOST * spread[table] for table in wanted}
 
 
-def served_noise(design: MarginsDesign, weights: object, mu: float) -> dict[ColumnSet, float]:
-    """Return the noise of each released table at a price of μ, by the default weights or those of ``"cells"``."""
+def served(design: MarginsDesign, weights: object, mu: float) -> tuple[MarginsDesign, dict[ColumnSet, float]]:
+    """Return the design with the default weights or those of ``"cells"``, and the noise of each table at μ."""
     if weights == CELLS_FIRST:
         design = replace(design, workload=_met(design, _cells_first(design, mu), mu))
-    spread = _noise(design.workload, design.mechanism(mu))
-    return {table: spread[table] for table in design.workload.released}
+    return design, _noise(design.workload, design.mechanism(mu))
 
 
 def _met(design: MarginsDesign, targets: Mapping[ColumnSet, float], mu: float) -> Workload:
@@ -535,10 +543,11 @@ def read_margins(record: Record, certificate: Certificate) -> Margins:
     KeyError, IndexError, TypeError, ValueError, HedgerowError
         It is no such record.
     """
-    return _planned(record, certificate)[0]
+    return planned_again(record, certificate)[0]
 
 
-def _planned(record: Record, certificate: Certificate) -> tuple[Margins, PlannedMargins]:
+def planned_again(record: Record, certificate: Certificate) -> tuple[Margins, PlannedMargins]:
+    """Return the margins of a record, and the plan that it follows from."""
     request, (part,) = request_of(record), parts_of(certificate.mechanism)
     mechanism, facts = ResidualMargins.of_record(part), facts_of(record, request)
     (policy,), (statistic,) = request.policies, request.statistics
@@ -565,12 +574,13 @@ def _planned(record: Record, certificate: Certificate) -> tuple[Margins, Planned
     made = planned.tables(drawn, certificate, source=about["source"], date=about.get("date"))
     own = [note for note in about.get("notes", ()) if note in receipts()]
     made = replace(made, remarks=(*made.remarks, *own), about=about.get("about", {}))
-    return made.after(record["steps"]), planned
+    # Steps of the record of one table with its totals are steps of this table.
+    return made if "table" in record else made.after(record["steps"]), planned
 
 
 def rewritten_margins(record: Record, certificate: Certificate) -> Rewritten:
     """Return the record as margins write it from what was asked, the noisy residuals and the mechanism."""
-    made, planned = _planned(record, certificate)
+    made, planned = planned_again(record, certificate)
     whole = "tables" in record["margins"]
     written = made.to_dict(float(record["margins"]["level"])) if whole else made.kept_record()
     counts_units = planned.plan.facts.limit is not None

@@ -196,6 +196,7 @@ class ResidualMargins(Additive):
             ("margins, one column changed", (2, 2), few, (9.0, 9.0, 0.5), far, True),
             ("margins, n private", (2, 3), all_four, (3.0, 1.0, 1.5, 2.0), near, True),
             ("margins, some records in no cell", (2, 2), all_four, (0.4, 3.0, 3.0, 4.0), far, False),
+            ("a table with its totals, cells first", (2, 3), all_four, (1.7, 2.5, 2.0, 3.4), far, False),
         )
         return tuple(
             Specimen(

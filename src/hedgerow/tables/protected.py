@@ -334,7 +334,7 @@ class ProtectedTable(TwoWayReadings):
 
         return self._showing(whole_numbers(self.table, base=base), {"step": "rounded", "base": base})
 
-    def after(self, steps: Sequence[Mapping[str, Any]]) -> ProtectedTable:
+    def after(self, steps: Sequence[Mapping[str, Any]]) -> Self:
         """Return the table after the given steps, which have the form of `steps` in a record."""
         table = self
         for step in steps:

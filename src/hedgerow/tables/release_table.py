@@ -11,10 +11,10 @@ A table under differential privacy, written again from its record.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from hedgerow.clock import today
 from hedgerow.engines.source import ColumnSource, Source
@@ -40,11 +40,14 @@ from hedgerow.release.record import (
 )
 from hedgerow.release.result import recorded_estimate
 from hedgerow.release.rewritten import OF_THE_CUSTODIAN, certified_by, level_of
-from hedgerow.release.spend import OpenedSource, receipts, spend
+from hedgerow.release.spend import OpenedSource, Product, receipts, spend
 from hedgerow.statistics.statistic import StatisticRequest
 from hedgerow.tables.bootstrap_table import bootstrap_table
 from hedgerow.tables.protected import ProtectedTable
 from hedgerow.tables.table_options import TableChoice, choose, choose_by_cell
+
+T = TypeVar("T", bound=ProtectedTable)
+Planned = Callable[..., Product[Any, AdditiveTable, ProtectedTable]]
 
 
 def protected_table(
@@ -53,6 +56,7 @@ def protected_table(
     *,
     margins: bool = False,
     request_id: str | None = None,
+    planned: Planned | None = None,
     **options: Any,
 ) -> ProtectedTable:
     """Release a table of counts or totals. Guarantee: (ε, δ)-differential privacy of everything in it.
@@ -67,6 +71,8 @@ def protected_table(
         Add consistent totals, at no further price.
     request_id : str, optional
         With a ledger: the same request under the same id is answered from its record.
+    planned : callable, optional
+        (the table as it is planned alone, whether it has margins, options) → what is released in its place.
     **options
         As `hedgerow.tables.table_options.choose`; with ``cell_bounds``, bounds that differ from cell to cell, as
         `hedgerow.tables.table_options.choose_by_cell`.
@@ -80,12 +86,15 @@ def protected_table(
     choosing = choose if options.get("cell_bounds") is None else choose_by_cell
     given = {name: value for name, value in options.items() if name != "cell_bounds" or value is not None}
     choice = choosing(asked, opened.protection, opened.facts, n=opened.n, **given)
-    table = spend(_TableProduct(choice, certificate_of(choice.plan), opened), opened.account(request_id))
+    product: Product[Any, AdditiveTable, ProtectedTable] = TableProduct(choice, certificate_of(choice.plan), opened)
+    if planned is not None:
+        product = planned(product, margins=margins, options=given)
+    table = spend(product, opened.account(request_id))
     return table.with_margins() if margins else table
 
 
 @dataclass(frozen=True, slots=True)
-class _TableProduct:
+class TableProduct:
     """A table as what spends."""
 
     choice: TableChoice
@@ -94,28 +103,36 @@ class _TableProduct:
 
     @property
     def request(self) -> dict[str, Any]:
+        """What was asked, as public plain JSON data."""
         return self.choice.public_record()
 
     @property
     def in_words(self) -> tuple[str, ...]:
+        """What was asked, in words."""
         return self.choice.plan.in_words
 
     def expected(self, *, n: int | None = None) -> Forecast:
+        """Return the errors to expect; where n is private it is a guess."""
         return self.choice.plan.forecast(n=n)
 
     def reading(self) -> AbstractContextManager[ColumnSource]:
+        """Reach the source for the question of the plan."""
         return self.opened.source.reading(self.choice.plan.sent())
 
     def draw(self, source: ColumnSource, noise: NoiseSource) -> AdditiveTable:
+        """Count or add up, and add noise: the only touch of data."""
         return _drawn(self.choice, source, noise)
 
     def read(self, noisy: AdditiveTable) -> ProtectedTable:
+        """Return the table that the noisy numbers tell."""
         return self._dated(noisy, today())
 
     def write(self, result: ProtectedTable) -> str:
+        """Return the record that the ledger keeps."""
         return json.dumps(kept_record(result), ensure_ascii=False, allow_nan=False)
 
     def from_record(self, text: str) -> ProtectedTable:
+        """Return the table that wrote a text (HG502 where it is another kind of record)."""
         noisy, date, choice, price = _from_text(self.choice, text)
         return replace(self, choice=choice, price=price)._dated(noisy, date)
 
@@ -228,8 +245,13 @@ def release_table(
             finding=f"Found guarantee={format_argument(guarantee)}.",
             remedy="Leave `cell_bounds` out.",
         )
-    options.pop("cell_bounds", None)
+    for name in ("cell_bounds", "planned"):
+        options.pop(name, None)
     return bootstrap_table(asked, opened, guarantee=check_guarantee(guarantee), **options)
+
+
+# The simulated p-value follows from the random numbers of a version of NumPy.
+UNCHECKED: tuple[str, ...] = (*OF_THE_CUSTODIAN, "release.methods.*", "independence.pvalue")
 
 
 def rewritten_table(record: Record, certificate: Certificate) -> Rewritten:
@@ -240,8 +262,7 @@ def rewritten_table(record: Record, certificate: Certificate) -> Rewritten:
         return _earlier(record)
     table, plan = _reread(record, certificate)
     written = table.to_dict(level_of(record)) if "estimates" in record else kept_record(table)
-    # The simulated p-value follows from the random numbers of a version of NumPy.
-    unchecked: tuple[str, ...] = (*OF_THE_CUSTODIAN, "release.methods.*", "independence.pvalue")
+    unchecked = UNCHECKED
     if not record["table"].get("margins", True):  # what a ledger keeps of a table has no such field
         unchecked += tuple(_across_cells(record))
     return Rewritten(written, unchecked, certified=certified_by(plan), narrowed=plan.narrowed())
@@ -301,12 +322,18 @@ def _reread(record: Record, certificate: Certificate) -> tuple[ProtectedTable, P
     ((_, reason),) = about["methods"].items()
     choice = TableChoice(plan, record["table"]["option"], reason)
     choice = replace(choice, option=choice.design.sensitivity or choice.option)
-    table = read_table(choice, drawn, certificate, source=about["source"])
+    return as_recorded(read_table(choice, drawn, certificate, source=about["source"]), record), plan
+
+
+def as_recorded(table: T, record: Record) -> T:
+    """Return the table with what its record says beside the drawn numbers: date, own notes, readings, steps."""
+    about = record["release"]
     own = [note for note in about.get("notes", ()) if note in receipts()]
+    ((_, reason),) = about["methods"].items()
     stated = {"remarks": (*table.remarks, *own), "date": about.get("date"), "about": about.get("about", {})}
     readings = {"percentages": "of", "independence": "columns"}
     stated["readings"] = {name: tuple(record[name][named]) for name, named in readings.items() if name in record}
-    return replace(table, **stated).after(record["steps"]), plan
+    return replace(table, reason=reason, **stated).after(record["steps"])
 
 
 def _earlier(record: Record) -> Rewritten:

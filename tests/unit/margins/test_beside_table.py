@@ -59,7 +59,7 @@ def test_both_forecasts_are_what_is_released(relation: Any) -> None:
     survey = hg.open(people(), relation=relation)
     for price in ({"mu": 0.4}, {"epsilon": 1.0, "delta": 1e-6}):
         forecasts = forecasts_of_totals(survey.plan(hg.count(), by=BY, **price))
-        table = survey.contingency_table(by=BY, margins=True, **price)
+        table = survey.contingency_table(by=BY, **price).with_margins()
         for forecast in forecasts:
             assert forecast.of_table[0, 1] == pytest.approx(table[0].privacy_error)
             assert forecast.of_table[0,] == pytest.approx(table.margin("a")[0].privacy_error)

@@ -329,8 +329,8 @@ def _of_a_table(
 ) -> None:
     """Tell the percentages of a table, and whether its two columns are independent."""
     from hedgerow.cli.verbs.releasing import reading_lines
+    from hedgerow.margins.table_with_totals import any_table_from_record
     from hedgerow.reports.verify.verification import read_record
-    from hedgerow.tables.release_table import table_from_record
 
     if len(paths) != 1 or (out is not None and percent is None):
         raise ParameterError(
@@ -339,7 +339,7 @@ def _of_a_table(
             finding="The command has no record, or further arguments, or --out without --percent.",
             remedy="For example: hedgerow ask table.json --percent row --out percentages.tex.",
         )
-    table = table_from_record(read_record(paths[0])).reading(percentages=percent, independence=independence)
+    table = any_table_from_record(read_record(paths[0])).reading(percentages=percent, independence=independence)
     if out is not None:
         table.asked_percentages().write(out, level=level)
     if as_json:

@@ -27,6 +27,7 @@ from hedgerow.facts.relation import Relation
 from hedgerow.find.search import RECORD as SEARCH
 from hedgerow.ledger.bootstrap_statement import GUARANTEE, BootstrapStatement
 from hedgerow.margins.release_margins import RECORD as MARGINS
+from hedgerow.margins.table_with_totals import RECORD as TABLE_WITH_TOTALS
 from hedgerow.mechanisms.certificate import (
     Certificate,
     Point,
@@ -54,7 +55,7 @@ from hedgerow.tables.release_table import RECORD as TABLE
 from hedgerow.testset.scored import RECORD as SCORE
 from hedgerow.version import __version__
 
-KINDS: tuple[RecordKind, ...] = (TABLE, RELEASE, MARGINS, REGRESSION, SEARCH, MODEL, SCORE)
+KINDS: tuple[RecordKind, ...] = (TABLE_WITH_TOTALS, TABLE, RELEASE, MARGINS, REGRESSION, SEARCH, MODEL, SCORE)
 """Every kind of record, and which field tells it; the first one that fits is taken."""
 
 
