@@ -82,14 +82,14 @@ def open(
     facts : path or Facts, optional
         A facts file (``hedgerow.toml``) or a `Facts` object. The arguments of `open` and of releases override facts.
     relation : {"replace-one", "add-remove"}
-        The neighbouring relation. Either this call or the facts must state the relation. Under replace-one the number
+        The neighbouring relation. The call of `open` or the facts must state the relation. Under replace-one the number
         of records is public.
     unit : "row" or {"column": …, "max_rows": …}
         The privacy unit: one row, or all rows of one person. At most `max_rows` rows of each person are used; they are
         chosen at random.
     target : {"population", "file", "census"}
-        What intervals cover: the number of the ``"population"`` from which records were drawn (default), or of the
-        ``"file"``. With ``"file"`` or its synonym ``"census"``, intervals include no sampling error.
+        The quantity that intervals cover: the number of the ``"population"`` from which the records were drawn
+        (default), or of the ``"file"``. With ``"file"`` or the synonym ``"census"``, no sampling error is included.
     table : str, optional
         The name of the table, if the source is a database.
     ledger : path, optional
@@ -224,8 +224,8 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
         Returns
         -------
         Plan
-            The plan. Its price is at most ``.epsilon`` at ``.delta``. Its method ``.forecast(guess)`` returns the
-            expected errors, and ``.query()`` returns the SQL that would be sent.
+            The plan. The price of a plan is at most ``.epsilon`` at ``.delta``. The method ``.forecast(guess)`` returns
+            the expected errors, and ``.query()`` returns the SQL that would be sent.
 
         Raises
         ------
@@ -318,7 +318,7 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
         share : list of float, optional
             The relative precision of the noise (μ²), one number for each statistic. The default is equal precision.
         other : bool
-            Whether to add one cell for all undeclared values. Otherwise rows with undeclared values are left out.
+            Whether to add one cell for all undeclared values. By default, rows with undeclared values are left out.
         where : str, optional
             A condition that selects records: comparisons of columns with constants, ``in [...]``, ``and``, ``or``,
             ``not`` and brackets, as in ``"age >= 25 and region in ['North', 'East']"``. A comparison with a missing
@@ -509,7 +509,7 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
         ------
         HedgerowError
             HG101, HG131, HG145, HG203, HG204: an argument is invalid. HG402: with ``of="rows"``, the column does not
-            name the privacy unit. HG704: the facts do not allow this statistic. Such an error costs no budget.
+            name the privacy unit. HG704: the facts do not allow this statistic. These three errors cost no budget.
 
         Examples
         --------
@@ -558,7 +558,7 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
         ------
         HedgerowError
             HG101, HG102, HG111, HG131, HG203: an argument is invalid. HG401: δ is 0. HG402: a privacy unit has several
-            rows. HG704: the facts do not allow this statistic. Such an error costs no budget.
+            rows. HG704: the facts do not allow this statistic. These three errors cost no budget.
 
         Examples
         --------

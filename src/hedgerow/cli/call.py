@@ -246,7 +246,7 @@ def check_for_bootstrap(weak: bool, *, step: bool, for_the_custodian: bool) -> N
         raise ParameterError(
             "HG116",
             rule=f"{named} belongs to bootstrap-dp.",
-            finding="This option was given for a request under another guarantee.",
+            finding="The option was given for a request under another guarantee.",
             remedy="Leave the option out. Under dp, write the step after the bounds, as in --mean age:0:100:1.",
         )
 

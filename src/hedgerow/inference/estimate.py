@@ -155,7 +155,7 @@ class Estimate(Operators):
         level : float
             A number strictly between 0 and 1.
         method : str, optional
-            One of the interval methods that this estimate offers. The default is the interval method of the release.
+            The name of an interval method that this estimate offers. The default is the interval method of the release.
         alpha_prime : float, optional
             The α′ of Brawner and Honaker for the method ``"conservative"``, 0 ≤ α′ < 1. α′ is the probability that the
             spread of the noise alone is smaller than the amount that is subtracted for the noise. The default is 0.05;

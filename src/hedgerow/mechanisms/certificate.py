@@ -478,8 +478,8 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         raise VerificationError(
             "HG505",
             rule="A record names each of its fields once.",
-            finding="One field of the record occurs twice: some readers would use the first one, and others the last "
-            "one.",
+            finding="A field of the record occurs twice: some programs would use the first value, and others the last "
+            "value.",
             remedy="Do not rely on this record; use the file that the release wrote.",
         )
     return fields

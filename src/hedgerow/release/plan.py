@@ -199,8 +199,8 @@ class Plan:
         Returns
         -------
         tuple of str
-            One sentence for each statistic that would have less noise. The list is empty if no statistic would have
-            less noise.
+            One sentence for each statistic that would have less noise in a call of its own. The tuple is empty if no
+            statistic would have less noise.
 
         Raises
         ------

@@ -269,8 +269,8 @@ class Release(ReadsOfRelease, Result):
         Returns
         -------
         ColumnDistribution
-            The distribution. Its methods ``.quantile(p)``, ``.cdf(x)`` and others return estimates; ``.plot(kind=…)``
-            draws a picture.
+            The distribution, whose methods ``.quantile(p)``, ``.cdf(x)`` and others return estimates. The method
+            ``.plot(kind=…)`` draws a picture.
 
         Raises
         ------

@@ -579,7 +579,7 @@ def _check_whole_numbers(grid: Grid) -> None:
         raise ParameterError(
             "HG107",
             rule="Grid values must be whole multiples of one unit and fit 31 bits.",
-            finding="These bounds and this step have no common unit that is coarse enough.",
+            finding="The given bounds and the given step have no common unit that is coarse enough.",
             remedy="Choose a step such that the lower bound is a multiple of the step, or choose a coarser step.",
         )
 

@@ -274,7 +274,7 @@ class FileSource(LabelSource):
             raise LedgerError(
                 "HG433",
                 rule="A test set of files needs a ledger that `hedgerow testset create` made.",
-                finding="This ledger was made for arrays.",
+                finding="The ledger belongs to a test set of arrays.",
                 remedy="Open the test set in Python, with hedgerow.testset.TestSet.",
             )
         try:

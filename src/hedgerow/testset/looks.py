@@ -300,7 +300,7 @@ class LedgerLooks:
             raise LedgerError(
                 "HG433",
                 rule="The ledger of a test set begins with its settings.",
-                finding="This ledger begins with other data: it belongs to something else, or was made and never used.",
+                finding="The ledger begins with other data than those of a test set, or has no entry.",
                 remedy="Give another path. Every test set needs its own ledger.",
             )
         settings = json.loads(first)

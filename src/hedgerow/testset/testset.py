@@ -107,7 +107,7 @@ class TestSet:
     mechanism : str
         The mechanism. ``"auto"`` chooses the mechanism with the smallest expected error; see `comparison`.
         ``"narrowest"`` chooses the mechanism and the noise that give the narrowest proven interval at the last look,
-        for a model that was fitted to all earlier scores. The other values are the names in `choose.MECHANISMS`.
+        for a model that was fitted to all earlier scores. `choose.MECHANISMS` lists all names.
     labels : list, optional
         The list of all possible labels, which is public. If the list is given, a prediction outside the list is refused
         before a look is taken, and a label outside the list counts as missing. Labels are declared and never read from
@@ -291,8 +291,8 @@ class TestSet:
         """Score a model, or predictions in the order of the test set. A score takes one look (query).
 
         If `metric` or `groups` is given, one look answers several scores at the same price: see
-        `hedgerow.testset.parts`. Such a look takes predictions only, and returns all named metrics of one kind, for all
-        records and for each group.
+        `hedgerow.testset.parts`. A look with several scores takes predictions only, and returns all named metrics of
+        one kind, for all records and for each group.
 
         Parameters
         ----------
@@ -313,13 +313,13 @@ class TestSet:
         bounds : (float, float), optional
             The declared bounds of numeric labels, for the metrics ``"r2"`` and ``"mean_squared_error"``.
         training_score : float, optional
-            The score of the same metric on the training set. Only the mechanism `thresholdout` needs it.
+            The score of the same metric on the training set. Only the mechanism `thresholdout` needs this score.
         request_id : str, optional
             The permanent name of the request. If the same predictions come in the same order under the same name, the
             recorded answer is returned, and no look (query) is taken. For a model, only its class is compared, because
             its predictions depend on records. Give each model a request name of its own.
         labels : path, optional
-            The present path of the file of labels, if it was moved after `create`. Its digest is not compared.
+            The present path of the file of labels, if the file was moved after `create`. No digest is compared.
 
         Returns
         -------

@@ -92,7 +92,7 @@ def test_an_old_ledger_of_arrays_goes_on(tmp_path: Path) -> None:
     for changed in ({"epsilon": 2.0}, {"metric": "zero-one"}):
         with pytest.raises(LedgerError, match="HG433"):
             TestSet(None, [0, 1] * 10, **{**terms, **changed})
-    with pytest.raises(LedgerError, match=r"HG433.*made for arrays"):
+    with pytest.raises(LedgerError, match=r"HG433.*a test set of arrays"):
         TestSet.open(path)
 
 

@@ -66,7 +66,7 @@ def multicalibrate(
         raise ParameterError(
             "HG116",
             rule="`multicalibrate` needs --label, --score, --epsilon and --out.",
-            finding="One of these options is missing.",
+            finding="--label, --score, --epsilon or --out is missing.",
             remedy="For example, write --label y --score p --epsilon 1 --out model.json.",
         )
     data, table = call.data, call.table

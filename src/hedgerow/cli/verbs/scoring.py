@@ -167,7 +167,7 @@ def serve(
         raise ParameterError(
             "HG450",
             rule="A server listens at one address.",
-            finding="Both a socket and a port were given.",
+            finding="The command has a socket and a port, which are two addresses.",
             remedy="Give --socket or --port.",
         )
     path = Path(f"{ledger}.socket" if socket is None else socket).absolute()

@@ -498,7 +498,7 @@ def _merged(first: JointValue, second: JointValue) -> tuple[tuple[JointTotals, .
             raise ParameterError(
                 "HG130",
                 rule="Estimates can be combined only if their joint sampling distribution is known.",
-                finding="These estimates were not drawn together, and may be estimates of the same people.",
+                finding="The estimates were not drawn together, and may be estimates of the same people.",
                 remedy='Release both statistics in one call with estimator="moments", which serves means, sums, '
                 "counts, shares, ratios and functions of means. If the people are different, write "
                 "a.of_others() - b.",

@@ -177,7 +177,7 @@ class Writable:
     ) -> Any:
         """Return a data frame.
 
-        Its library is that of the caller's data, or else the first installed of polars, pandas and pyarrow.
+        The frame is of the library of the caller's data, or else of the first installed of polars, pandas, pyarrow.
 
         Parameters
         ----------

@@ -43,8 +43,8 @@ class ReadsOfRelease:
         Returns
         -------
         SurvivalCurve
-            The curve. Its methods ``survival``, ``median``, ``quantile``, ``restricted_mean`` and ``at_risk`` return
-            estimates, ``to_columns`` returns the curve as numbers, and ``plot`` draws it.
+            The curve, whose methods ``survival``, ``median``, ``quantile``, ``restricted_mean`` and ``at_risk`` return
+            estimates. The method ``to_columns`` returns the curve as numbers, and ``plot`` draws the curve.
 
         Raises
         ------

@@ -212,7 +212,7 @@ class SurvivalCurve:
     def quantile(self, share: float) -> Estimate:
         """Return the first time at which the survival curve falls to a share.
 
-        An end of its interval is ∞ if no bound is known.
+        An end of the interval is ∞ if no bound of the time is known.
 
         Raises
         ------

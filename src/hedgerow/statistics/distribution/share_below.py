@@ -66,7 +66,8 @@ def share_below(
     ----------
     column : str
     line, of_median : number
-        One of two arguments: `line`, a fixed value, or `of_median`, a positive multiple of the median such as 0.6.
+        Give exactly one argument: a fixed value as `line`, or a positive multiple of the median, such as 0.6, as
+        `of_median`.
     bounds, step : optional
         The bounds and the step of the column, as in `hedgerow.quantile`. All statistics of one column are computed from
         one table of counts.

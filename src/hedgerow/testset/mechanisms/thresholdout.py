@@ -137,7 +137,7 @@ class ThresholdoutLook(LookMechanism):
             raise SpentError(
                 "HG601",
                 rule="`thresholdout` needs a training score and a noisy threshold.",
-                finding="One of these arguments is missing.",
+                finding="The training score or the noisy threshold is missing.",
                 remedy="Give training_score=…",
             )
         state = RunState(question.threshold_noise, question.answered, False)

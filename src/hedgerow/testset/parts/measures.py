@@ -590,7 +590,7 @@ def parse_measures(metric: str | Sequence[str]) -> tuple[Measure, ...]:
         raise ParameterError(
             "HG171",
             rule="All metrics of one look must be computed from the same predictions and parts.",
-            finding="These metrics need different predictions or parts.",
+            finding="The requested metrics need different predictions or parts.",
             remedy="Take a look for each kind: "
             + "; ".join(
                 ", ".join(measure.name for measure in MEASURES.values() if measure.kind == kind) for kind in SUBPARTS
