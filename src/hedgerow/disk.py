@@ -36,6 +36,11 @@ def move_into_place(made: Path, place: Path) -> None:
     """
     with made.open("rb+") as file:
         os.fsync(file.fileno())
+    move_synced(made, place)
+
+
+def move_synced(made: Path, place: Path) -> None:
+    """Move a file whose content is on the disk already, as `move_into_place` does."""
     made.replace(place)
     # The file is in place. A folder that may be written and not read cannot be synced.
     with suppress(OSError):

@@ -417,6 +417,8 @@ def _make(path: Path, header: str, timeout: float) -> None:
     except sqlite3.Error:
         with suppress(OSError):
             path.unlink()
+            # SQLite keeps the journal of a commit that failed: beside no file it would refuse every later ledger.
+            journal_of(path).unlink(missing_ok=True)
         raise _refused("The disk is full, or the file cannot be written.") from None
 
 

@@ -16,7 +16,7 @@ from hedgerow.facts.printed import page_templates
 from hedgerow.margins.margin_tables import Margins
 from hedgerow.release.cells.shape import TableShape
 from hedgerow.release.publication.folder import ReleaseFolder, file_name
-from hedgerow.release.publication.formats import formats_of_folder, why_not
+from hedgerow.release.publication.formats import formats_of_folder
 from hedgerow.release.publication.shared import REPLAYED
 
 INDEX = "index.html"
@@ -61,13 +61,12 @@ def _with_files(margins: Margins, folder: ReleaseFolder, level: float) -> Iterat
         columns = margins.columns(places)
         # Without its record, which is that of the whole: margins.json.
         publication = replace(margins.table(*columns)._publication(level=level, errors=True), recorded=None)
-        files = []
-        for suffix in _SUFFIXES:
-            if why_not(publication, suffix) is None:
-                name = f"{number:03d}_{_slug(columns)}{suffix}"
-                formats_of_folder("table")[suffix].write(publication, folder.staging / name)
-                folder.move([name])
-                files.append((suffix.removeprefix(".").upper(), name))
+        stem = f"{number:03d}_{_slug(columns)}"
+        files = [
+            (suffix.removeprefix(".").upper(), name)
+            for suffix in _SUFFIXES
+            for name in folder.write_as(stem + suffix, publication, suffix)
+        ]
         noise = f"± {math.sqrt(margins.residuals.noise_variance(places)):.3g}"
         named = " × ".join(columns) or "All records"
         yield IndexLine(places, named, f"{workload.length(places):,}", noise, tuple(files))

@@ -13,20 +13,20 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
-from hedgerow.disk import move_into_place
+from hedgerow.disk import move_into_place, move_synced
 from hedgerow.errors import ParameterError
 from hedgerow.inputs import note_input, why_kept
 from hedgerow.interrupts import undone
 from hedgerow.release.publication.formats import Kind, Published, formats_of_folder, why_not
 from hedgerow.release.publication.shared import Outputs, Result
-from hedgerow.release.publication.write_file import refused_where_unwritable
+from hedgerow.release.publication.write_file import refused_where_unwritable, write_lines
 
 _CERTIFICATE = "certificate.json"
 
@@ -61,7 +61,7 @@ class ReleaseFolder:
         publication = result._publication(title, level=level)
         written: list[str] = []
         for suffix in formats_of_folder(publication.kind):
-            written += self._write_as(file_name(publication.kind, suffix), publication, suffix)
+            written += self.write_as(file_name(publication.kind, suffix), publication, suffix)
             if suffix == ".json" and result.certificate is not None:
                 written += self.put({_CERTIFICATE: result.certificate.to_json()})
         return tuple(written)
@@ -70,26 +70,29 @@ class ReleaseFolder:
         """Write percentages in every format but JSON, and return the names of the files: table.json holds them too."""
         publication = percentages._publication(level=level)
         names = ((name, Path(name).suffix) for name in PERCENTAGE_FILES)
-        return tuple(written for name, suffix in names for written in self._write_as(name, publication, suffix))
+        return tuple(written for name, suffix in names for written in self.write_as(name, publication, suffix))
 
-    def _write_as(self, name: str, publication: Published, suffix: str) -> tuple[str, ...]:
+    def write_as(self, name: str, publication: Published, suffix: str) -> tuple[str, ...]:
+        """Write a publication in one format under a name, and return the name; nothing if the format cannot hold it."""
         if why_not(publication, suffix) is not None:
             return ()
-        write = formats_of_folder(publication.kind)[suffix].write
-        refused_where_unwritable(self.path / name, lambda: write(publication, self.staging / name))
-        self.move([name])
+        self._write(name, partial(formats_of_folder(publication.kind)[suffix].write, publication))
         return (name,)
 
     def put(self, texts: Mapping[str, str]) -> tuple[str, ...]:
         """Write texts under these names, each made apart and then moved, and return the names."""
         for name, text in texts.items():
-            made = self.staging / name
-            refused_where_unwritable(self.path / name, partial(made.write_text, text, encoding="utf-8"))
-            self.move([name])
+            self._write(name, partial(write_lines, lines=[text]))
         return tuple(texts)
 
+    def _write(self, name: str, write: Callable[[Path], object]) -> None:
+        """Let a function write a file and sync it, as all of `write_file` do, and move the file to its name."""
+        made, place = self.staging / name, self.path / name
+        refused_where_unwritable(place, lambda: write(made))
+        refused_where_unwritable(place, lambda: move_synced(made, place))
+
     def move(self, names: Sequence[str]) -> None:
-        """Move finished files to their names."""
+        """Sync finished files, and move them to their names."""
         for name in names:
             place = self.path / name
             refused_where_unwritable(place, partial(move_into_place, self.staging / name, place))
