@@ -1,7 +1,8 @@
 /* Preloaded into a process: counts what it does to the files of one folder, logs that, and lets one operation fail.
  *
  * FAILING_DISK is the folder, FAILING_DISK_LOG where the log is written. The operations are the creation, write, cut,
- * sync, move and removal of a file, and the sync of a folder. From the log a test works out what a power cut leaves.
+ * sync, move and removal of a file, and the creation and sync of a folder. From the log a test works out what a power
+ * cut leaves. A failure is an error number, or SHORT: a write then writes half of its bytes, and says so.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -12,9 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
+#define SHORT (-1)
 static long done, failing, failure;
 static int lasting;
 static FILE *log_file;
@@ -39,10 +42,23 @@ static const char *named(int file, char *place) {
     return place;
 }
 
-static int fails(void) {
+static int reached(void) {
     done++;
-    if (failing && (done == failing || (lasting && done > failing))) { errno = failure; return 1; }
-    return 0;
+    return failing && (done == failing || (lasting && done > failing));
+}
+
+static int fails(void) {
+    if (!reached() || failure == SHORT) return 0;
+    errno = failure;
+    return 1;
+}
+
+/* How much of a write is done; -1 if it fails. */
+static ssize_t written(size_t size) {
+    if (!reached()) return size;
+    if (failure == SHORT) return size / 2 ? size / 2 : size;
+    errno = failure;
+    return -1;
 }
 
 static void logged(const char *what, const char *path, const char *other, long place, const void *bytes, size_t size) {
@@ -76,7 +92,9 @@ OPEN(open64)
 ssize_t write(int file, const void *bytes, size_t size) {
     char place[PATH_MAX];
     int ours = inside(named(file, place));
-    if (ours && fails()) return -1;
+    ssize_t part = ours ? written(size) : (ssize_t)size;
+    if (part < 0) return -1;
+    size = part;
     ssize_t wrote = REAL(ssize_t, write, int, const void *, size_t)(file, bytes, size);
     if (ours && wrote > 0) logged("write", place, "", lseek(file, 0, SEEK_CUR) - wrote, bytes, wrote);
     return wrote;
@@ -86,7 +104,9 @@ ssize_t write(int file, const void *bytes, size_t size) {
     ssize_t name(int file, const void *bytes, size_t size, off_t at) {                            \
         char place[PATH_MAX];                                                                     \
         int ours = inside(named(file, place));                                                    \
-        if (ours && fails()) return -1;                                                           \
+        ssize_t part = ours ? written(size) : (ssize_t)size;                                      \
+        if (part < 0) return -1;                                                                  \
+        size = part;                                                                              \
         ssize_t wrote = REAL(ssize_t, name, int, const void *, size_t, off_t)(file, bytes, size, at); \
         if (ours && wrote > 0) logged("write", place, "", at, bytes, wrote);                      \
         return wrote;                                                                             \
@@ -132,4 +152,9 @@ int rename(const char *from, const char *to) {
     int result = REAL(int, rename, const char *, const char *)(from, to);
     if (ours && result == 0) logged("move", from, to, 0, "", 0);
     return result;
+}
+
+int mkdir(const char *path, mode_t mode) {
+    if (inside(path) && fails()) return -1;
+    return REAL(int, mkdir, const char *, mode_t)(path, mode);
 }

@@ -11,20 +11,25 @@ import json
 import shutil
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pyarrow
 
 import hedgerow as hg
 from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
-from hedgerow.release.publication.folder import prepared_folder
+from hedgerow.release.publication.folder import FILES, ReleaseFolder, prepared_folder
+from hedgerow.reports.margins_pages import MARGINS_FILES, add_pages
 
 DISK = ctypes.CDLL(None)
-PEOPLE = pyarrow.table({"age": [1, 2, 3] * 50})
-FAILURES = [(errno.ENOSPC, 1), (errno.EIO, 0), (errno.ENOSPC, 0), (errno.EIO, 1)]
+PEOPLE = pyarrow.table({"age": [1, 2, 3] * 50, "sex": [0, 1] * 75})
+BUDGET = Budget(2.0, 0.0)
+SHORT = -1  # of failing_disk.c
+FAILURES = [(errno.ENOSPC, 1), (errno.EIO, 0), (errno.ENOSPC, 0), (errno.EIO, 1), (SHORT, 1)]
 
 
 def released(ledger: Path) -> Any:
@@ -61,7 +66,7 @@ def blank(folder: Path) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     ledger = folder / "people.ledger"
-    Ledger.create(ledger, dataset="people", budget=Budget(2.0, 0.0), relation="add-remove", unit="row").close()
+    Ledger.create(ledger, dataset="people", budget=BUDGET, relation="add-remove", unit="row").close()
     return ledger
 
 
@@ -84,8 +89,20 @@ def whole_files(folder: Path) -> dict[str, str]:
 
 
 def publications(folder: Path) -> Iterator[dict[str, Any]]:
-    """Let each operation of writing a publication folder fail in turn; the first run, without failure, is the rule."""
+    """Let operations of writing a publication folder fail in turn."""
     result = released(blank(folder))
+    yield from _each_write(folder, lambda out: out.write(result), FILES)
+
+
+def margins(folder: Path) -> Iterator[dict[str, Any]]:
+    """Let operations of writing a folder of margins fail in turn."""
+    survey = hg.open(PEOPLE, relation="add-remove")
+    result = survey.margins(by={"age": [1, 2, 3], "sex": [0, 1]}, order=1, epsilon=1.0)
+    yield from _each_write(folder, lambda out: add_pages(result, out), MARGINS_FILES)
+
+
+def _each_write(folder: Path, write: Callable[[ReleaseFolder], Any], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield what each run left; the first one, without failure, is the rule. One in so many operations fails."""
     at, last = 0, 1
     while at <= last:
         shutil.rmtree(folder, ignore_errors=True)
@@ -93,8 +110,8 @@ def publications(folder: Path) -> Iterator[dict[str, Any]]:
         DISK.disk_fails(at, errno.ENOSPC if at % 2 else errno.EIO, 0)
         code = None
         try:
-            with prepared_folder(folder / "out") as out:
-                out.write(result)
+            with prepared_folder(folder / "out", names=names) as out:
+                write(out)
         except hg.HedgerowError as refused:
             code = refused.code
         except OSError:
@@ -103,8 +120,51 @@ def publications(folder: Path) -> Iterator[dict[str, Any]]:
             last = DISK.disk_operations()
         DISK.disk_fails(0, 0, 0)
         left = [path.name for path in (folder / "out").glob(".*")] if (folder / "out").exists() else []
-        yield {"at": at, "code": code, "files": whole_files(folder / "out"), "left": left}
+        files = {name: _undated(name, content) for name, content in whole_files(folder / "out").items()}
+        yield {"at": at, "code": code, "files": files, "left": left}
+        at += int(sys.argv[4])
+
+
+def _undated(name: str, content: str) -> str:
+    """Return the cells of a workbook, which holds the time at which it was made, and any other file as it is."""
+    if not name.endswith(".xlsx"):
+        return content
+    with ZipFile(BytesIO(bytes.fromhex(content))) as book:
+        return book.read("xl/worksheets/sheet1.xml").hex()
+
+
+def creations(folder: Path) -> Iterator[dict[str, Any]]:
+    """Let each operation of making a ledger fail in turn; the first run is without failure."""
+    at, last = 0, 1
+    while at <= last:
+        DISK.disk_fails(0, 0, 0)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        DISK.disk_fails(at, errno.ENOSPC if at % 2 else errno.EIO, at % 3 == 0)
+        code = made(folder)
+        if not at:
+            last = DISK.disk_operations()
+        DISK.disk_fails(0, 0, 0)
+        yield {"at": at, "code": code, "whole": is_whole(folder), "again": made(folder), "lasting": at % 3 == 0}
         at += 1
+
+
+def made(folder: Path) -> str | None:
+    """Make a ledger; return the code of a refusal."""
+    try:
+        Ledger.create(folder / "new.ledger", dataset="people", budget=BUDGET, relation="add-remove", unit="row").close()
+    except hg.HedgerowError as refused:
+        return refused.code
+    return None
+
+
+def is_whole(folder: Path) -> bool:
+    try:
+        with Ledger.open(folder / "new.ledger") as opened:
+            opened.verify()
+            return opened.spent() == 0.0
+    except hg.HedgerowError:
+        return False
 
 
 def one_release(folder: Path) -> Iterator[Any]:
@@ -119,7 +179,13 @@ def one_release(folder: Path) -> Iterator[Any]:
     yield whole_files(folder / "out")
 
 
-RUNS = {"releases": releases, "publications": publications, "one release": one_release}
+RUNS = {
+    "releases": releases,
+    "publications": publications,
+    "margins": margins,
+    "creations": creations,
+    "one release": one_release,
+}
 
 if __name__ == "__main__":
     exec(sys.argv[3])  # what a sabotage changes

@@ -1,28 +1,28 @@
 """A power cut right after an answer: the journal of the last commit comes back wherever the folder was not synced.
 
-A preloaded library (`power_cut.c`) keeps what a power cut could bring back. Each process of a test gives one answer and
-ends without warning; then the power is cut, and another process is asked the same.
+A preloaded library (`failing_disk.c`) logs what is done and synced: from the log follows what a power cut brings back.
+Each process of a test gives one answer and ends without warning; then the power is cut, and another process is asked
+the same.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.laws.disk import NEEDED, Disk, built
 from tests.unit.testset.served import PREDICTED, made
 
 from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
 
-pytestmark = pytest.mark.skipif(
-    not sys.platform.startswith("linux") or shutil.which("gcc") is None, reason="needs Linux and gcc"
-)
+pytestmark = NEEDED
 
 WITHOUT_EXTRA = "import hedgerow.ledger.file as f; f._PRAGMAS = ('PRAGMA synchronous = FULL', *f._PRAGMAS[1:])"
 WITHOUT_SYNC = "import hedgerow.ledger.file as f; f.sync_folder = lambda folder: None"
@@ -50,10 +50,7 @@ os._exit(0)
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    built = tmp_path_factory.mktemp("library") / "power_cut.so"
-    source = Path(__file__).with_name("power_cut.c")
-    subprocess.run(["gcc", "-shared", "-fPIC", "-o", built, source, "-ldl"], check=True)
-    return built
+    return built(tmp_path_factory.mktemp("library"))
 
 
 @pytest.fixture
@@ -63,27 +60,40 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def told(library: Path, folder: Path, script: str, *given: str | Path) -> Any:
-    """Run a script in a process of its own, which ends at once, and return what it printed."""
-    where = {**os.environ, "LD_PRELOAD": str(library), "POWER_CUT": str(folder)}
-    run = subprocess.run([sys.executable, "-c", script, *map(str, given)], env=where, capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
-    return json.loads(run.stdout)
+@dataclass
+class Told:
+    """Processes that give answers one after the other, from files in a folder, and the disk under them."""
 
+    library: Path
+    folder: Path
+    disk: Disk
 
-def cut(folder: Path) -> int:
-    """Cut the power: each removal of a journal that was not synced is undone; return how many there are."""
-    back = list(folder.glob("*.unsynced"))
-    for one in back:
-        one.replace(one.with_suffix(""))
-    return len(back)
+    def __call__(self, script: str, *given: str | Path) -> Any:
+        """Run a script in a process of its own, which ends at once, and return what it printed."""
+        log = self.folder.with_name("log")
+        where = {"LD_PRELOAD": str(self.library), "FAILING_DISK": str(self.folder), "FAILING_DISK_LOG": str(log)}
+        command = [sys.executable, "-c", script, *map(str, given)]
+        run = subprocess.run(command, env={**os.environ, **where}, capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr
+        self.disk.replays(log.read_bytes() if log.exists() else b"")
+        log.unlink(missing_ok=True)
+        return json.loads(run.stdout)
+
+    def cut(self) -> int:
+        """Cut the power: each removal of a file that was not synced is undone; return how many there are."""
+        back = {path: content for path, content in self.disk.synced.items() if path not in self.disk.names}
+        for path, content in back.items():
+            Path(path).write_bytes(content.synced)
+        self.disk = Disk.of(self.folder)
+        return len(back)
 
 
 def test_a_server_gives_one_look_one_answer(library: Path, folder: Path) -> None:
     ledger, body = made(folder), json.dumps({"predictions": PREDICTED})
-    first = told(library, folder, ANSWER, ledger, body)
-    assert first[0] == 200 and cut(folder) == 0
-    again = told(library, folder, ANSWER, ledger, body)
+    told = Told(library, folder, Disk.of(folder))
+    first = told(ANSWER, ledger, body)
+    assert first[0] == 200 and told.cut() == 0
+    again = told(ANSWER, ledger, body)
     assert again[1]["replayed"] and again[1]["score"] == first[1]["score"]
 
 
@@ -94,12 +104,13 @@ def test_an_answer_from_a_record_is_synced_too(library: Path, folder: Path, befo
     Where neither syncs the folder, the test sees the journal come back, and a second draw.
     """
     ledger, body = made(folder), json.dumps({"predictions": PREDICTED})
-    first = told(library, folder, WITHOUT_EXTRA + ANSWER, ledger, body)
-    again = told(library, folder, before + ANSWER, ledger, body)
+    told = Told(library, folder, Disk.of(folder))
+    first = told(WITHOUT_EXTRA + ANSWER, ledger, body)
+    again = told(before + ANSWER, ledger, body)
     assert again[1]["replayed"] and again[1]["score"] == first[1]["score"]
-    assert cut(folder) == back
+    assert told.cut() == back
     if back:
-        drawn = told(library, folder, ANSWER, ledger, body)
+        drawn = told(ANSWER, ledger, body)
         assert not drawn[1]["replayed"] and drawn[1]["score"] != first[1]["score"]
 
 
@@ -109,9 +120,10 @@ def test_a_release_is_kept_or_refused(library: Path, folder: Path, before: str, 
     data.write_text("age\n" + "30\n" * 500)
     budget = Budget(2.0, 1e-6)
     Ledger.create(ledger, dataset="people", budget=budget, relation="add-remove", unit="row").close()
-    first = told(library, folder, before + RELEASE, ledger, data)
-    assert not first[0] and cut(folder) == back
-    again = told(library, folder, RELEASE, ledger, data)
+    told = Told(library, folder, Disk.of(folder))
+    first = told(before + RELEASE, ledger, data)
+    assert not first[0] and told.cut() == back
+    again = told(RELEASE, ledger, data)
     # Also where the record is lost there is no second draw: the price stays reserved.
     assert again == (["HG312"] if back else [True, *first[1:]])
     with Ledger.open(ledger) as opened:
