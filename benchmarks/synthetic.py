@@ -1,7 +1,7 @@
 """Coverage of the intervals that an analyst pools from synthetic files.
 
 Run: HEDGEROW_DATA=folder python -m benchmarks.synthetic [--runs 5] [--files 50] [--rows N] [--n 5000] [--epsilon 1]
-     [--relation replace-one] [--held-out] [--every] [--nine] [--rule]
+     [--relation replace-one] [--held-out] [--every] [--nine] [--seed S] [--rule]
 
 The population are the records of both files of Adult, or with ``--held-out`` those of the file of tests alone. Each
 run draws n records with replacement, releases all margins of up to three of five columns with seeded noise, draws
@@ -9,6 +9,8 @@ files, and answers shares, a gap and slopes of a logit on each file. A line of e
 intervals hold the population's answer, with the median width over that of the release's own interval where it has one:
 
 * pooled, with the files of the centre, and without;
+* of s.e.: with the files of the centre, the Student interval of the standard error, without a longer side;
+* less b: about the estimate less the bias of a refit, with √T;
 * naive: of the first file alone, by its own standard error;
 * law: the answer of the fitted law itself, with the sd over the refits and m − 1 degrees of freedom;
 * release: the interval of the released margins themselves; a question of four columns has none.
@@ -18,7 +20,7 @@ and the fit gap. ``--every`` runs all eight settings of n, ε and relation; 200 
 nine columns, whose joint table is not held. ``--rule`` simulates the pooling rule alone: estimates of m files whose law
 is normal, with the variance V of the refits from U/4 to 5·U. It prints the coverage of 95 % intervals and their median
 width over 2·1.96·√V, by degrees of freedom. Then the fit, and each refit again, leans
-by a part of √V: the coverage and width of `pool` with files of the centre, the coverage with √T as the standard error,
+by a part of √V: the coverage and width of `pool` with files of the centre, the coverage of the Student interval of √T,
 and how often `pool` marks the question.
 """
 
@@ -144,12 +146,12 @@ def run(population: People, relation: str, options: argparse.Namespace) -> None:
     truth = {name: answer.value for name, answer in questions.answers(questions.counts(population.levels)).items()}
     held: dict[tuple[str, str], list[tuple[bool, float]]] = defaultdict(list)
     flagged: dict[str, list[bool]] = defaultdict(list)
-    rng, seconds, gaps = np.random.default_rng(SEED), [], []
+    rng, seconds, gaps = np.random.default_rng(options.seed), [], []
 
     def add(kind: str, name: str, low: float, high: float) -> None:
         held[kind, name].append((low <= truth[name] <= high, high - low))
 
-    for seed in range(options.runs):
+    for seed in rng.integers(2**32, size=options.runs).tolist():
         rows = rng.choice(every, options.n)
         (margins,) = released(_plan(population, rows, relation, options), iter([seed]))
         start = time.process_time()
@@ -169,6 +171,11 @@ def run(population: People, relation: str, options: argparse.Namespace) -> None:
             add("pooled", name, *with_centre[name].confidence_interval())
             add("without", name, *without[name].confidence_interval())
             flagged[name].append(with_centre[name].flagged)
+            one = with_centre[name]
+            t, bias = float(stdtrit(one.df, 0.975)), one.bias or 0.0
+            root = math.sqrt(one.standard_error**2 - max(bias**2 - (one.bias_error or 0.0) ** 2, 0.0))
+            add("of s.e.", name, one.estimate - t * one.standard_error, one.estimate + t * one.standard_error)
+            add("less b", name, one.estimate - bias - t * root, one.estimate - bias + t * root)
             naive = files[0][name]
             half = 1.96 * math.sqrt(naive.variance)
             add("naive", name, naive.value - half, naive.value + half)
@@ -180,13 +187,13 @@ def run(population: People, relation: str, options: argparse.Namespace) -> None:
             except HedgerowError:
                 add("release", name, -math.inf, math.inf)
     where = f"n = {options.n:,}, ε = {options.epsilon:g}, {relation}, {options.files} files, {options.runs} runs"
-    print(
-        f"\n{where}\n{'coverage, and width over the release':<54} pooled       without      naive        law  release"
-    )
+    kinds = ("pooled", "of s.e.", "less b", "without", "naive", "law", "release")
+    heads = "  ".join(f"{kind:<12}" for kind in kinds)
+    print(f"\n{where}\n{'coverage, and width over the release':<54} {heads}")
     for name in truth:
         own = np.median([width for _, width in held.get(("release", name), [(True, math.nan)])])
         line = []
-        for kind in ("pooled", "without", "naive", "law", "release"):
+        for kind in kinds:
             pairs = held.get((kind, name))
             if pairs:
                 ratio = np.median([width for _, width in pairs]) / own
@@ -227,17 +234,18 @@ def rule(runs: int) -> None:
 
 
 def leaning(runs: int) -> None:
-    """Print the coverage of pooled estimates whose fit leans, and whose refits lean by as much or three quarters."""
+    """Print the coverage of pooled estimates whose fit leans, and whose refits lean by as much or by a part."""
     rng = np.random.default_rng(SEED)
     print("\nfiles  V/U  bias  of refits   pooled   of √T   marked")
-    leans = ((0.0, 1.0), *product((0.5, 1.0, 1.5), (1.0, 0.75)))
+    leans = ((0.0, 1.0), *product((0.5, 1.0, 1.5), (1.0, 0.75, 0.5)))
     for files, refits, (bias, again) in product((20, 50), (1.0, 2.0, 10.0), leans):
         fit = math.sqrt(refits) * rng.normal(bias, 1.0, runs)
         values = rng.normal(fit + math.sqrt(refits) * again * bias, math.sqrt(refits + 1.0), (files, runs))
         middles = rng.normal(fit, 1.0, (files, runs))
         pooled = hg.pool([*values], [np.ones(runs)] * files, centre=[*middles])
-        half = stdtrit(pooled.df, 0.975) * pooled.standard_error
-        held, width = np.abs(pooled.estimate) <= half, np.median(half) / 1.96 / math.sqrt(refits)
+        ends = np.array([tuple(interval) for interval in pooled.confidence_interval()])
+        held = (ends[:, 0] <= 0.0) & (ends[:, 1] >= 0.0)
+        width = np.median(ends[:, 1] - ends[:, 0]) / 3.92 / math.sqrt(refits)
         between = values.var(axis=0, ddof=1)
         total = between - 1.0 + 1.0 / files
         freedom = np.where(total > 0.0, np.maximum((files - 1) * (total / between) ** 2, 2.0), files - 1.0)
@@ -262,6 +270,7 @@ def main() -> None:
     parser.add_argument("--held-out", action="store_true", help="the population is the file of tests alone")
     parser.add_argument("--every", action="store_true", help="all eight settings")
     parser.add_argument("--nine", action="store_true", help="nine columns")
+    parser.add_argument("--seed", type=int, default=SEED, help="of all random numbers")
     parser.add_argument("--rule", action="store_true", help="the pooling rule alone")
     options = parser.parse_args()
     if options.rule:

@@ -16,58 +16,74 @@ import pytest
 import statsmodels.api as sm
 from numpy.typing import NDArray
 from scipy.stats import binom
+from scipy.stats import t as student
 from sklearn.linear_model import LinearRegression
 from typer.testing import CliRunner
 
 import hedgerow as hg
 from hedgerow.cli.main import app
 from hedgerow.errors import ParameterError
+from hedgerow.synthetic.pooling import PooledEstimate
 
 Floats = NDArray[np.float64]
 RUNS, FILES = 1500, 20
 NOISE, U = 1.5, 1.0  # the noise of the release; the variance of a mean of the rows of a file
 
 
+def ends(one: PooledEstimate) -> tuple[float, float]:
+    low, high = one.confidence_interval(0.95)
+    return low, high
+
+
+def of_standard_error(one: PooledEstimate) -> tuple[float, float]:
+    """Return the Student interval of the standard error: no longer side."""
+    half = float(student.ppf(0.975, one.df)) * one.standard_error
+    return one.estimate - half, one.estimate + half
+
+
+def of_root_t(one: PooledEstimate) -> tuple[float, float]:
+    """Return the Student interval of √T: the bias adds nothing."""
+    assert one.bias is not None and one.bias_error is not None
+    root = math.sqrt(one.standard_error**2 - max(one.bias**2 - one.bias_error**2, 0.0))
+    half = float(student.ppf(0.975, one.df)) * root
+    return one.estimate - half, one.estimate + half
+
+
 def pooled_runs(
-    files_of: Callable[[np.random.Generator, float], Floats],
+    files_of: Callable[[np.random.Generator, Floats], Floats],
     *,
     centre: bool = False,
     bias: float = 0.0,
-    root_of_t: bool = False,
+    interval: Callable[[PooledEstimate], tuple[float, float]] = ends,
 ) -> tuple[int, Floats]:
     """Return how often intervals of a mean hold the truth 0, and their widths.
 
     A release is the mean of a sample, of variance U, with noise: its law is normal, and so is that of each file. The
-    estimate of a fit has a bias. With `root_of_t` the bias adds nothing to the standard error.
+    estimate of a fit has a bias.
     """
-    rng, held, widths = np.random.default_rng(20261125), 0, []
-    for _ in range(RUNS):
-        fit = float(rng.normal(bias, np.sqrt(U + NOISE**2)))
-        middle = list(rng.normal(fit, np.sqrt(U), FILES)) if centre else None
-        (one,) = hg.pool(files_of(rng, fit), [U] * FILES, centre=middle)
-        low, high = one.confidence_interval(0.95)
-        part = 1.0
-        if root_of_t and one.bias is not None and one.bias_error is not None:
-            part = math.sqrt(1.0 - max(one.bias**2 - one.bias_error**2, 0.0) / one.standard_error**2)
-        held += abs(one.estimate) <= part * (high - low) / 2.0
-        widths.append(high - low)
-    return held, np.array(widths)
+    rng = np.random.default_rng(20261125)
+    fits = rng.normal(bias, np.sqrt(U + NOISE**2), RUNS)
+    middles = [*rng.normal(fits, np.sqrt(U), (FILES, RUNS))] if centre else None
+    pooled = hg.pool([*files_of(rng, fits)], [np.full(RUNS, U)] * FILES, centre=middles)
+    low, high = np.array([interval(one) for one in pooled]).T
+    return int(((low <= 0.0) & (high >= 0.0)).sum()), high - low
 
 
-def re_released(rng: np.random.Generator, fit: float) -> Floats:
-    refits = rng.normal(fit, np.sqrt(U + NOISE**2), FILES)
+def re_released(rng: np.random.Generator, fits: Floats) -> Floats:
+    refits = rng.normal(fits, np.sqrt(U + NOISE**2), (FILES, RUNS))
     return np.asarray(rng.normal(refits, np.sqrt(U)))
 
 
 BIAS = 1.5 * float(np.sqrt(U + NOISE**2))
 
 
-def re_released_with_bias(rng: np.random.Generator, fit: float) -> Floats:
-    return re_released(rng, fit + BIAS)
+def re_released_with_bias(part: float) -> Callable[[np.random.Generator, Floats], Floats]:
+    """Return the estimates of files whose refits have a part of the bias of the fit."""
+    return lambda rng, fits: re_released(rng, fits + part * BIAS)
 
 
-def of_one_fit(rng: np.random.Generator, fit: float) -> Floats:
-    return rng.normal(fit, np.sqrt(U), FILES)
+def of_one_fit(rng: np.random.Generator, fits: Floats) -> Floats:
+    return rng.normal(fits, np.sqrt(U), (FILES, RUNS))
 
 
 @pytest.mark.parametrize("centre", [False, True])
@@ -84,11 +100,16 @@ def test_files_of_one_fit_are_found_out() -> None:
     assert binom.cdf(held, RUNS, 0.95) < 1e-12
 
 
-def test_intervals_are_wider_for_a_bias_of_the_fit() -> None:
-    """The sabotage: the standard error is √T, without the squared bias."""
-    held, _ = pooled_runs(re_released_with_bias, centre=True, bias=BIAS)
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize(("part", "sabotage"), [(1.0, of_root_t), (0.5, of_standard_error)])
+def test_intervals_hold_where_a_refit_has_half_of_the_bias_or_all(
+    part: float, sabotage: Callable[[PooledEstimate], tuple[float, float]], sign: float
+) -> None:
+    """The sabotages: the bias adds nothing, or it adds to the standard error alone."""
+    files = re_released_with_bias(sign * part)
+    held, _ = pooled_runs(files, centre=True, bias=sign * BIAS)
     assert binom.cdf(held, RUNS, 0.95) > 1e-6
-    sabotaged, _ = pooled_runs(re_released_with_bias, centre=True, bias=BIAS, root_of_t=True)
+    sabotaged, _ = pooled_runs(files, centre=True, bias=sign * BIAS, interval=sabotage)
     assert binom.cdf(sabotaged, RUNS, 0.95) < 1e-12
 
 
@@ -109,6 +130,10 @@ def test_the_formulas_are_those_of_the_paper() -> None:
     assert leaning.estimate == -1.0 and leaning.bias == pytest.approx(4.75)
     assert leaning.standard_error == pytest.approx(np.sqrt(total + squared))
     assert leaning.df == pytest.approx(max(2.0, 3 * (total / between) ** 2))
+    half, longer = of_standard_error(leaning)[1] + 1.0, student.ppf(0.975, leaning.df) * total**0.5 + 2 * squared**0.5
+    assert ends(leaning) == pytest.approx((-1.0 - max(longer, half), -1.0 + half))
+    (other,) = hg.pool([-number for number in estimates], variances, centre=[0.0, 2.0])
+    assert ends(other) == pytest.approx((1.0 - half, 1.0 + max(longer, half)))
     assert leaning.least_bias == pytest.approx(0.25 + 1.645 * np.sqrt((between / 4 + 0.5) / total))
 
 

@@ -237,23 +237,27 @@ def test_the_r_snippet_gives_the_numbers_of_pool(tmp_path: Path) -> None:
     if shutil.which("Rscript") is None:
         pytest.skip("needs R")
 
-    def in_r(numbers: list[float]) -> str:
-        return f"rbind(c({', '.join(map(str, numbers))}))"
+    def in_r(*rows: list[float]) -> str:
+        return "rbind(" + ", ".join(f"c({', '.join(map(str, row))})" for row in rows) + ")"
 
-    for estimates, centre in [(POOLED[0][0], None), *POOLED]:
-        arguments = [estimates, VARIANCES, *([] if centre is None else [centre])]
-        call = f"print(pool({', '.join(map(in_r, arguments))}), digits = 12)"
-        done = subprocess.run(["Rscript", "-e", code + "\n" + call], capture_output=True, text=True, check=True)
-        (one,) = hg.pool(estimates, VARIANCES, centre=centre)
-        numbers = [float(number) for number in done.stdout.split("\n")[1].split()[1:4]]
-        assert numbers == pytest.approx([one.estimate, one.standard_error, one.df])
+    first, second = POOLED[0][0], POOLED[2][0]
+    calls = [f"pool({in_r(first, second)}, {in_r(VARIANCES, VARIANCES)})"]
+    calls += [f"pool({in_r(estimates)}, {in_r(VARIANCES)}, {in_r(centre)})" for estimates, centre in POOLED]
+    expected = [hg.pool(estimates, VARIANCES)[0] for estimates in (first, second)]
+    expected += [hg.pool(estimates, VARIANCES, centre=centre)[0] for estimates, centre in POOLED]
+    printed = "\n".join([code, *(f"print({call}, digits = 12)" for call in calls)])
+    done = subprocess.run(["Rscript", "-e", printed], capture_output=True, text=True, check=True)
+    lines = [line.split()[1:] for line in done.stdout.splitlines() if line[:1].isdigit()]
+    for line, one in zip(lines, expected, strict=True):
+        numbers = [one.estimate, one.standard_error, one.df, *one.confidence_interval(0.95)]
+        assert [*map(float, line)] == pytest.approx(numbers)
 
 
 def run_stata(code: str, columns: dict[str, np.ndarray]) -> list[float]:
     """Return the numbers that a snippet of Stata displays, by the few commands that the snippet uses.
 
     As in Stata, the text of a macro replaces its name before an expression is computed. So a negative number needs
-    brackets before a power.
+    brackets before a power and after a minus.
     """
     macros, results, running = dict[str, str](), dict[str, float](), True
 
@@ -297,7 +301,7 @@ def test_the_stata_snippet_gives_the_numbers_of_pool(
     assert run_stata(code, columns) == pytest.approx(expected)
     # The sabotage: without brackets the minus of a negative number is applied after the power.
     if estimates[0] < 0.0:
-        assert run_stata(code.replace("(`mean') - (`estimate')", "`mean'"), columns) != pytest.approx(expected)
+        assert run_stata(code.replace("(`bias')^2", "`bias'^2"), columns) != pytest.approx(expected)
 
 
 def test_an_analysis_of_few_columns_is_said_to_be_a_margin() -> None:
