@@ -108,8 +108,11 @@ def units(noise):
 
 
 def counts(m, far, price):
-    """Counts of disjoint cells: a person who comes changes one, or as many as they have rows; a swap changes two."""
-    times = min(m["cells"], (m.get("rows") or 1) * (2 if far else 1))
+    """Counts of disjoint cells: a person who comes changes one, or as many as they have rows; a swap changes two.
+
+    Of several tables side by side, such as entries and exits, so many cells of each change.
+    """
+    times = min(m["cells"], (m.get("rows") or 1) * (m.get("tables") or 1) * (2 if far else 1))
     if m["type"] == "discrete-gaussian":
         return price.whole_gaussian(m["sd"], times)
     price.exact = m.get("draws", 1) == 1  # averaged noise: one of its draws alone gives this bound, reached at delta 0
@@ -403,7 +406,7 @@ FIELDS = set(
     "features steps missing presence ball shares most_rows coordinates blocks kind of noise width bits coarse present "
     "degrees start stride offset count total square kinds kind_of low high sizes margins exhaustive n_resamples rate "
     "shape most rounds groups buckets most_groups residual relation monotone positives threshold_scale question_scale "
-    "answer_moves answer_scales threshold flip views n ranges precisions curvature bound limit".split()
+    "answer_moves answer_scales threshold flip views n tables ranges precisions curvature bound limit".split()
 )
 
 

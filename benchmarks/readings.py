@@ -12,6 +12,8 @@ should fall below .94, or above the level.
   called reliable, beside errors that divide by the noisy numbers at risk as they are; and n = 30 with hardly an event.
 * ``causes``: events of two causes, n = 500 to 20,000: the cumulative incidence of both at each half of the time, and
   the difference of both, with the sabotages: the noise forgotten, and the covariance between the causes forgotten.
+* ``late``: n = 500 to 20,000 records, of which two thirds enter late, until half of the time: shares at each quarter
+  and the restricted mean, with the sabotages: the noise forgotten, the entries ignored, and the covariance forgotten.
 * ``screening``: tables of 2 to 50 counts with noise at ε = .3, 1, 3, of which no cell, or a third, differs from the
   value tested: the false discovery rate (the share of false calls, 0 without a call), which should be at most .05.
 * ``shrinkage``: tables of 5 to 50 noisy shares of n/cells records, whose truths spread by 0 to .2: the mean squared
@@ -43,6 +45,7 @@ from hedgerow.inference.means_and_counts import counts_with_errors, proportions_
 from hedgerow.inference.region import ScoreRegion, pvalue_of
 from hedgerow.inference.survival.cumulative_incidence import CumulativeIncidence
 from hedgerow.inference.survival.even_withdrawal import ConstantHazards, EvenLifeTables
+from hedgerow.inference.survival.late_entry import LateLifeTables
 from hedgerow.inference.survival.life_table import LifeTables
 from hedgerow.mechanisms.mechanism import GeometricCounts
 from hedgerow.noise.lattice import AdditiveTable
@@ -148,30 +151,41 @@ def survival_of(people: TimesOfPeople, runs: int, *, spoil: Callable[[LifeTables
     """Return coverage and width of the shares at each quarter, the restricted mean and the median."""
     noisy, expected = people.drawn(runs)
     read = noisy if spoil is None else spoil(noisy)
-    z, rows = normal_quantile(LEVEL), []
-    for quarter in range(1, 5):
-        place = people.intervals * quarter // 4 - 1
-        truth = float(people.survival(people.cuts[place]))
-        exact = expected.read(place)
-        reach = z * math.hypot(float(exact.sampling_error[0]), float(exact.privacy_error[0]))
-        oracle = min(1.0, truth + reach) - max(0.0, truth - reach)
-        low, high = read.ends(place, LEVEL)
-        rows.append(
-            (((low <= truth) & (truth <= high)).mean(), (high - low).mean() / oracle, read.reliable[:, place].mean())
-        )
-    weights, start = read.weights_of_mean(LAST)
-    fine = people.survival(np.linspace(0.0, LAST, 4001))
-    truth_of_mean = float((fine[1:] + fine[:-1]).mean()) / 2.0 * LAST
-    mean, exact = read.combined(weights, start=start), expected.combined(weights, start=start)
-    reach = z * np.hypot(mean.sampling_error, mean.privacy_error)
-    hit = np.abs(mean.value - truth_of_mean) <= reach
-    oracle = z * math.hypot(float(exact.sampling_error[0]), float(exact.privacy_error[0]))
-    # Where a number cannot be read its interval is everything possible.
-    hit, reach = np.where(mean.reliable, hit, True), np.where(mean.reliable, reach, LAST / 2.0)
-    rows.append((hit.mean(), reach.mean() / oracle, mean.reliable.mean()))
+    rows = [share_of(people, read, expected, people.intervals * quarter // 4 - 1) for quarter in range(1, 5)]
+    rows.append(mean_of(people, read, expected))
     rows.append(median_of(people, read, expected, min(runs, 300)))
     coverage, width, reliable = np.array(rows).T
     return Line(str(people), coverage, width, float(reliable.mean()))
+
+
+def share_of(people: TimesOfPeople, read: LifeTables, expected: LifeTables, place: int) -> tuple[float, float, float]:
+    """Return coverage, width and reliability of the share at a cut."""
+    truth, exact = float(people.survival(people.cuts[place])), expected.read(place)
+    reach = normal_quantile(LEVEL) * math.hypot(float(exact.sampling_error[0]), float(exact.privacy_error[0]))
+    oracle = min(1.0, truth + reach) - max(0.0, truth - reach)
+    low, high = read.ends(place, LEVEL)
+    covered, width = ((low <= truth) & (truth <= high)).mean(), (high - low).mean()
+    return float(covered), float(width) / oracle, float(read.reliable[:, place].mean())
+
+
+def mean_of(
+    people: TimesOfPeople, read: LifeTables, expected: LifeTables, *, apart: bool = False
+) -> tuple[float, float, float]:
+    """Return coverage, width and reliability of the restricted mean; `apart`: as if shares were independent."""
+    z, fine = normal_quantile(LEVEL), people.survival(np.linspace(0.0, LAST, 4001))
+    truth = float((fine[1:] + fine[:-1]).mean()) / 2.0 * LAST
+    weights, start = read.weights_of_mean(LAST)
+    mean, exact = read.combined(weights, start=start), expected.combined(expected.weights_of_mean(LAST)[0])
+    spread = np.hypot(mean.sampling_error, mean.privacy_error)
+    if apart:
+        parts = [read.read(place) for place in range(people.intervals)]
+        errors = np.array([np.hypot(part.sampling_error, part.privacy_error) for part in parts])
+        spread = np.sqrt((np.square(weights.T * errors)).sum(axis=0))
+    hit = np.abs(mean.value - truth) <= z * spread
+    oracle = z * math.hypot(float(exact.sampling_error[0]), float(exact.privacy_error[0]))
+    # Where a number cannot be read its interval is everything possible.
+    hit, reach = np.where(mean.reliable, hit, True), np.where(mean.reliable, z * spread, LAST / 2.0)
+    return float(hit.mean()), float(reach.mean()) / oracle, float(mean.reliable.mean())
 
 
 def median_of(people: TimesOfPeople, read: LifeTables, expected: LifeTables, runs: int) -> tuple[float, float, float]:
@@ -312,6 +326,60 @@ def causes(runs: int, *, everything: bool) -> Iterator[Line]:
     yield incidence_of(2000, 1.0, "replace-one", 12, runs, spoil="covariance")
 
 
+def late_entries_of(n: int, epsilon: float, relation: str, intervals: int, runs: int) -> tuple[LifeTables, LifeTables]:
+    """Return noisy life tables with late entry, one a run, and that of the expected counts; times are Weibull."""
+    people = TimesOfPeople(n, epsilon, relation, 0.2, intervals)
+    fine = np.linspace(0.0, LAST, 120 * intervals + 1)
+    left, uncensored = people.survival(fine), np.exp(-people.rate * fine)
+    events = -np.diff(left) * (uncensored[1:] + uncensored[:-1]) / 2.0
+    censored = -np.diff(uncensored) * (left[1:] + left[:-1]) / 2.0
+    chances = np.zeros((intervals + 1, 2 * intervals + 1))
+    late = range(10, len(fine) // 2, 20)
+    for place, share in [(0, 1.0 / 3.0), *((place, 2.0 / 3.0 / len(late)) for place in late)]:
+        at_risk = np.arange(len(events)) >= place
+        exits = [np.where(at_risk, part, 0.0).reshape(intervals, -1).sum(axis=1) for part in (events, censored)]
+        given = share / (left[place] * uncensored[place])
+        entered = place // 120 + 1 if place else 0
+        chances[entered] += given * np.concatenate([*exits, left[-1:] * uncensored[-1:]])
+    rng = np.random.default_rng([SEED, n, int(10 * epsilon), intervals])
+    records = n if relation == "replace-one" else rng.poisson(n, runs)
+    drawn = rng.multinomial(records, chances.ravel() / chances.sum(), size=runs).reshape(runs, *chances.shape)
+    counts = np.concatenate([drawn.sum(axis=1), drawn.sum(axis=2)], axis=1)
+    scale = (4.0 if relation == "replace-one" else 2.0) / epsilon
+    sd = GeometricCounts(scale, counts.shape[1], tables=2).noise_sd
+    noisy = counts + SimulatedNoise(rng).two_sided_geometric(scale, counts.size).reshape(counts.shape)
+    expected = n * np.concatenate([chances.sum(axis=0), chances.sum(axis=1)])[None]
+    about = people.cuts, sd, "laplace", False, 0.5
+    return LateLifeTables(noisy.astype(np.float64), *about), LateLifeTables(expected, *about)
+
+
+def late_entry_of(
+    n: int, epsilon: float, relation: str, intervals: int, runs: int, *, spoil: str | None = None
+) -> Line:
+    """Return coverage and width of the shares at each quarter, and of the restricted mean."""
+    noisy, expected = late_entries_of(n, epsilon, relation, intervals, runs)
+    read: LifeTables = replace(noisy, noise_sd=0.0) if spoil == "noise" else noisy
+    if spoil == "entries":
+        read = EvenLifeTables(noisy.counts[:, : 2 * intervals + 1], noisy.cuts, noisy.noise_sd, "laplace", False, 0.5)
+    people = TimesOfPeople(n, epsilon, relation, 0.2, intervals)
+    rows = [share_of(people, read, expected, intervals * quarter // 4 - 1) for quarter in range(1, 5)]
+    rows.append(mean_of(people, read, expected, apart=spoil == "covariance"))
+    coverage, width, reliable = np.array(rows).T
+    setting = f"n={n:<6} ε={epsilon:<4} {relation:<12} late entry, {intervals} intervals"
+    return Line(f"SABOTAGE, {spoil} forgotten: {setting}"[:62] if spoil else setting, coverage, width, reliable.mean())
+
+
+def late(runs: int, *, everything: bool) -> Iterator[Line]:
+    """Yield a line for each setting, and the sabotages."""
+    settings = itertools.product((500, 2000, 20_000), (0.3, 1.0, 3.0), ("replace-one", "add-remove"), (6, 12, 24))
+    for setting in settings:
+        if everything or setting[-1] == 12:
+            yield late_entry_of(*setting, runs)
+    yield late_entry_of(2000, 0.3, "replace-one", 12, runs, spoil="noise")
+    for spoil in ("entries", "covariance"):
+        yield late_entry_of(2000, 1.0, "replace-one", 12, runs, spoil=spoil)
+
+
 def noisy_counts(rng: np.random.Generator, expected: Floats, epsilon: float, relation: str, runs: int) -> AdditiveTable:
     """Return noisy counts of many tables in one, row by row: Poisson counts of these means, with geometric noise."""
     scale = (2.0 if relation == "replace-one" else 1.0) / epsilon
@@ -446,6 +514,7 @@ PARTS: dict[str, Callable[..., Iterator[Any]]] = {
     "survival": survival,
     "few": few,
     "causes": causes,
+    "late": late,
     "screening": screening,
     "shrinkage": shrinkage,
     "effects": effects,

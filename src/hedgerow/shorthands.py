@@ -1191,6 +1191,8 @@ class AsksStatistics:
         value: Scalar = 1,
         withdrawn: Withdrawn = "evenly",
         competing: Sequence[Scalar] = (),
+        entry: str | None = None,
+        start: float = 0.0,
         **options: Unpack[UngroupedOptions],
     ) -> Any: ...
     @overload
@@ -1204,6 +1206,8 @@ class AsksStatistics:
         value: Scalar = 1,
         withdrawn: Withdrawn = "evenly",
         competing: Sequence[Scalar] = (),
+        entry: str | None = None,
+        start: float = 0.0,
         by: By,
         **options: Unpack[UngroupedOptions],
     ) -> Release: ...
@@ -1218,6 +1222,8 @@ class AsksStatistics:
         value: Scalar = 1,
         withdrawn: Withdrawn = "evenly",
         competing: Sequence[Scalar] = (),
+        entry: str | None = None,
+        start: float = 0.0,
         **options: Unpack[ReleaseOptions],
     ) -> Any:
         """Release survival: shares of records whose event comes after the times T, with censored records.
@@ -1253,6 +1259,16 @@ class AsksStatistics:
             Further values of the column `event`, which mark an event by a competing cause, such as another cause of death.
             Survival is then the share without any of these events, and the method ``incidence`` of the curve computes the
             cumulative incidence of each cause. Each cause adds one noisy count to each interval, at no further price.
+        entry : str, optional
+            A numeric column of the times from which on records are observed (late entry, or left truncation), on the scale
+            of the column `time`; needs ``withdrawn="evenly"``. A record is at risk from its entry on, and within the
+            interval of its entry for a part of the interval. A record that enters at `start` or before is at risk from the
+            start. Records without a time of entry, and records whose interval of entry comes after the interval of their
+            exit, are left out. One record then counts among the exits and among the entries, so the noise at the same
+            price is 1.4 times as large with Gaussian noise and twice as large with Laplace noise.
+        start : number
+            The time at which the curve begins: survival is the share of the records without the event at `start`. Records
+            whose time is before `start` are left out. If `time` is an age, choose a `start` at which records are at risk.
         **options
             The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
@@ -1278,5 +1294,16 @@ class AsksStatistics:
         from hedgerow.statistics.survival import survival
 
         return self._released(
-            survival(time, event, at=at, bins=bins, value=value, withdrawn=withdrawn, competing=competing), options
+            survival(
+                time,
+                event,
+                at=at,
+                bins=bins,
+                value=value,
+                withdrawn=withdrawn,
+                competing=competing,
+                entry=entry,
+                start=start,
+            ),
+            options,
         )

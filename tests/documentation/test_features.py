@@ -112,6 +112,12 @@ def _(s: hg.Survey) -> Any:
     return release.survival("age", sex=0).median() and 0.0 <= release.log_rank("age").pvalue <= 1.0
 
 
+@shows("Late entry (left truncation) into a survival curve")
+def _(s: hg.Survey) -> Any:
+    curve = hg.survival("age", "employed", entry="income", start=30, at=[40, 60])
+    return s.plan(curve, epsilon=1.0).mechanism.tables == 2
+
+
 @shows("Competing causes: cumulative incidence")
 def _(s: hg.Survey) -> Any:
     release = s.survival("age", "employed", value=1, competing=[0], at=[40, 60], epsilon=1.0)

@@ -1,7 +1,8 @@
 """Counts of disjoint cells, each plus one integer of noise.
 
 One record touches one cell by 1 under add-remove; under replace-one two cells where there are two: it leaves one and
-enters another. So the pair is exact: one shift by 1, or two.
+enters another. So the pair is exact: one shift by 1, or two. Of several tables of the same records, such as entries and
+exits, it touches so many cells of each.
 
 One number of a stated sensitivity plus continuous noise: for prices; a release draws integers instead.
 
@@ -73,6 +74,7 @@ class Counts(OneWidth):
     __slots__ = ()
     cells: int
     rows: int | None
+    tables: int | None
     whole: ClassVar[bool] = True
 
     @property
@@ -106,8 +108,12 @@ class Counts(OneWidth):
         return self.rows
 
     def touched(self, relation: Relation) -> int:
-        """Return how many cells one record can change by 1, or one unit: as many as it has rows at most."""
-        return min(self.cells, (self.rows or 1) * (2 if relation is Relation.REPLACE_ONE else 1))
+        """Return how many cells one record can change by 1, or one unit: as many as it has rows at most.
+
+        Of several tables side by side it changes as many cells of each.
+        """
+        each = (self.rows or 1) * (2 if relation is Relation.REPLACE_ONE else 1)
+        return min(self.cells, each * (self.tables or 1))
 
     def terms(self, relation: Relation) -> tuple[DominatingPair, ...]:
         """Return the dominating pair: a shift by 1 in each cell that may change."""
@@ -132,8 +138,8 @@ class Counts(OneWidth):
         return across_or_one_sided(0, self.cells, across=across)
 
     def attained(self, relation: Relation) -> LowerBoundPairs:
-        """Return the laws of the cells that change: of units in several cells all of them at once."""
-        if self.rows is None:
+        """Return the laws of the cells that change: of units in several cells all of them at once, and of tables."""
+        if self.rows is None and self.tables is None:
             return super().attained(relation)
         moved = self.noise_law.exact(1.0, self.width), self.touched(relation)
         return LowerBoundPairs(((moved,),), "All cells in which a unit has a row, or had none, change by 1.")
@@ -163,8 +169,9 @@ class Counts(OneWidth):
         return np.ones(1), np.array([self.width])
 
 
-def _limit(rows: int | None) -> dict[str, int]:
-    return {} if rows is None else {"rows": rows}
+def _limits(counts: Counts) -> dict[str, int]:
+    given = {"rows": counts.rows, "tables": counts.tables}
+    return {name: number for name, number in given.items() if number is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,12 +182,13 @@ class GeometricCounts(Counts):
     cells: int
     type: Literal["geometric"] = "geometric"
     rows: int | None = field(default=None, metadata=LATER)
+    tables: int | None = field(default=None, metadata=LATER)
     price_name: ClassVar[str | None] = "geometric"
     price_unit: ClassVar[str] = "counts"
     methods: ClassVar[tuple[str, ...]] = ("geometric",)
 
     def __post_init__(self) -> None:
-        require_positive(scale=self.scale, cells=self.cells, **_limit(self.rows))
+        require_positive(scale=self.scale, cells=self.cells, **_limits(self))
 
     @classmethod
     def of_noise_sd(cls, noise_sd: float, quote: Quote) -> GeometricCounts:
@@ -202,6 +210,7 @@ class GeometricCounts(Counts):
             Specimen("count, geometric", cls(1.0, cells=1), Relation.ADD_REMOVE, 0.0),
             Specimen("counts by group, geometric", cls(2.0, cells=3), Relation.REPLACE_ONE, 1e-3),
             Specimen("units by group, geometric", cls(2.0, cells=3, rows=2), Relation.ADD_REMOVE, 1e-3),
+            Specimen("two tables of counts, geometric", cls(2.0, cells=5, tables=2), Relation.REPLACE_ONE, 1e-3),
         )
 
     def drawn(self) -> tuple[Law, float]:
@@ -217,6 +226,7 @@ class GaussianCounts(Counts):
     cells: int
     type: Literal["discrete-gaussian"] = "discrete-gaussian"
     rows: int | None = field(default=None, metadata=LATER)
+    tables: int | None = field(default=None, metadata=LATER)
     methods: ClassVar[tuple[str, ...]] = ("gaussian",)
 
     @classmethod
@@ -229,7 +239,7 @@ class GaussianCounts(Counts):
         )
 
     def __post_init__(self) -> None:
-        require_positive(sd=self.sd, cells=self.cells, **_limit(self.rows))
+        require_positive(sd=self.sd, cells=self.cells, **_limits(self))
 
     def drawn(self) -> tuple[Law, float]:
         """Return the law of the noise, and the width of one draw."""
@@ -245,6 +255,7 @@ class AveragedLaplaceCounts(Counts):
     cells: int
     type: Literal["averaged-laplace-counts"] = "averaged-laplace-counts"
     rows: int | None = field(default=None, metadata=LATER)
+    tables: int | None = field(default=None, metadata=LATER)
     methods: ClassVar[tuple[str, ...]] = ("averaged-laplace",)
 
     @classmethod
@@ -256,7 +267,7 @@ class AveragedLaplaceCounts(Counts):
         )
 
     def __post_init__(self) -> None:
-        require_positive(scale=self.scale, cells=self.cells, **_limit(self.rows))
+        require_positive(scale=self.scale, cells=self.cells, **_limits(self))
         require_drawable(self.scale)
         require_draws(self.draws)
 

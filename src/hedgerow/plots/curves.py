@@ -213,11 +213,13 @@ class DrawnSurvival:
     ----------
     cuts, shares, low, high : float array
     at_risk : float array
-        At 0 and at each cut but the last.
+        At the beginning and at each cut but the last.
     label : str
         The cell.
     start : float
-        The share at 0.
+        The share at the beginning.
+    begin : float
+        The time at which the curve begins.
     """
 
     cuts: Floats
@@ -227,6 +229,7 @@ class DrawnSurvival:
     at_risk: Floats
     label: str
     start: float = 1.0
+    begin: float = 0.0
 
 
 def draw_survival(
@@ -250,11 +253,11 @@ def draw_survival(
     with _axes(ax, _HEIGHT + _ROW * (len(at_risk) + 1) * table) as axes:
         for place, curve in enumerate(curves):
             colour, dash = _COLOURS[place % len(_COLOURS)], _DASHES[place % len(_DASHES)]
-            x = np.append(0.0, curve.cuts)
+            x = np.append(curve.begin, curve.cuts)
             y, low, high = (np.append(curve.start, values) for values in (curve.shares, curve.low, curve.high))
             axes.fill_between(x, low, high, step="post", color=colour, alpha=0.16, lw=0)
             axes.step(x, y, where="post", color=colour, ls=dash, lw=1.6, label=label_text(curve.label, longest=32))
-        axes.set_xlim(0.0, max(float(curve.cuts[-1]) for curve in curves))
+        axes.set_xlim(min(curve.begin for curve in curves), max(float(curve.cuts[-1]) for curve in curves))
         axes.set_ylim(0.0, 1.0)
         _labelled(axes, f"{across}; pale: the {100 * level:g} % interval of each point", what)
         if len(curves) > 1:
@@ -272,10 +275,10 @@ def _write_numbers(axes: Axes, curves: Sequence[DrawnSurvival]) -> None:
     below = -34.0
     axes.annotate("at risk", (0.0, 0.0), (0.0, below), color=QUIET, va="top", ha="left", **frame)  # type: ignore[arg-type]  # the stubs know one type a keyword
     for row, curve in enumerate(curves):
-        starts = np.append(0.0, curve.cuts[:-1])
+        starts = np.append(curve.begin, curve.cuts[:-1])
         chosen = [0]
         for place in range(1, len(starts)):  # cuts need not stand at equal distances, and numbers must not overlap
-            if starts[place] - starts[chosen[-1]] >= curve.cuts[-1] / _MOST_NUMBERS:
+            if starts[place] - starts[chosen[-1]] >= (curve.cuts[-1] - curve.begin) / _MOST_NUMBERS:
                 chosen.append(place)
         colour = _COLOURS[row % len(_COLOURS)] if len(curves) > 1 else INK
         for place in chosen:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Withdrawn = Literal["evenly", "middle", "end"]
 USUAL_INTERVALS, MOST_INTERVALS = 12, 200
 _MOST_TIME = 1e12
+_AT_THE_START = 1e-6  # of the first interval: who enters so soon is there from the start
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,10 @@ class Survival(Statistic):
         When a censored record leaves its interval.
     competing : tuple
         Values of `event` that say that the event came by another cause.
+    entry : str or None
+        The column of the times at which records enter the observation; None where all are observed from the start.
+    start : float
+        Where the curve begins.
     hazards : "lines" or "constant"
         What hazards are within an interval if records leave evenly; they are constant in older records alone.
     """
@@ -53,6 +58,8 @@ class Survival(Statistic):
     at: float
     withdrawn: Withdrawn = "evenly"
     competing: tuple[Scalar, ...] = ()
+    entry: str | None = None
+    start: float = 0.0
     hazards: Literal["lines", "constant"] = "constant"
     kind: ClassVar[str] = "survival"
     family: ClassVar[Family] = "survival"
@@ -69,8 +76,8 @@ class Survival(Statistic):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Both columns."""
-        return self.time, self.event
+        """Both columns, and that of entries."""
+        return self.time, self.event, *(() if self.entry is None else (self.entry,))
 
     @property
     def causes(self) -> tuple[Scalar, ...]:
@@ -87,13 +94,21 @@ class Survival(Statistic):
     @property
     def intervals(self) -> Category:
         """The intervals of time as a group column; the last one holds the times from the last cut on."""
-        return Category.declared(self.time, bands(0.0, *self.cuts, LARGEST))
+        return Category.declared(self.time, bands(self.start, *self.cuts, LARGEST))
+
+    @property
+    def entries(self) -> tuple[Category, ...]:
+        """The intervals of entry as a group column; the first one holds the records that are there from the start."""
+        if self.entry is None:
+            return ()
+        after = self.start + _AT_THE_START * (self.cuts[0] - self.start)
+        return (Category.declared(self.entry, bands(-LARGEST, after, *self.cuts)),)
 
     @property
     def groups(self) -> tuple[Category, ...]:
-        """The intervals as a group column, after the causes and the rest where causes compete."""
+        """The intervals as a group column, after those of entry, and the causes and the rest where causes compete."""
         causes = (Category.declared(self.event, self.causes, other=True),) if self.competing else ()
-        return *causes, self.intervals
+        return *self.entries, *causes, self.intervals
 
     @property
     def place(self) -> int:
@@ -103,7 +118,8 @@ class Survival(Statistic):
     @property
     def shared_table(self) -> tuple[Any, ...]:
         """What the one table of counts is of that shares of other times are read from too."""
-        return self.kind, self.time, self.event, str(self.value), self.cuts, self.withdrawn, self.competing
+        late = self.entry, self.start
+        return self.kind, self.time, self.event, str(self.value), self.cuts, self.withdrawn, self.competing, *late
 
     def possible(self, records: float) -> float | None:
         """Return 1."""
@@ -111,7 +127,8 @@ class Survival(Statistic):
 
     def in_words(self, *, by_cell: bool = False) -> str:
         """Return what is shared, up to when."""
-        return f"share without {self.event_in_words} before {self.time} = {self.at:.15g}"
+        among = f", of those without at {self.start:.15g}" if self.start else ""
+        return f"share without {self.event_in_words} before {self.time} = {self.at:.15g}{among}"
 
     @property
     def event_in_words(self) -> str:
@@ -120,12 +137,21 @@ class Survival(Statistic):
 
     def renamed(self, name: Callable[[str], str]) -> Statistic:
         """Return the statistic of columns by other names."""
-        return replace(self, time=name(self.time), event=name(self.event))
+        entry = None if self.entry is None else name(self.entry)
+        return replace(self, time=name(self.time), event=name(self.event), entry=entry)
 
     def public_record(self) -> list[Any]:
-        """Return name, columns, value, cuts, when censored records leave, and competing causes."""
+        """Return name, columns, value, cuts, when censored records leave, competing causes, entry and start."""
         competing = [list(self.competing)] if self.competing else []
-        return [self.name, self.time, self.event, self.value, list(self.cuts), self.withdrawn, *competing]
+        late = [self._late()] if self._late() else []
+        return [self.name, self.time, self.event, self.value, list(self.cuts), self.withdrawn, *competing, *late]
+
+    def _late(self) -> dict[str, Any]:
+        """Return entry and start, where they are given."""
+        return {
+            **({"entry": self.entry} if self.entry is not None else {}),
+            **({"start": self.start} if self.start else {}),
+        }
 
     def record(self) -> dict[str, Any]:
         """Return all of it as plain JSON data."""
@@ -138,6 +164,7 @@ class Survival(Statistic):
             "at": self.at,
             "withdrawn": self.withdrawn,
             **({"competing": list(self.competing)} if self.competing else {}),
+            **self._late(),
             **({"hazards": self.hazards} if self.hazards == "lines" else {}),
         }
 
@@ -145,7 +172,10 @@ class Survival(Statistic):
     def from_record(cls, given: Mapping[str, Any]) -> Survival:
         """Return the statistic of `record`."""
         columns, competing = (given["time"], given["event"]), given.get("competing", ())
-        (made,) = _survival(*columns, [given["at"]], given["cuts"], given["value"], given["withdrawn"], competing)
+        late = given.get("entry"), given.get("start", 0.0)
+        made = _survival(*columns, [given["at"]], given["cuts"], given["value"], given["withdrawn"], competing, *late)[
+            0
+        ]
         return replace(made, hazards="lines" if given.get("hazards") == "lines" else "constant")
 
 
@@ -159,6 +189,8 @@ def survival(
     value: Scalar = 1,
     withdrawn: Withdrawn = "evenly",
     competing: Sequence[Scalar] = (),
+    entry: str | None = None,
+    start: float = 0.0,
 ) -> Survival: ...
 @overload
 def survival(
@@ -170,6 +202,8 @@ def survival(
     value: Scalar = 1,
     withdrawn: Withdrawn = "evenly",
     competing: Sequence[Scalar] = (),
+    entry: str | None = None,
+    start: float = 0.0,
 ) -> list[Survival]: ...
 @takes()
 def survival(
@@ -181,6 +215,8 @@ def survival(
     value: Scalar = 1,
     withdrawn: Withdrawn = "evenly",
     competing: Sequence[Scalar] = (),
+    entry: str | None = None,
+    start: float = 0.0,
 ) -> Survival | list[Survival]:
     """Request a survival curve: the shares of records whose event comes after given times.
 
@@ -216,6 +252,16 @@ def survival(
         Further values of the column `event`, which mark an event by a competing cause, such as another cause of death.
         Survival is then the share without any of these events, and the method ``incidence`` of the curve computes the
         cumulative incidence of each cause. Each cause adds one noisy count to each interval, at no further price.
+    entry : str, optional
+        A numeric column of the times from which on records are observed (late entry, or left truncation), on the scale
+        of the column `time`; needs ``withdrawn="evenly"``. A record is at risk from its entry on, and within the
+        interval of its entry for a part of the interval. A record that enters at `start` or before is at risk from the
+        start. Records without a time of entry, and records whose interval of entry comes after the interval of their
+        exit, are left out. One record then counts among the exits and among the entries, so the noise at the same
+        price is 1.4 times as large with Gaussian noise and twice as large with Laplace noise.
+    start : number
+        The time at which the curve begins: survival is the share of the records without the event at `start`. Records
+        whose time is before `start` are left out. If `time` is an age, choose a `start` at which records are at risk.
 
     Returns
     -------
@@ -237,8 +283,8 @@ def survival(
     (12, (6.0, 12.0))
     """
     if at is None or isinstance(at, (list, tuple, range)):
-        return _survival(time, event, at, bins, value, withdrawn, competing)
-    return _survival(time, event, [at], bins, value, withdrawn, competing)[0]
+        return _survival(time, event, at, bins, value, withdrawn, competing, entry, start)
+    return _survival(time, event, [at], bins, value, withdrawn, competing, entry, start)[0]
 
 
 def _survival(
@@ -249,14 +295,19 @@ def _survival(
     value: Scalar,
     withdrawn: str,
     competing: Sequence[Scalar],
+    entry: str | None,
+    start: float,
 ) -> list[Survival]:
     """Return one request for each time."""
     value, *others = _causes(time, event, value, competing)
-    listed = None if at is None else _times(at)
-    given = [] if bins is None else _times(bins, from_zero=True)
+    begin = as_float(start)
+    if begin is None or not 0.0 <= begin < _MOST_TIME:
+        raise _unfit(f"Found {format_argument(start)} for the start.")
+    listed = None if at is None else _times(at, begin)
+    given = [] if bins is None else _times(bins, begin, whole=True)
     if listed is None and not given:
         raise _unfit("Neither `at` nor `bins` is given.")
-    cuts = sorted({*given, *(listed or ())}) if given else _usual_cuts(listed or [])
+    cuts = sorted({*given, *(listed or ())}) if given else _usual_cuts(listed or [], begin)
     if len(cuts) > MOST_INTERVALS:
         raise _unfit(f"They make {len(cuts):,} intervals.")
     if withdrawn not in get_args(Withdrawn):
@@ -267,12 +318,16 @@ def _survival(
             remedy='Use "evenly", the default.',
         )
     columns = checked_column(time), checked_column(event)
-    if columns[0] == columns[1]:
-        raise _unfit("Time and event are the same column.")
+    entered = None if entry is None else checked_column(entry)
+    if len({*columns, entered}) < 3:
+        raise _unfit("Two of time, event and entry are the same column.")
+    if entered is not None and withdrawn != "evenly":
+        raise _unfit(f'Late entry was asked for with withdrawn={format_argument(withdrawn)}; it needs "evenly".')
     leave = cast(Withdrawn, withdrawn)
     asked = cuts if listed is None else listed
     hazards: Literal["lines", "constant"] = "lines" if leave == "evenly" else "constant"
-    return [Survival(*columns, value, tuple(cuts), place, leave, tuple(others), hazards) for place in asked]
+    first = Survival(*columns, value, tuple(cuts), cuts[-1], leave, tuple(others), entered, begin, hazards)
+    return [replace(first, at=place) for place in asked]
 
 
 def _causes(time: str, event: str, value: Scalar, competing: Sequence[Scalar]) -> list[Scalar]:
@@ -294,23 +349,23 @@ def _causes(time: str, event: str, value: Scalar, competing: Sequence[Scalar]) -
     return causes
 
 
-def _times(given: Sequence[object], *, from_zero: bool = False) -> list[float]:
-    """Return times above 0 that rise (HG112); a first 0, where the first interval begins anyway, is left out."""
+def _times(given: Sequence[object], start: float, *, whole: bool = False) -> list[float]:
+    """Return times after the start that rise (HG112); of `whole` intervals a first one at the start is left out."""
     numbers = [as_float(time) for time in given] if isinstance(given, (list, tuple, range)) else []
-    if from_zero and numbers[:1] == [0.0]:
+    if whole and numbers[:1] == [start]:
         del numbers[0]
-    times = [number for number in numbers if number is not None and 0.0 < number <= _MOST_TIME]
+    times = [number for number in numbers if number is not None and start < number <= _MOST_TIME]
     if not times or len(times) < len(numbers) or any(low >= high for low, high in pairwise(times)):
         raise _unfit(f"Found {format_argument(given)}.")
     return times
 
 
-def _usual_cuts(times: Sequence[float]) -> list[float]:
+def _usual_cuts(times: Sequence[float], start: float) -> list[float]:
     """Return the times with cuts between them, in equal parts of each stretch."""
     parts = -(-USUAL_INTERVALS // len(times))
     return [
         high if part == parts else low + (high - low) * part / parts
-        for low, high in pairwise([0.0, *times])
+        for low, high in pairwise([start, *times])
         for part in range(1, parts + 1)
     ]
 
@@ -318,7 +373,8 @@ def _usual_cuts(times: Sequence[float]) -> list[float]:
 def _unfit(finding: str) -> ParameterError:
     return ParameterError(
         "HG112",
-        rule=f"Survival has two columns, and times above 0 that rise and make at most {MOST_INTERVALS} intervals.",
+        rule=f"Survival has two columns or three, and times after the start (0 by default) that rise and make at most "
+        f"{MOST_INTERVALS} intervals.",
         finding=finding,
         remedy='For example hg.survival("months", "died", at=[12, 24], bins=range(1, 25)).',
         shell="For example, write --survival months/died=1:12,24.",
@@ -328,16 +384,21 @@ def _unfit(finding: str) -> ParameterError:
 def _parse(text: str) -> list[StatisticRequest]:
     columns, colon, listed = text.rpartition(":")
     time, slash, event = columns.rpartition("/")
+    entry, late, time = time.rpartition("..")
     event, equals, value = event.partition("=")
+    begin, begins, listed = listed.rpartition("..")
     times = [parse_number(part) for part in listed.split(",")]
-    if not (colon and slash and time and event) or None in times or (equals and not value.strip()):
-        form = "TIME/EVENT:T[,T…] or TIME/EVENT=VALUE[,CAUSE…]:T[,T…], with times above 0 for T"
+    start = parse_number(begin) if begins else 0.0
+    written = colon and slash and time and event and (entry or not late) and start is not None
+    if not written or None in times or (equals and not value.strip()):
+        form = "[ENTRY..]TIME/EVENT[=VALUE[,CAUSE…]]:[START..]T[,T…], with times above 0 for T"
         raise unwritten(ENTRY.option, form, text, f"{ENTRY.option} months/died=1:12,24")
     of_event, *competing = (
         [parse_value(cause) for cause in next(csv.reader([value], skipinitialspace=True))] if equals else [1]
     )
     asked_at = [number for number in times if number is not None]
-    return list(survival(time, event, at=asked_at, value=of_event, competing=competing))
+    about: dict[str, Any] = {"entry": entry or None, "start": start}
+    return list(survival(time, event, at=asked_at, value=of_event, competing=competing, **about))
 
 
 ENTRY = StatisticEntry(
@@ -349,9 +410,11 @@ ENTRY = StatisticEntry(
         "value": Field("value", "The value of a proportion; of a survival curve the value of the event."),
         "withdrawn": Field("text", 'When a censored record leaves its interval: "evenly", "middle" or "end".'),
         "competing": Field("values", "The values of the event of a survival curve that come by competing causes."),
+        "entry": Field("text", "The column of the times from which on records of a survival curve are observed."),
+        "start": Field("number", "The time at which a survival curve begins."),
     },
     by_name=("at",),
-    metavar="TIME/EVENT[=VALUE[,CAUSE…]]:T[,T…]",
+    metavar="[ENTRY..]TIME/EVENT[=VALUE[,CAUSE…]]:[START..]T[,T…]",
     about="Survival: shares of records whose event comes after the times T, with censored records.",
     parse=_parse,
     also_called=("kaplan_meier", "life_table", "survfit", "cumulative_incidence", "aalen_johansen"),

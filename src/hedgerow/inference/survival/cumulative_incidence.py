@@ -76,8 +76,7 @@ class CumulativeIncidence:
     def read(self, cause: int, place: int) -> ReadWithErrors:
         """Return the share to which a cause has come before a cut, in every cell."""
         slopes, life = self.slopes[cause, :, place], self.life
-        sampled = np.zeros(len(slopes)) if life.census else np.einsum("cm,cm->c", np.square(slopes), life.counts)
-        errors = np.sqrt(np.maximum(sampled, 0.0)), np.sqrt(life.noise(slopes))
+        errors = np.sqrt(np.maximum(life.sampling_variance(slopes), 0.0)), np.sqrt(life.noise(slopes))
         return ReadWithErrors(self.shares[cause, :, place], *errors, self.reliable[:, place])
 
     def _test(self, cause: int, place: int) -> QuadraticTest:

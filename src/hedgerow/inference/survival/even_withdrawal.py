@@ -43,6 +43,7 @@ from hedgerow.inference.survival.life_table import Floats, LifeTables
 
 _SMALL = 0.02  # Below this the quotients are computed from their series: eight terms are exact to 1e-14.
 _TERMS = np.arange(8.0)
+_MOST_LEFT = 0.98  # of y where some enter: noise can make more leave than were there
 _LEAST_SHARE = 1e-9  # what stands for 0 in a logarithm
 
 
@@ -64,14 +65,34 @@ class EvenLifeTables(LifeTables):
         return self.began, self.began - leaving
 
     @cached_property
+    def forms_of_entered(self) -> Floats:
+        """The forms of the records that enter late in each interval, here 0: float array (K, classes)."""
+        return np.zeros((self.intervals, self.counts.shape[1]))
+
+    @cached_property
+    def entered(self) -> Floats:
+        """The records that enter late in each interval: float array (cells, K)."""
+        return np.asarray(self.counts @ self.forms_of_entered.T)
+
+    @cached_property
+    def forms_of_leaving(self) -> Floats:
+        """The forms of the N_j: float array (K, classes)."""
+        return self.forms[0] - self.forms[1] + self.forms_of_entered / 2.0
+
+    @cached_property
+    def rates(self) -> Floats:
+        """L_j: float array (cells, K)."""
+        return _rate(*self.divisors, self.entered)
+
+    @cached_property
     def exposed(self) -> Floats:
         """The time at risk 1/L_j, in widths of the interval: float array (cells, K)."""
-        return 1.0 / _rate(*self.divisors)
+        return 1.0 / self.rates
 
     @cached_property
     def slopes_of_exposed(self) -> Floats:
         """The slopes of 1/L_j along the counts: float array (cells, K, classes)."""
-        rate, slopes = self._rates
+        rate, slopes = self._cautious_rates
         return np.asarray(-slopes / np.square(rate)[..., None])
 
     @property
@@ -84,31 +105,33 @@ class EvenLifeTables(LifeTables):
         return events
 
     @cached_property
-    def _rates(self) -> tuple[Floats, Floats]:
+    def _cautious_rates(self) -> tuple[Floats, Floats]:
         """L_j as the slopes take it, and its slopes along the counts: (cells, K) and (cells, K, classes)."""
         start, end = self.cautious_divisors
-        left = 1.0 - end / start
+        entered = np.clip(self.entered, 0.0, 2.0 * start)
+        first, gone = 1.0 - entered / (6.0 * start), 1.0 + (entered / 2.0 - end) / start
+        left = _left(start, end, entered)
         quotient, slope = _quotient_of_logs(left), _slope_of_quotient(left)
-        along_start = ((1.0 - left) * slope - quotient) / start**2
-        along_end = -slope / start**2
-        slopes = along_start[..., None] * self.forms[0] + along_end[..., None] * self.forms[1]
-        return quotient / start, slopes
+        along_start = ((entered * gone / (6.0 * start) + first * (1.0 - gone)) * slope - quotient) / start**2
+        along_end = -first * slope / start**2
+        along_entered = (first / 2.0 - gone / 6.0) * slope / start**2
+        parts = zip((along_start, along_end, along_entered), (*self.forms, self.forms_of_entered), strict=True)
+        return quotient / start, np.asarray(sum(along[..., None] * forms for along, forms in parts))
 
     @cached_property
     def _curving(self) -> Floats:
         """M, of which M r is b²/12 times the slope of the hazards r/b: float array (cells, K, K)."""
-        edges, read = np.array([0.0, *self.cuts]), self.reliable.sum(axis=1)
+        edges, read = np.array([self.start, *self.cuts]), self.reliable.sum(axis=1)
         made = np.empty((len(read), self.intervals, self.intervals))
         for number in np.unique(read).tolist():
-            made[read == number] = (np.diff(edges) ** 2 / 12.0)[:, None] * _slopes_of_hazard(edges, number)
+            made[read == number] = curving(edges, number)
         return made
 
     @cached_property
     def _hazards_added_up(self) -> tuple[Floats, Floats]:
         """H_cj, and its slopes: (causes, cells, K) and (causes, cells, K, classes)."""
-        start, end = self.forms
-        events, leaving, rate = self.events_by_cause, self.counts @ (start - end).T, _rate(*self.divisors)
-        cautious, of_rate = self._rates
+        events, leaving = self.events_by_cause, self.counts @ self.forms_of_leaving.T
+        rate, (cautious, of_rate) = self.rates, self._cautious_rates
 
         def along(counts: Floats, forms: Floats) -> Floats:
             return np.asarray(cautious[..., None] * forms + counts[..., None] * of_rate)
@@ -121,9 +144,12 @@ class EvenLifeTables(LifeTables):
 
         own, every = events * rate, leaving * rate
         of_own = np.array([along(each, form) for each, form in zip(events, self.forms_of_events, strict=True)])
-        of_every = along(leaving, start - end)
-        added = own + every * curved(own) - own * curved(every)
-        slopes = of_own + of_every * curved(own)[..., None] + every[..., None] * slopes_curved(of_own)
+        of_every = along(leaving, self.forms_of_leaving)
+        # The number at risk falls by those who leave, less those who enter.
+        fall = every - self.entered * rate
+        of_fall = of_every - along(self.entered, self.forms_of_entered)
+        added = own + fall * curved(own) - own * curved(every)
+        slopes = of_own + of_fall * curved(own)[..., None] + fall[..., None] * slopes_curved(of_own)
         slopes -= of_own * curved(every)[..., None] + own[..., None] * slopes_curved(of_every)
         return added, slopes
 
@@ -138,7 +164,7 @@ class EvenLifeTables(LifeTables):
         """h_cj without what noise moves it by, and its slopes: (causes, cells, K) and (causes, cells, K, classes)."""
         own, slopes = self._hazards_added_up
         fall, of_fall = own.sum(axis=0), slopes.sum(axis=0)
-        part, bend = _part_of_fall(fall), _slope_of_part(fall)
+        part, bend = part_of_fall(fall), _slope_of_part(fall)
         moved = np.array([self._moved(_share, cause) for cause in range(self.causes)])
         return own * part - moved, part[..., None] * slopes + (own * bend)[..., None] * of_fall
 
@@ -147,7 +173,7 @@ class EvenLifeTables(LifeTables):
 
         Of each cell: arrays (cells, K) and (cells,). The integral doubles if S does, so its slopes along S are weights.
         """
-        edges = np.array([0.0, *self.cuts])
+        edges = np.array([self.start, *self.cuts])
         last = int(np.searchsorted(edges, until))
         widths = np.diff(edges[: last + 1])
         logs = np.hstack([np.zeros((len(self.survival), 1)), np.log(self.survival)])[:, : last + 1]
@@ -157,7 +183,7 @@ class EvenLifeTables(LifeTables):
         # At a constant hazard an interval of width b in which S falls from a to a·exp(−H) adds b·a·(1 − exp(−H))/H.
         fall = parts * (before - after)
         box = reached * np.exp(before)
-        areas, bends = box * _part_of_fall(fall), box * _slope_of_part(fall)
+        areas, bends = box * part_of_fall(fall), box * _slope_of_part(fall)
         by_before, by_after = areas + parts * bends, -parts * bends
         # With the slope h' of the hazard S is exp(h'·u(b − u)/2) times as large at the time u of the interval.
         slopes = _slopes_of_hazard(edges[: last + 1], last) @ (np.eye(last, last + 1) - np.eye(last, last + 1, 1))
@@ -178,20 +204,26 @@ class EvenLifeTables(LifeTables):
         sds = [np.sqrt(self.noise(form)) for form in self.forms]
         start, end = (np.maximum(v, RELIABLE_SDS * sd) for v, sd in zip(self.divisors, sds, strict=True))
         own = self.events_by_cause[cause]
-        others, one = self.events - own, self.noise_sd
-        # Each line is one independent count, or sum of counts, and what it is a part of.
-        steps = (
-            (one, 0.0, one, 0.0),
-            (0.0, one * np.sqrt(self.causes - 1.0), one * np.sqrt(self.causes - 1.0), 0.0),
-            (0.0, 0.0, one, 0.0),
-            (0.0, 0.0, sds[1], sds[1]),
-        )
-        here = own, others, start, end
+        here = own, self.events - own, start, end, self.entered
         middle, moved = function(*here), np.zeros_like(own)
-        for step in steps:
+        for step in self._independent_steps(cause):
             up, down = (function(*(v + sign * by for v, by in zip(here, step, strict=True))) for sign in (1.0, -1.0))
             moved += (up + down) / 2.0 - middle
         return np.asarray(moved)
+
+    def _independent_steps(self, cause: int) -> list[tuple[Floats | float, ...]]:
+        """Return independent parts of the noise on D_cj, the other events, R_j, R_{j+1} and the records that enter.
+
+        Each line is one independent count, or sum of counts, and what it is a part of.
+        """
+        one, rest = self.noise_sd, np.sqrt(self.noise(self.forms[1]))
+        others = one * math.sqrt(self.causes - 1.0)
+        return [
+            (one, 0.0, one, 0.0, 0.0),
+            (0.0, others, others, 0.0, 0.0),
+            (0.0, 0.0, one, 0.0, 0.0),
+            (0.0, 0.0, rest, rest, 0.0),
+        ]
 
 
 class ConstantHazards(EvenLifeTables):
@@ -206,6 +238,11 @@ class ConstantHazards(EvenLifeTables):
     @cached_property
     def _curving(self) -> Floats:
         return np.zeros((len(self.counts), self.intervals, self.intervals))
+
+
+def curving(edges: Floats, read: int) -> Floats:
+    """Return M of the first intervals, so many as can be read: float array (K, K)."""
+    return np.asarray((np.diff(edges) ** 2 / 12.0)[:, None] * _slopes_of_hazard(edges, read))
 
 
 def _slopes_of_hazard(edges: Floats, read: int) -> Floats:
@@ -225,20 +262,27 @@ def _slopes_of_hazard(edges: Floats, read: int) -> Floats:
     return np.asarray((hazards[right] - hazards[left]) / apart[:, None])
 
 
-def _rate(start: Floats, end: Floats) -> Floats:
+def _left(start: Floats, end: Floats, entered: Floats) -> Floats:
+    """Return y with L = q(y)/start: the part that leaves, where nobody enters."""
+    some = np.clip(entered, 0.0, 2.0 * start)
+    left = (1.0 - some / (6.0 * start)) * (1.0 + (some / 2.0 - end) / start)
+    return np.where(some > 0.0, np.minimum(left, _MOST_LEFT), left)
+
+
+def _rate(start: Floats, end: Floats, entered: Floats) -> Floats:
     """Return L."""
-    return _quotient_of_logs(1.0 - end / start) / start
+    return _quotient_of_logs(_left(start, end, entered)) / start
 
 
-def _step(own: Floats, others: Floats, start: Floats, end: Floats) -> Floats:
+def _step(own: Floats, others: Floats, start: Floats, end: Floats, entered: Floats) -> Floats:
     """Return (D_c + the others) L, the fall of log S."""
-    return (own + others) * _rate(start, end)
+    return (own + others) * _rate(start, end, entered)
 
 
-def _share(own: Floats, others: Floats, start: Floats, end: Floats) -> Floats:
+def _share(own: Floats, others: Floats, start: Floats, end: Floats, entered: Floats) -> Floats:
     """Return h_c."""
-    rate = _rate(start, end)
-    return own * rate * _part_of_fall((own + others) * rate)
+    rate = _rate(start, end, entered)
+    return own * rate * part_of_fall((own + others) * rate)
 
 
 def _quotient_of_logs(x: Floats) -> Floats:
@@ -254,16 +298,16 @@ def _slope_of_quotient(x: Floats) -> Floats:
     return np.where(np.abs(x) < _SMALL, _series(x, (_TERMS + 1.0) / (_TERMS + 2.0)), exact)
 
 
-def _part_of_fall(fall: Floats) -> Floats:
+def part_of_fall(fall: Floats) -> Floats:
     """Return (1 − exp(−H))/H."""
     large = np.where(np.abs(fall) < _SMALL, 0.5, fall)
     return np.where(np.abs(fall) < _SMALL, 1.0 - fall / 2.0 + fall**2 / 6.0 - fall**3 / 24.0, -np.expm1(-large) / large)
 
 
 def _slope_of_part(fall: Floats) -> Floats:
-    """Return the derivative of `_part_of_fall`."""
+    """Return the derivative of `part_of_fall`."""
     large = np.where(np.abs(fall) < _SMALL, 0.5, fall)
-    exact = (np.exp(-large) - _part_of_fall(large)) / large
+    exact = (np.exp(-large) - part_of_fall(large)) / large
     return np.where(np.abs(fall) < _SMALL, -0.5 + fall / 3.0 - fall**2 / 8.0, exact)
 
 

@@ -143,6 +143,8 @@ class LifeTables:
         For which part of its interval a censored record is not at risk: w.
     causes : int
         How many causes of events compete.
+    start : float
+        t_0, where the curve begins.
 
     >>> tables = LifeTables(np.array([[10.0, 8.0, 0.0, 4.0, 78.0]]), (1.0, 2.0), 0.0, "gaussian", False, 0.5)
     >>> tables.survival.round(4).tolist(), tables.at_risk.tolist()
@@ -158,6 +160,7 @@ class LifeTables:
     census: bool
     withdrawn: float
     causes: int = 1
+    start: float = 0.0
 
     @property
     def intervals(self) -> int:
@@ -222,6 +225,31 @@ class LifeTables:
         """The forms of the R_j."""
         k = self.intervals
         return np.hstack([*[np.triu(np.ones((k, k)))] * (self.causes + 1), np.ones((k, 1))])
+
+    def form_at_risk(self, place: int) -> Floats:
+        """Return the form of the number at risk at the beginning, or at a cut."""
+        return np.asarray(self.began[place] if place < self.intervals else np.eye(self.counts.shape[1])[-1])
+
+    @property
+    def records(self) -> Floats:
+        """How many records are at risk at the most, in every cell."""
+        return self.divisors[0][:, 0]
+
+    def range_of_records(self, place: int) -> tuple[Floats, Floats]:
+        """Return how many records were at risk up to a cut, the fewest and the most, in every cell."""
+        risk = self.divisors[0]
+        return self.cautious_divisors[0][:, place], np.maximum(risk[:, 0], risk[:, place])
+
+    def sampled(self, slopes: Floats) -> tuple[Floats, Floats]:
+        """Return slopes (cells, numbers, classes) along classes that sampling fills independently, and their counts."""
+        return slopes, self.counts
+
+    def sampling_variance(self, slopes: Floats) -> Floats:
+        """Return the sampling variance of a number with these slopes (cells, classes) in every cell."""
+        if self.census:
+            return np.zeros(len(slopes))
+        along, expected = self.sampled(slopes[:, None])
+        return np.asarray(np.einsum("cm,cm->c", np.square(along[:, 0]), expected))
 
     def noise(self, forms: Floats) -> Floats:
         """Return the noise variance of linear forms of the counts, which stand along the last axis."""
@@ -308,10 +336,9 @@ class LifeTables:
         parts = weights * self.survival
         slopes = np.einsum("ck,ckm->cm", parts, self.slopes)
         last = int(np.flatnonzero(np.atleast_2d(weights).any(axis=0))[-1])
-        sampled = np.zeros(len(slopes)) if self.census else np.einsum("cm,cm->c", np.square(slopes), self.counts)
         return ReadWithErrors(
             start + parts.sum(axis=1),
-            np.sqrt(np.maximum(sampled, 0.0)),
+            np.sqrt(np.maximum(self.sampling_variance(slopes), 0.0)),
             np.sqrt(self.noise(slopes)),
             self.reliable[:, last],
         )
@@ -335,11 +362,10 @@ class LifeTables:
         if self.census:
             sampling = Quadratic()
         else:
-            r, fewest = self.divisors[0], self.cautious_divisors[0]
-            variance = np.einsum("cm,cm->c", np.square(slopes), self.counts)
+            variance, (fewest, most) = self.sampling_variance(slopes), self.range_of_records(place)
             behind = share * (1.0 - share) / np.where(variance > 0.0, variance, 1.0)
             # As many records as began, at most, and as few as are at risk in the end, where nothing tells.
-            records = np.clip(np.where(variance > 0.0, behind, 0.0), fewest[:, place], np.maximum(r[:, 0], r[:, place]))
+            records = np.clip(np.where(variance > 0.0, behind, 0.0), fewest, most)
             sampling = Quadratic(linear=1.0 / records, square=-1.0 / records)
         return QuadraticTest(
             a=share,
@@ -400,19 +426,20 @@ class LifeTables:
         covariance = np.einsum("ckm,clm->ckl", slopes, slopes) * max(self.noise_sd, _LEAST_NOISE) ** 2
         scale = np.trace(covariance, axis1=1, axis2=2)[:, None, None]
         roots = np.linalg.cholesky(covariance + 1e-12 * np.maximum(scale, 1e-300) * np.eye(size))
-        features = np.linalg.solve(roots, slopes)
+        features = np.asarray(np.linalg.solve(roots, slopes), dtype=np.float64)
         # Features lie in [−1, 1].
         within = 1.0 / max(1.0, float(np.abs(features).max()))
         features, roots = within * features, roots / within
-        products = np.einsum("ckm,cm,clm->ckl", features, np.maximum(self.counts, 0.0), features)
+        along, expected = self.sampled(features)
+        products = np.einsum("ckm,cm,clm->ckl", along, np.maximum(expected, 0.0), along)
         noise = within * np.eye(size) * bool(self.noise_sd)
         mixing = np.vstack([np.zeros((1, size)), noise, np.zeros((size * (size + 1) // 2, size))])
-        count, law = self.divisors[0][:, 0], self.law_of(slopes.reshape(-1, slopes.shape[2]))
+        count, law = self.records, self.law_of(slopes.reshape(-1, slopes.shape[2]))
         return JointTotals(count, np.zeros((len(count), size)), products, mixing, law, census=self.census), roots
 
     # Further readings
     def weights_of_mean(self, until: float) -> tuple[Floats, Floats | float]:
-        """Return weights w and a start s with ∫₀^until S(t) dt = s + Σ w_k S(t_k), S a line between cuts.
+        """Return weights w and a number s with ∫ S(t) dt = s + Σ w_k S(t_k), up to a time, S a line between cuts.
 
         The weights are also the slopes of the integral along S(t_k).
 
@@ -420,7 +447,7 @@ class LifeTables:
         >>> tables.weights_of_mean(2.0), tables.weights_of_mean(0.5)
         ((array([1. , 0.5]), 0.5), (array([0.125, 0.   ]), 0.375))
         """
-        edges = np.array([0.0, *self.cuts])
+        edges = np.array([self.start, *self.cuts])
         last = int(np.searchsorted(edges, until))
         widths, weights = np.diff(edges[:last]), np.zeros(len(edges))
         weights[: last - 1] += widths / 2.0
@@ -461,7 +488,7 @@ class LifeTables:
         below = np.flatnonzero(curve <= share)
         if not len(below):
             return math.inf
-        values, edges = np.append(1.0, curve), np.append(0.0, self.cuts)
+        values, edges = np.append(1.0, curve), np.append(self.start, self.cuts)
         at = int(below[0]) + 1
         part = self._part_until(values[at - 1], values[at], share)
         return float(edges[at - 1] + part * (edges[at] - edges[at - 1]))

@@ -76,7 +76,10 @@ class CountsDesign(Design[Counts, AdditiveTable]):
         """Return the design of the one statistic that plain noise on counts tells."""
         (statistic,), (law,) = about.statistics, part.methods
         made = cls(statistic, about.by, about.facts, about.missing, law, "")  # type: ignore[arg-type]  # laws are named as methods
-        fits = part.cells == made.query.cells * len(made.features) and part.rows == made.row_limit
+        fits = part.cells == made.query.cells * len(made.features) and (part.rows, part.tables) == (
+            made.row_limit,
+            None,
+        )
         return (made,) if fits else ()
 
     @property
@@ -193,15 +196,17 @@ class CountsDesign(Design[Counts, AdditiveTable]):
         return Cells.plain(subject, table.cells, *about, reliable=read.reliable, possible=possible)
 
 
-def counts_mechanism(law: NoiseLaw, draws: int, cells: int, rows: int | None, relation: Relation, mu: float) -> Counts:
+def counts_mechanism(
+    law: NoiseLaw, draws: int, cells: int, rows: int | None, relation: Relation, mu: float, *, tables: int | None = None
+) -> Counts:
     """Return the mechanism of so many disjoint counts whose noise has the sd (L2 sensitivity)/μ.
 
     >>> counts_mechanism("gaussian", 1, 12, None, Relation.ADD_REMOVE, 0.5).noise_sd
     2.0
     """
-    sd = math.sqrt(GaussianCounts(1.0, cells, rows=rows).touched(relation)) / mu
+    sd = math.sqrt(GaussianCounts(1.0, cells, rows=rows, tables=tables).touched(relation)) / mu
     if law == "averaged-laplace":
-        return AveragedLaplaceCounts(sd / math.sqrt(2.0 * draws), draws, cells, rows=rows)
+        return AveragedLaplaceCounts(sd / math.sqrt(2.0 * draws), draws, cells, rows=rows, tables=tables)
     if law == "gaussian":
-        return GaussianCounts(sd, cells, rows=rows)
-    return GeometricCounts(sd / math.sqrt(2.0), cells, rows=rows)
+        return GaussianCounts(sd, cells, rows=rows, tables=tables)
+    return GeometricCounts(sd / math.sqrt(2.0), cells, rows=rows, tables=tables)

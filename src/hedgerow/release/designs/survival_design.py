@@ -1,6 +1,7 @@
 """Survival: the events and the censored records of each interval of time, counted once for a whole curve.
 
-A record lies in one class of one cell, so the counts have the price of a table of counts. All times of a curve are read
+A record lies in one class of one cell, so the counts have the price of a table of counts. With late entry a record also
+lies in one class of a second table, that of entries. All times of a curve are read
 from them, and so are its median, restricted means and numbers at risk (`hedgerow.release.readings.survival_curve`).
 """
 
@@ -23,6 +24,7 @@ from hedgerow.inference.region import Region, ScoreRegion
 from hedgerow.inference.score_test import SingleTest
 from hedgerow.inference.survival.cumulative_incidence import CumulativeIncidence
 from hedgerow.inference.survival.even_withdrawal import ConstantHazards, EvenLifeTables
+from hedgerow.inference.survival.late_entry import LateLifeTables
 from hedgerow.inference.survival.life_table import ErrorsOfTotals, LifeTables
 from hedgerow.mechanisms.mechanism import Counts
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
@@ -33,7 +35,7 @@ from hedgerow.release.designs.plain_counts import counts_mechanism
 from hedgerow.resampling.counted_values import Histogram
 from hedgerow.statistics.survival import Survival
 
-BEYOND = "beyond"
+BEYOND, FROM_THE_START = "beyond", "from the start"
 HIDDEN_CURVE = (
     "The noise hides how many records are at risk: the interval ends at that of the last time for which it does not."
 )
@@ -75,7 +77,9 @@ class SurvivalTable(AdditiveTable):
     def mean_until(self, until: float) -> FunctionsOfCells:
         """Return what one computes with of the restricted mean up to a time."""
         if ("mean", until) not in self.functions:
-            self.functions["mean", until] = self.life.joint_of(*self.life.weights_of_mean(until), until)
+            self.functions["mean", until] = self.life.joint_of(
+                *self.life.weights_of_mean(until), until - self.life.start
+            )
         return self.functions["mean", until]
 
 
@@ -117,7 +121,7 @@ class SurvivalRelease:
 
     @property
     def query(self) -> Query:
-        """Count events, by cause where causes compete, and other records by cell and interval."""
+        """Count events, by cause where causes compete, and other records by cell and interval, of entry too."""
         return Query(self.curve.counted, (*self.by, *self.curve.groups))
 
     @property
@@ -125,33 +129,46 @@ class SurvivalRelease:
         """What is counted in each cell: events and censored records by interval, and records beyond the last cut."""
         *within, _ = (str(interval) for interval in self.curve.intervals.values)
         events = [f"event {cause}" for cause in self.curve.causes] if self.curve.competing else ["event"]
-        return *(f"{title} {name}" for title in (*events, "censored") for name in within), BEYOND
+        entered = () if self.curve.entry is None else (FROM_THE_START, *(f"entered {name}" for name in within))
+        return *(f"{title} {name}" for title in (*events, "censored") for name in within), BEYOND, *entered
 
     def mechanism(self, mu: float) -> Counts:
         """Return the mechanism with noise of sd (L2 sensitivity)/μ."""
         cells = len(CellLabels(self.by)) * len(self.features)
-        return counts_mechanism(self.law, self.draws, cells, None, self.facts.relation, mu)
+        return counts_mechanism(self.law, self.draws, cells, None, self.facts.relation, mu, tables=self.tables)
+
+    @property
+    def tables(self) -> int | None:
+        """In how many tables side by side a record counts: with late entry in that of exits and that of entries."""
+        return None if self.curve.entry is None else 2
 
     def classes(self, histogram: Histogram) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return the exact counts: int64 array (cells, features)."""
         complete(histogram, self.missing)
         intervals, causes = self.curve.intervals.levels, len(self.curve.causes)
+        # By cell, interval of entry, kind of exit, and interval of exit.
+        entries = 1 if self.curve.entry is None else intervals
         if self.curve.competing:
-            classes = histogram.cell_sums().reshape(-1, causes + 1, intervals)
+            classes = histogram.cell_sums().reshape(-1, entries, causes + 1, intervals)
         else:
-            events = histogram.cell_sums(histogram.index).reshape(-1, intervals)
-            others = histogram.cell_sums().reshape(-1, intervals) - events
-            classes = np.stack([events, others], axis=1)
-        within, beyond = classes[:, :, :-1], classes[:, :, -1].sum(axis=1)
-        return np.concatenate([within.reshape(len(classes), -1), beyond[:, None]], axis=1)
+            events = histogram.cell_sums(histogram.index).reshape(-1, entries, intervals)
+            others = histogram.cell_sums().reshape(-1, entries, intervals) - events
+            classes = np.stack([events, others], axis=2)
+        # The records of entry interval i (0: from the start) leave in interval i or later; others are left out.
+        classes = classes * np.tri(intervals, entries, 1, dtype=np.int64).T[:, None] if entries > 1 else classes
+        exits = classes.sum(axis=1)
+        within, beyond = exits[:, :, :-1], exits[:, :, -1].sum(axis=1)
+        entered = [classes.sum(axis=(2, 3))] if entries > 1 else []
+        return np.concatenate([within.reshape(len(classes), -1), beyond[:, None], *entered], axis=1)
 
     def read(self, table: AdditiveTable) -> SurvivalTable:
         """Return the life tables of noisy counts."""
         withdrawn = 0.0 if self.curve.withdrawn == "end" else 0.5
         changing = EvenLifeTables if self.curve.hazards == "lines" else ConstantHazards
+        changing = changing if self.curve.entry is None else LateLifeTables
         tables = changing if self.curve.withdrawn == "evenly" else LifeTables
         about = float(table.noise_sd.max()), table.noise_law, self.facts.census
-        life = tables(table.values, self.curve.cuts, *about, withdrawn, len(self.curve.causes))
+        life = tables(table.values, self.curve.cuts, *about, withdrawn, len(self.curve.causes), self.curve.start)
         return SurvivalTable(table, life, self.places)
 
 
@@ -196,7 +213,8 @@ class SurvivalDesign(Design[Counts, SurvivalTable]):
         (law,) = part.methods
         places = tuple(sorted({curve.place for curve in curves}))
         release = SurvivalRelease(curves[0], places, about.by, about.facts, about.missing, law)  # type: ignore[arg-type]  # laws are named as methods
-        fits = part.cells == len(CellLabels(about.by)) * len(release.features) and part.rows is None
+        cells = len(CellLabels(about.by)) * len(release.features)
+        fits = (part.cells, part.rows, part.tables) == (cells, None, release.tables)
         return tuple(cls(curve, release, "") for curve in curves) if fits else ()
 
     @property
@@ -270,11 +288,13 @@ class SurvivalDesign(Design[Counts, SurvivalTable]):
         asked = self.statistic
         guess = supposed.of(asked.event)
         share = 1.0 if guess.share is None else min(max(guess.share, 0.01), 1.0)
-        total = math.log(2.0) / asked.at / share
-        edges = np.array([0.0, *asked.cuts])
+        total = math.log(2.0) / (asked.at - asked.start) / share
+        edges = np.array([asked.start, *asked.cuts]) - asked.start
         within = -np.diff(np.exp(-total * edges))
         of_causes = [within * share / len(asked.causes)] * len(asked.causes)
-        counts = supposed.records * np.concatenate([*of_causes, within * (1.0 - share), [math.exp(-total * edges[-1])]])
+        exits = [*of_causes, within * (1.0 - share), [math.exp(-total * edges[-1])]]
+        from_start = [] if asked.entry is None else [[1.0], np.zeros(len(within))]
+        counts = supposed.records * np.concatenate([*exits, *from_start])
         life = self.release.read(
             AdditiveTable(
                 ({},), self.release.features, counts[None, :], mechanism.table_spread(self.release.features),

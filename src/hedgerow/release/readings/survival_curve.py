@@ -205,7 +205,8 @@ class SurvivalCurve:
         for cause in self.curve.causes:
             columns = self.incidence_columns(cause, level)
             time, share, low, high = (np.array(columns[name]) for name in ("time", "incidence", "low", "high"))
-            drawn.append(DrawnSurvival(time, share, low, high, at_risk, f"{self.curve.event} = {cause}", start=0.0))
+            label, begin = f"{self.curve.event} = {cause}", self.curve.start
+            drawn.append(DrawnSurvival(time, share, low, high, at_risk, label, start=0.0, begin=begin))
         with shown_in_notebook():
             return draw_survival(drawn, across=self.curve.time, level=level, ax=ax, what="share with the event")
 
@@ -254,9 +255,11 @@ class SurvivalCurve:
             HG112: the time is not positive, or lies beyond the last cut point.
         """
         end = as_float(until)
-        if end is None or not 0.0 < end <= self.curve.cuts[-1]:
+        begin = self.curve.start
+        if end is None or not begin < end <= self.curve.cuts[-1]:
+            last = f"{self.curve.cuts[-1]:.15g}, the last cut"
             raise _unread(
-                f"A restricted mean goes up to a time above 0 and at most {self.curve.cuts[-1]:.15g}, the last cut.",
+                f"A restricted mean goes up to a time above {begin:.15g} and at most {last}.",
                 f"Found {format_argument(until)}.",
             )
         weights, start = self.life.weights_of_mean(end)
@@ -268,20 +271,20 @@ class SurvivalCurve:
 
         def accepted(level: float) -> tuple[float, float]:
             reach = normal_quantile(level) * spread
-            return (max(0.0, value - reach), min(end, value + reach)) if clear else (0.0, end)
+            return (max(0.0, value - reach), min(end - begin, value + reach)) if clear else (0.0, end - begin)
 
-        region = ScoreRegion(LevelTest(accepted, _METHOD, 0.0, end), joint=joint.row(self.place))
+        region = ScoreRegion(LevelTest(accepted, _METHOD, 0.0, end - begin), joint=joint.row(self.place))
         about = f"mean {self.curve.time} without {self._event}, up to {end:.15g}"
         return self._estimate(f"restricted_mean_{end:.15g}", value, errors, covers_number(about, self.facts), region)
 
     def at_risk(self, at: float = 0.0) -> Estimate:
-        """Return the number of records whose time is `at` or later.
+        """Return the number of records whose time is `at` or later; with late entry of those that entered before.
 
-        The time `at` must be 0 or a cut point (otherwise error HG112).
+        The time `at` must be 0 (or where the curve begins) or a cut point (otherwise error HG112).
         """
-        place = 0 if as_float(at) == 0.0 else self._cut(at) + 1
-        life, k = self.life, self.life.intervals
-        form = np.eye(life.counts.shape[1])[-1] if place == k else life.began[place]
+        life, begin = self.life, self.curve.start
+        place = 0 if as_float(at) in (0.0, begin) else self._cut(at) + 1
+        form, when = life.form_at_risk(place), self.curve.cuts[place - 1] if place else begin
         value = float(life.counts[self.place] @ form)
         noise = math.sqrt(float(life.noise(form)))
         # Binomial where the number of all records is public, else Poisson.
@@ -292,10 +295,10 @@ class SurvivalCurve:
             reach = normal_quantile(level) * math.hypot(sampling, noise)
             return max(0.0, value - reach), max(0.0, value + reach)
 
-        about = f"number of records with {self.curve.time} ≥ {0.0 if not place else self.curve.cuts[place - 1]:.15g}"
+        entered = "" if self.curve.entry is None else f" and {self.curve.entry} before"
+        about = f"number of records with {self.curve.time} ≥ {when:.15g}{entered}"
         region = ScoreRegion(LevelTest(accepted, _METHOD, 0.0))
         errors = np.array([sampling]), np.array([noise])
-        when = 0.0 if not place else self.curve.cuts[place - 1]
         return self._estimate(
             f"at_risk_{when:.15g}", value, errors, covers_number(about, self.facts, total=True), region, own=True
         )
@@ -476,7 +479,7 @@ def plot_curves(curves: Sequence[SurvivalCurve], ax: Axes | None = None, *, leve
         columns = {name: np.array(values) for name, values in curve.to_columns(level).items()}
         label = ", ".join(f"{name}={value}" for name, value in curve.cell.items()) or "all records"
         time, share, low, high, at_risk = (columns[name] for name in ("time", "survival", "low", "high", "at_risk"))
-        drawn.append(DrawnSurvival(time, share, low, high, at_risk, label))
+        drawn.append(DrawnSurvival(time, share, low, high, at_risk, label, begin=curve.curve.start))
     return draw_survival(drawn, across=curves[0].curve.time, level=level, ax=ax)
 
 
