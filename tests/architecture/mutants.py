@@ -226,9 +226,16 @@ MUTANTS = (
     Mutant(
         "a replaced record touches one cell of a table of counts",
         "mechanisms/noisy_counts.py",
-        "return min(self.cells, (self.rows or 1) * (2 if relation is Relation.REPLACE_ONE else 1))",
-        "return min(self.cells, self.rows or 1)",
+        "each = (self.rows or 1) * (2 if relation is Relation.REPLACE_ONE else 1)",
+        "each = self.rows or 1",
         PRICES,
+    ),
+    Mutant(
+        "a record that enters late counts in one table",
+        "mechanisms/noisy_counts.py",
+        "return min(self.cells, each * (self.tables or 1))",
+        "return min(self.cells, each)",
+        "tests/unit/release/test_late_entry.py",
     ),
     Mutant(
         "a replaced record changes one cell of a table of moments",
