@@ -90,7 +90,7 @@ def spark(rows: Path, n: str, turns: int) -> Iterator[Line]:
 
 
 def postgres(rows: int, n: str) -> Iterator[Work]:
-    """Yield a mean in a server that is started here, over its own average and standard deviation."""
+    """Yield means in a server that is started here, over its own average and deviation: few values, and many."""
     try:
         import psycopg
         from tests.contracts.postgres_server import running
@@ -99,20 +99,24 @@ def postgres(rows: int, n: str) -> Iterator[Work]:
         raise MissingError("psycopg is not installed") from None
     if (folder := postgresql()) is None:
         raise MissingError("it is not installed")
-    made = f"SELECT (hashint4(i::int) & 255)::double precision AS x FROM generate_series(1, {rows}) AS r(i)"
+    columns = {"v256": "hashint4(i::int) & 255", "v65536": "hashint4(i::int * 7) & 65535"}
+    listed = ", ".join(f"({made})::double precision AS {name}" for name, made in columns.items())
+    made = f"SELECT {listed} FROM generate_series(1, {rows}) AS r(i)"
     with running(folder) as server, psycopg.connect(server.url, autocommit=True) as connection:
         connection.execute(f"CREATE UNLOGGED TABLE people AS {made}")
         connection.execute("VACUUM ANALYZE people")
         survey = hg.open(server.url, table="people", relation="replace-one")
 
-        def theirs() -> None:
-            connection.execute("SELECT avg(x), stddev(x), count(x) FROM people").fetchall()
+        for column, most in (("v256", 255), ("v65536", 65_535)):
 
-        def ours() -> None:
-            complete(survey.release([hg.mean("x", bounds=(0, 255), step=1)], **price()))
+            def theirs(column: str = column) -> None:
+                connection.execute(f"SELECT avg({column}), stddev({column}), count({column}) FROM people").fetchall()
 
-        name = f"PostgreSQL, mean of {n} rows, by the clock"
-        yield Work(name, "its own avg and stddev", theirs, ours, 2.0, clock=True)
+            def ours(column: str = column, most: int = most) -> None:
+                complete(survey.release([hg.mean(column, bounds=(0, most), step=1)], **price()))
+
+            name = f"PostgreSQL, mean of {n} rows, {most + 1:,} values, by the clock"
+            yield Work(name, "its own avg and stddev", theirs, ours, 2.0, clock=True)
 
 
 def tables(turns: int) -> Iterator[Line]:

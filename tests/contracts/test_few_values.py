@@ -218,3 +218,21 @@ def test_postgres_says_whether_there_are_few(path: Path, request: pytest.Fixture
             plans = [connection.execute(f"EXPLAIN ANALYZE {text}").fetchall() for text in (grouped, one_by_one)]
             read = ["(never executed)" not in str(plan) for plan in plans]
             assert read == [setting == "true", setting == "false"]
+
+
+@pytest.mark.databases
+def test_several_workers_of_postgres_add_up(path: Path, request: pytest.FixtureRequest) -> None:
+    import psycopg
+
+    server = request.getfixturevalue("postgres")
+    into_postgres(pq.read_table(path), server)
+    *_, many = open_source(server.url, table="people").statements(QUESTIONS["sums"])
+    with psycopg.connect(server.url) as connection:
+        for cost in ("parallel_setup_cost", "parallel_tuple_cost", "min_parallel_table_scan_size"):
+            connection.execute(f"SET {cost} = 0")
+        # The sabotage: behind a limit one process adds up.
+        texts = many, many.replace("OFFSET '0'", f"LIMIT {2**62}")
+        plans = [str(connection.execute(f"EXPLAIN {text}").fetchall()) for text in texts]
+        assert [("Workers Planned" in plan, "Partial" in plan) for plan in plans] == [(True, True), (True, False)]
+        # Each step is computed before the next one, as behind the limit.
+        assert plans[0].count("Subquery Scan") == plans[1].count("Subquery Scan") > 0
