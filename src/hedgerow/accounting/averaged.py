@@ -135,10 +135,6 @@ class SummedLaplace:
         near, far = np.abs(x - shift), np.abs(x)
         return np.asarray(far - near + self._log_polynomial(near) - self._log_polynomial(far))
 
-    def log_mass(self, x: Array) -> Array:
-        """Return the log of the density at x."""
-        return np.asarray(-np.abs(x) + self._log_polynomial(np.abs(x)))
-
     @property
     def unit(self) -> float:
         """The scale, 1."""
