@@ -4,6 +4,7 @@ import math
 from fractions import Fraction
 from functools import partial
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 import pytest
@@ -86,6 +87,27 @@ def test_whether_a_number_is_below_an_exponential(exponent: Fraction, moved: int
         return
     found = settled(known, partial(below_exp, exponent), scripted(following))
     assert found is (Fraction(known * WORD + following, WORD**2) < chance)
+
+
+@pytest.mark.parametrize(("power", "width"), [(1, 777.7), (2, 777.7)])
+def test_what_is_kept_is_decided_exactly_on_both_sides(
+    power: int, width: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A number just below the chance is no surer than one just above: both are asked about, none far off."""
+    law, asked = Inversion(power, width), list[int]()  # type: ignore[arg-type]  # 1 or 2, from a list
+
+    def asked_about(first: int, *given: Any) -> bool:
+        asked.append(first)
+        return bool(settled(first, *given))
+
+    monkeypatch.setattr(inversion, "settled", asked_about)
+    start = law.step * 2
+    chance = exponential(law.exponent(start + 1) - law.exponent(start)) * WORD
+    for moved, unsure in ((-(2**20), True), (-1, True), (1, True), (2**20, True), (-(2**50), False), (2**40, False)):
+        asked.clear()
+        v = int(chance) + moved
+        stays = law._stays(np.array([2]), np.array([1]), scripted(v))
+        assert asked == ([v] if unsure else []) and stays.tolist() == [v < chance]
 
 
 @pytest.mark.parametrize(("power", "width"), [(1, 1.0), (1, 100.0), (2, 3.0), (2, 150.0)])
