@@ -2,10 +2,12 @@
 
 With d_B = N_B·(residual of B) the cells of a table by A, times N_A, are ψ_A = Σ_{B ⊆ A} d_B. Wanted are the residuals
 nearest to the released ones, Σ_B |d_B − d̂_B|²/(2·q_B) the least, such that no cell of the largest tables is below 0:
-all other cells are sums of these. q_B = N_B²·σ_B²·κ^(k − |B|) for the k columns of the largest tables; the total and
-what is known are kept. With κ = 1 this is plain least squares, and ruins small tables: tens of thousands of empty cells
-are pushed up, and the large ones pay. With κ = .1 the smaller tables are held in place, and all tables come nearer to
-the truth than the numbers that were released.
+all other cells are sums of these. q_B = N_B²·σ_B²·κ^e for the k columns of the largest tables; the total and what is
+known are kept. With κ = 1 this is plain least squares, and ruins small tables: tens of thousands of empty cells are
+pushed up, and the large ones pay. With κ = .1 the smaller tables are held in place, and all tables come nearer to the
+truth than the numbers that were released. e = (k − |B|)/|B| is the exponent of the numbers that are shown: of tables
+by up to three columns, those by two move more and those by one no more than with e = k − |B|, which joint laws and
+records of an earlier version have.
 
 The problem is split into the residuals and the cells (alternating directions, Boyd, Parikh, Chu, Peleato & Eckstein
 2011). The parts of a table are orthogonal, so the step of the residuals is in closed form: with weights w_A,
@@ -36,7 +38,7 @@ from hedgerow.mechanisms.residual_margins import ColumnSet, contrasts
 
 Floats = NDArray[np.float64]
 KAPPA = 0.1
-"""How much tighter the tables of one column less are held."""
+"""How much tighter the tables of one column less are held, to the exponent e."""
 _GAP, _MOST_STEPS, _CHECKED = 2e-3, 1000, 25
 _RELAXED, _COUPLING = 1.6, 100.0
 # Of cells that known tables join, rounds in which these are fitted, and how far off they may be as shares.
@@ -66,7 +68,7 @@ class AgreeingFit:
     steps: int
 
 
-def agreeing_fit(released: TableResiduals, *, kappa: float = KAPPA) -> AgreeingFit:
+def agreeing_fit(released: TableResiduals, *, kappa: float = KAPPA, by_order: bool = False) -> AgreeingFit:
     """Return the non-negative tables that agree and are nearest to the released ones, the total kept.
 
     Parameters
@@ -74,6 +76,8 @@ def agreeing_fit(released: TableResiduals, *, kappa: float = KAPPA) -> AgreeingF
     released : TableResiduals
     kappa : float
         κ; 1 weighs all residuals by their noise alone.
+    by_order : bool
+        Whether e is (k − |B|)/|B|, else k − |B|.
 
     Examples
     --------
@@ -83,7 +87,7 @@ def agreeing_fit(released: TableResiduals, *, kappa: float = KAPPA) -> AgreeingF
     >>> bool(fit.residuals.table((0, 1)).min() >= 0.0), round(float(fit.residuals.table(())), 9)
     (True, 20.0)
     """
-    return _Problem.of(released, kappa).solved()
+    return _Problem.of(released, kappa, by_order).solved()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,12 +123,13 @@ class _Problem:
     rho: float
 
     @classmethod
-    def of(cls, released: TableResiduals, kappa: float) -> _Problem:
+    def of(cls, released: TableResiduals, kappa: float, by_order: bool) -> _Problem:
         workload, parts = released.workload, released.workload.tables
         lengths = np.array([workload.length(part) for part in parts])
         start = np.concatenate([released.values[part].reshape(-1) * workload.length(part) for part in parts])
         start[0] = max(start[0], 0.0)
-        held = np.array([kappa ** (workload.order - len(part)) * released.variances[part] for part in parts])
+        fewer = [(workload.order - len(part)) / (max(len(part), 1) if by_order else 1) for part in parts]
+        held = np.array([kappa**e * released.variances[part] for e, part in zip(fewer, parts, strict=True)])
         held[0] = 0.0  # the total is kept
         largest = workload.largest
         precision = {part: _inverse(stiff) for part, stiff in zip(parts, held * lengths**2, strict=True)}

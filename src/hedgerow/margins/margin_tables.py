@@ -46,6 +46,7 @@ _BOUNDED = (
     "Sampling errors are upper bounds: one unit adds {0:,.7g} to a cell at most, so the sampling variance of a cell is "
     "at most {0:,.7g} times the cell."
 )
+_BY_ORDER = "by order"
 REASON = "one vector of residuals, from which all tables follow and add up"
 
 
@@ -404,7 +405,12 @@ class Margins(Synthesizable, Result):
                 finding=f"The bounds of {self.statistic.column} begin below 0.",
                 remedy="Show the noisy numbers of the margins unchanged.",
             )
-        return self._showing(agreeing(self.residuals, most=self._ends[1]), {"step": "nonnegative"})
+        return self._nonnegative({"step": "nonnegative", "held": _BY_ORDER})
+
+    def _nonnegative(self, step: Mapping[str, Any]) -> Self:
+        """Return the margins after such a step; an earlier version recorded a step without ``held``."""
+        by_order = {_BY_ORDER: True, None: False}[step.get("held")]
+        return self._showing(agreeing(self.residuals, most=self._ends[1], by_order=by_order), step)
 
     def rounded(self) -> Self:
         """Return the margins with numbers rounded to whole numbers.
@@ -419,7 +425,7 @@ class Margins(Synthesizable, Result):
         for step in steps:
             match step["step"]:
                 case "nonnegative":
-                    made = made.nonnegative()
+                    made = made._nonnegative(step)
                 case "rounded":
                     made = made.rounded()
                 case other:

@@ -58,7 +58,7 @@ class ShownTables:
         return {**gap, "largest_difference": self.largest_difference}
 
 
-def agreeing(released: TableResiduals, *, most: float = math.inf) -> ShownTables:
+def agreeing(released: TableResiduals, *, most: float = math.inf, by_order: bool = True) -> ShownTables:
     """Return the non-negative numbers that agree and are nearest to the released ones.
 
     Parameters
@@ -66,9 +66,11 @@ def agreeing(released: TableResiduals, *, most: float = math.inf) -> ShownTables
     released : TableResiduals
     most : float
         The most that the grand total can be, such as a public n. A noisy total above that is shown as this number.
+    by_order : bool
+        As of `agreeing_fit`; False reads what an earlier version showed.
     """
     total = np.minimum(released.values[()], most)
-    fit = agreeing_fit(replace(released, values={**released.values, (): total}))
+    fit = agreeing_fit(replace(released, values={**released.values, (): total}), by_order=by_order)
     drawn = {table: fit.residuals.table(table).reshape(-1) for table in released.workload.tables}
     tables = {table: np.maximum(numbers, 0.0) for table, numbers in drawn.items()}
     # What is left of a cell that known totals leave empty is the last digits of the machine.

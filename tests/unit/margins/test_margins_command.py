@@ -96,6 +96,10 @@ def test_the_index_is_searched_by_columns_and_lists_their_categories(browser: Br
     assert (searched["all"], searched["one"], searched["two"]) == (7, 3, 1)
     assert searched["words"] == ["f", "m", "0", "1", "a", "b", "c", "trade", "offices"]
     assert searched["groups"] and not searched["nothing"]
+    wide = index.replace("td { min-width: 0; }", "td { }")  # sabotage: the cells as wide as those of other pages
+    for page, fits in ((index, True), (wide, False)):
+        measured = browser.measure(page, width=360)
+        assert (measured["page"] <= measured["window"]) is fits
 
 
 def test_raw_numbers_and_known_totals() -> None:

@@ -49,6 +49,25 @@ def test_numbers_that_are_shown_are_non_negative_agree_and_come_nearer() -> None
     assert fit_error < raw_error
 
 
+def test_margins_that_an_earlier_version_showed_hold_and_tables_of_two_columns_come_nearer_now() -> None:
+    """The step of an earlier version names no weights: it is read by those of then, which another step contradicts."""
+    survey, before, now = hg.open(people(800), relation="add-remove"), 0.0, 0.0
+    whole = crossed(people(800))
+    for margins in many(survey, map(SimulatedNoise, range(5)), weights="equal"):
+        earlier, shown = margins.after([{"step": "nonnegative"}]), margins.nonnegative()
+        assert shown.after([]).steps == ({"step": "nonnegative", "held": "by order"},)
+        for columns in margins.tables():
+            truth = summed(whole, columns)
+            before += float(((earlier.table(*columns).values - truth) ** 2).mean()) * (len(columns) == 2)
+            now += float(((shown.table(*columns).values - truth) ** 2).mean()) * (len(columns) == 2)
+    assert now < before
+    released = survey.margins(by=BY, order=3, epsilon=1.0)
+    record = json.loads(released.after([{"step": "nonnegative"}]).to_json())
+    assert verify_record(record).holds and verify_record(json.loads(released.nonnegative().to_json())).holds
+    for held in ("by order", "by another"):
+        assert not verify_record({**record, "steps": [{"step": "nonnegative", "held": held}]}).holds
+
+
 def test_a_total_that_noise_put_above_a_public_number_is_shown_as_this_number() -> None:
     """Where values may be missing the total of the tables is noisy, though n is public: n is the most that is shown."""
     survey, above = hg.open(people(800), relation="replace-one"), 0
