@@ -1,6 +1,6 @@
 """All tables of up to three of nine columns of Adult, released as one vector: noise, coverage, shown numbers, time.
 
-Run: HEDGEROW_DATA=folder python -m benchmarks.margins [--runs 6] [--shown 2] [--order 3] [--held-out] [--beside-table]
+Run: HEDGEROW_DATA=folder python -m benchmarks.margins [--runs 6] [--shown 6] [--order 3] [--held-out] [--beside-table]
 
 The population are the 48,842 records of both files of Adult; each run draws as many records from it with replacement,
 counts them once, and releases all margins with seeded noise, in the same way as a release does. A line of each relation
@@ -347,7 +347,7 @@ def main() -> None:
     """Print everything."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=6)
-    parser.add_argument("--shown", type=int, default=2, help="runs in which numbers are made non-negative")
+    parser.add_argument("--shown", type=int, default=6, help="runs in which numbers are made non-negative")
     parser.add_argument("--order", type=int, default=3)
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--held-out", action="store_true")
