@@ -105,6 +105,7 @@ STATISTICS: dict[str, list[Any]] = {
     "correlation": [hg.correlation("x", "y", **TWO)],
     "histogram": list(np.atleast_1d(hg.histogram("x", bins=[0, 3, 10], **X))),
     "survival": list(hg.survival("z", "b", at=[3, 6])),
+    "late entry": list(hg.survival("z", "b", entry="x", at=[3, 6])),
     "bootstrap": [OWN],
     "function": [hg.function(lambda t: t["x"] - t["y"], columns=TWO["bounds"], name="gap")],
 }
