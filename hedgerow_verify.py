@@ -12,6 +12,7 @@ CANNOT   this file knows no formula, or its bound is above the stated price: `he
 WRONG    the release costs more than is stated. The exit code is 1 (2 where a price cannot be checked or read).
 """
 
+import gzip
 import json
 import math
 import re
@@ -454,8 +455,9 @@ def certificates(value, path="record"):
 def main(paths):
     worst = 0
     for path in paths:
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
+        with open(path, "rb") as file:
+            content = file.read()
+        text = (gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content).decode("utf-8")
         page = re.search(r'<script type="application/json" id="record">(.*?)</script>', text, re.DOTALL)
         found = list(certificates(json.loads(page.group(1) if page else text)))
         for place, certificate in found:

@@ -401,9 +401,10 @@ def joint_values(
     regions: dict[int, ScoreRegion] = {}
     for entry, part in with_parts(records, JointStatistic.parts(mechanism), counted=False):
         whole = totals_of(entry, part, about)
+        totals = whole.totals  # put together of all cells at each call
         for read in entry.get("functions", ()):
             for cell, place in enumerate(read["estimates"]):
-                function = function_of(read["function"], whole.totals[cell], cell)
+                function = function_of(read["function"], totals[cell], cell)
                 if function is not None:
                     regions[int(place)] = ScoreRegion.of(JointValue.of(whole, cell, function))
     for entry, counts in with_parts(records, CountsDesign.parts(mechanism), counted=True):

@@ -31,7 +31,9 @@ from hedgerow.release.distributions import (
 )
 from hedgerow.release.execute import read_estimates
 from hedgerow.release.plan import Plan
+from hedgerow.release.publication.formats.json import record_parts
 from hedgerow.release.publication.printed_table import PrintedTable, printed_estimates
+from hedgerow.release.publication.read_file import read_text
 from hedgerow.release.publication.shared import REPLAYED, SIMULATED, Result, hidden_cells
 from hedgerow.release.publication.write_file import optionally_written
 from hedgerow.release.readings.reads_of_release import ReadsOfRelease
@@ -145,7 +147,7 @@ class Release(ReadsOfRelease, Result):
             HG502: the file does not contain the record of a release.
         """
         try:
-            text = Path(path).read_text(encoding="utf-8-sig")
+            text = read_text(Path(path))
         except (OSError, ValueError):
             raise ParameterError(
                 "HG503",
@@ -337,15 +339,24 @@ class Release(ReadsOfRelease, Result):
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Return plain JSON data: the request, the estimates with intervals at `level`, and the certificate."""
+        return {name: list(part) if name == "estimates" else part for name, part in self._record(level).items()}
+
+    def _record(self, level: float) -> dict[str, Any]:
+        """Return what `to_dict` returns, with the estimates one by one."""
+        answers = [{"expression": text, **answer.to_dict(level)} for text, answer in self.answers.items()]
         return {
             "release": self._facts(self.notes, self.reasons),
             "estimates": self._entries(level),
-            **({"asked": self._answers(level)} if self.answers else {}),
+            **({"asked": answers} if answers else {}),
             **({"joint": list(self._joint)} if self._joint else {}),
             **({"distributions": list(self._distributions)} if self._distributions else {}),
             **self._determining(level),
             "certificate": self.certificate.to_dict() if self.certificate else None,
         }
+
+    def _json_parts(self, level: float, **more: Any) -> Iterator[str]:
+        """Yield the JSON text; further fields stand at its end."""
+        return record_parts({**self._record(level), **more})
 
     def _determining(self, level: float) -> dict[str, Any]:
         """Return what the other fields follow from; nothing where an earlier version wrote the record."""
@@ -354,14 +365,11 @@ class Release(ReadsOfRelease, Result):
                 return {name: [estimate.to_dict(level) for estimate in several], "reading": READING}
         return {"request": self._request, "noisy": list(self._noisy), "reading": READING} if self._request else {}
 
-    def _entries(self, level: float) -> list[dict[str, Any]]:
+    def _entries(self, level: float) -> Iterator[dict[str, Any]]:
         level = parse_level(level)
         if isinstance(self.estimates, Estimates):
-            return list(self.estimates.entries(level))
-        return [estimate.to_dict(level) for estimate in self]
-
-    def _answers(self, level: float) -> list[dict[str, Any]]:
-        return [{"expression": text, **answer.to_dict(level)} for text, answer in self.answers.items()]
+            return self.estimates.entries(level)
+        return (estimate.to_dict(level) for estimate in self)
 
     def _publication(self, title: str | None = None, *, level: float = 0.95) -> ReleasePublication:
         """Return the data that the output formats read, with intervals at `level`."""
@@ -495,14 +503,8 @@ class ReleasePublication:
         return printed_estimates(estimates, caption=caption, notes=notes, level=self.level)
 
     def json_parts(self) -> Iterator[str]:
-        """Yield the JSON text; each released table of a distribution is one line, of up to millions of counts."""
-        record = self.release.to_dict(self.level)
-        tables = record.pop("distributions", ())
-        text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-        lines = ",\n    ".join(json.dumps(table, ensure_ascii=False, allow_nan=False) for table in tables)
-        # Only the certificate of the whole begins a line so: within a string a line never ends.
-        before, mark, after = text.rpartition('\n  "certificate": ')
-        yield f'{before}\n  "distributions": [\n    {lines}\n  ],{mark}{after}' if tables else text
+        """Yield the JSON text, one line for each estimate and each released table."""
+        return self.release._json_parts(self.level)
 
     def error_bars(self) -> list[ErrorBar]:
         """Return the estimates as bars to be drawn."""

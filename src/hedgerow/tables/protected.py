@@ -23,7 +23,7 @@ from hedgerow.release.cells.margins import ConsistentTable, ReleasedMargin, add_
 from hedgerow.release.cells.shape import Hierarchy, TableShape
 from hedgerow.release.cells.table_cells import TableCells
 from hedgerow.release.designs.design import MIDPOINT
-from hedgerow.release.publication.formats.json import parts_of
+from hedgerow.release.publication.formats.json import record_parts
 from hedgerow.release.publication.publication import Publication
 from hedgerow.release.publication.shared import REPLAYED, SIMULATED
 from hedgerow.release.publication.write_file import write_lines
@@ -455,7 +455,7 @@ class ProtectedTable(TwoWayReadings):
         True
         """
         entries = self.cells.entries(parse_level(level))
-        return parts_of(self._head(level), entries, len(self), {**self.determining(level), **more})
+        return record_parts({**self._head(level), "estimates": entries, **self.determining(level), **more})
 
     def _head(self, level: float) -> dict[str, Any]:
         axes = [

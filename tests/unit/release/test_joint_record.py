@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gzip
 import json
 import pickle
 from collections.abc import Callable
@@ -140,7 +141,14 @@ def test_one_computes_with_a_record_as_with_its_release(relation: str, target: s
 def test_a_record_is_read_from_its_file(tmp_path: Path) -> None:
     release = released()
     release.to_json(tmp_path / "release.json")
-    assert hg.Release.from_json(tmp_path / "release.json").to_dict() == release.to_dict()
+    release.write(tmp_path / "release.json.gz")
+    for name in ("release.json", "release.json.gz"):
+        assert hg.Release.from_json(tmp_path / name).to_dict() == release.to_dict()
+    text, packed = (tmp_path / "release.json").read_text(), (tmp_path / "release.json.gz").read_bytes()
+    assert gzip.decompress(packed).decode() == text == release.to_json()
+    assert json.loads(text) == release.to_dict()
+    release.to_json(tmp_path / "again.json.gz")
+    assert (tmp_path / "again.json.gz").read_bytes() == packed, "neither the name nor the time is in the file"
     (tmp_path / "wrong.json").write_bytes(b"\xff")
     for path, code in (("none.json", "HG503"), ("wrong.json", "HG503")):
         with pytest.raises(hg.ParameterError, match=code):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gzip
 import json
 import os
 from collections.abc import Callable
@@ -21,7 +22,8 @@ from hedgerow.mechanisms.mechanism import GaussianNoise, GeometricCounts, Laplac
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.release.result import Release
 from hedgerow.reports import write_report
-from hedgerow.reports.verify.verification import read_record, verify_record
+from hedgerow.reports.verify import verification
+from hedgerow.reports.verify.verification import read_record, verify_file, verify_record
 
 
 def test_a_further_bound_that_is_rounded_up_to_one_holds() -> None:
@@ -180,10 +182,24 @@ def test_a_field_that_is_named_twice_is_refused(record: dict[str, Any], inside: 
 def test_a_file_beyond_the_stated_size_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sparse file: it takes no room, and would fill the memory of whoever reads it."""
     with (tmp_path / "large").open("wb") as file:
-        file.truncate(64 * 2**20 + 1)
-    monkeypatch.setattr(Path, "read_text", lambda *_, **__: pytest.fail("it was read"))
-    with pytest.raises(hg.ParameterError, match=r"HG503.* 64 MB"):
+        file.truncate(160 * 2**20 + 1)
+    monkeypatch.setattr(verification, "read_text", lambda *_, **__: pytest.fail("it was read"))
+    with pytest.raises(hg.ParameterError, match=r"HG503.* 160 MB"):
         read_record(tmp_path / "large")
+
+
+def test_a_packed_record_is_read_and_no_more_of_it_than_the_stated_size(
+    record: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few kilobytes of gzip may unpack to gigabytes."""
+    text = json.dumps(record).encode()
+    (tmp_path / "packed").write_bytes(gzip.compress(text))
+    assert read_record(tmp_path / "packed") == record and verify_file(tmp_path / "packed")[1].holds
+    (tmp_path / "torn").write_bytes(gzip.compress(text)[:-20])
+    monkeypatch.setattr(verification, "_LARGEST", len(text) - 1)
+    for name in ("packed", "torn"):
+        with pytest.raises(hg.ParameterError, match="HG503"):
+            read_record(tmp_path / name)
 
 
 def test_a_curve_of_many_points_is_refused_before_it_is_priced(record: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -93,6 +93,7 @@ def release(
             lambda: ask_for(statistics, guarantee=guarantee, **further, **asked.options),
             str if weak else lambda result: _page(result, call.level),
             None if folder is None else write,
+            record=None if weak else lambda result: _record(result, call.level, result._json_parts),
             numbers=None if weak else lambda result: _numbers(result, call.level),
             after=after,
             survey=survey,
@@ -221,7 +222,7 @@ def table(
             release,
             lambda result: _table_page(result, title, call.level),
             None if folder is None else write,
-            record=lambda result: _table_record(result, call.level),
+            record=lambda result: _record(result, call.level, result.json_parts),
             numbers=lambda result: _table_numbers(result, title, call.level),
             after=after,
             survey=survey,
@@ -275,8 +276,10 @@ def reading_lines(table: ProtectedTable, level: float) -> list[str]:
     return lines
 
 
-def _table_record(result: ProtectedTable, level: float) -> dict[str, Any] | None:
+def _record(
+    result: Release | ProtectedTable, level: float, parts: Callable[..., Iterator[str]]
+) -> dict[str, Any] | None:
     if len(result) <= _LARGE:
         return result.to_dict(level)
-    write_stdout("".join(result.json_parts(level, **replayed_field(result))))
+    write_stdout("".join(parts(level, **replayed_field(result))).rstrip(), as_is=True)
     return None

@@ -6,7 +6,6 @@ error, no interval, no sensitivity. The custodian has those in memory: `Bootstra
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -40,6 +39,7 @@ from hedgerow.release.bootstrap_dp.bootstrap_product import (
 from hedgerow.release.designs.design import declared_complete
 from hedgerow.release.execute import changed
 from hedgerow.release.options import Resolver
+from hedgerow.release.publication.formats.json import record_parts
 from hedgerow.release.publication.printed_table import PrintedTable, printed_lines
 from hedgerow.release.publication.shared import REPLAYED, Result
 from hedgerow.release.request import parse_budget, parse_noise
@@ -150,7 +150,7 @@ class NumbersPublication:
 
     def json_parts(self) -> Iterator[str]:
         """Yield the JSON text."""
-        yield json.dumps(self.release.to_dict(self.level), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        return record_parts(self.release.to_dict(self.level))
 
 
 def bootstrap_release(

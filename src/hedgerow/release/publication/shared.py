@@ -282,7 +282,8 @@ class Writable:
         Parameters
         ----------
         path : str or Path
-            The path. The ending of the path names the format: ``.csv``, ``.json`` and others.
+            The path. The ending of the path names the format: ``.csv``, ``.json`` and others;
+            ``.csv.gz`` and ``.json.gz`` are packed with gzip.
         level : float
             The confidence level of the intervals.
         title : str, optional

@@ -7,6 +7,8 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from gzip import GzipFile
+from io import TextIOWrapper
 from pathlib import Path
 from uuid import uuid4
 
@@ -14,6 +16,8 @@ from hedgerow.disk import move_into_place
 from hedgerow.errors import HedgerowError, ParameterError
 from hedgerow.inputs import why_kept
 from hedgerow.interrupts import undone
+
+_PACKING = 6  # of 9 levels: level 9 takes three times as long and saves 3 %
 
 
 def kept_apart(path: str | Path) -> None:
@@ -37,6 +41,8 @@ def kept_apart(path: str | Path) -> None:
 def write_lines(path: str | Path, lines: Iterable[str], *, code: str = "HG118") -> None:
     """Write texts one after the other, as UTF-8; if this fails, a file of this name stays as it was.
 
+    A file whose name ends with ``.gz`` is packed with gzip; equal texts give equal bytes.
+
     Raises
     ------
     ParameterError
@@ -52,8 +58,11 @@ def write_lines(path: str | Path, lines: Iterable[str], *, code: str = "HG118") 
     """
 
     def write() -> None:
-        with _whole_or_before(Path(path)) as place, place.open("w", encoding="utf-8", newline="") as file:
-            file.writelines(lines)
+        with _whole_or_before(Path(path)) as place, place.open("wb") as file:
+            packed = Path(path).suffix.lower() == ".gz"
+            content = GzipFile("", "wb", _PACKING, file, mtime=0) if packed else file
+            with TextIOWrapper(content, encoding="utf-8", newline="") as text:
+                text.writelines(lines)
 
     refused_where_unwritable(path, write, code=code)
 

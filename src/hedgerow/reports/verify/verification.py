@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -47,6 +48,7 @@ from hedgerow.multicalibration.calibrated_model import NOT_PROTECTED
 from hedgerow.multicalibration.calibration_fit import RECORD as MODEL
 from hedgerow.regression.regression_record import RECORD as REGRESSION
 from hedgerow.release.designs.design import END_PAIR
+from hedgerow.release.publication.read_file import FileTooLarge, read_text
 from hedgerow.release.record import READING, RecordKind, Rewritten
 from hedgerow.release.rewritten import RECORD as RELEASE
 from hedgerow.reports.protection import ProtectionText, protection_of
@@ -264,7 +266,7 @@ def refuse_statement(record: object) -> None:
     )
 
 
-_LARGEST = 64 * 2**20
+_LARGEST = 160 * 2**20
 _MOST_POINTS = 100  # a certificate has four, and pricing each takes time
 
 
@@ -482,7 +484,8 @@ def _read(path: Path) -> str:
     try:
         # Regular files only: reading from a pipe or a device may never end.
         if path.is_file() and path.stat().st_size <= _LARGEST:
-            return path.read_text(encoding="utf-8-sig")
+            with suppress(FileTooLarge):
+                return read_text(path, most_bytes=_LARGEST)
         finding = f"{str(path)!r} is no file of up to {_LARGEST // 2**20} MB."
     except (OSError, ValueError):
         finding = f"{str(path)!r} cannot be read as UTF-8 text."

@@ -13,7 +13,7 @@ A folder of results then has a file of it, and the method ``write`` of a result 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -59,7 +59,7 @@ def formats(kind: Kind) -> dict[str, ModuleType]:
     """Return the formats of a release or a table by suffix: data first, then pages and pictures.
 
     >>> list(formats("release"))
-    ['.csv', '.json', '.md', '.pdf', '.png', '.qmd', '.svg', '.tex']
+    ['.csv', '.json', '.csv.gz', '.json.gz', '.md', '.pdf', '.png', '.qmd', '.svg', '.tex']
     """
     modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
     by_suffix = {suffix: module for module in modules if kind in module.KINDS for suffix in module.SUFFIXES}
@@ -89,7 +89,7 @@ def write(publication: Published, path: str | Path) -> None:
         HG118: there is no such format, or the file cannot be written.
     """
     known = formats(publication.kind)
-    suffix = Path(path).suffix.lower()
+    suffix = _suffix(Path(path).name.lower(), known)
     if suffix not in known:
         nearest = nearest_name(suffix, known)
         raise ParameterError(
@@ -99,6 +99,11 @@ def write(publication: Published, path: str | Path) -> None:
             remedy="Choose one of these endings." if nearest is None else f"Try {Path(path).stem + nearest!r}.",
         )
     known[suffix].write(publication, path)
+
+
+def _suffix(name: str, known: Iterable[str]) -> str:
+    """Return the longest known ending of a name, or else its last one."""
+    return max((suffix for suffix in known if name.endswith(suffix)), key=len, default=Path(name).suffix)
 
 
 def why_not(publication: Published, suffix: str) -> str | None:

@@ -15,8 +15,9 @@ from hedgerow.facts.printed import neutralise_formula
 from hedgerow.release.publication.formats import Published
 from hedgerow.release.publication.write_file import write_lines
 
-SUFFIXES = (".csv",)
+SUFFIXES = (".csv", ".csv.gz")
 KINDS = ("release", "table", "margins")
+APART = (".csv.gz",)
 _PART = 10_000
 
 

@@ -1,17 +1,19 @@
-"""The JSON text of a table or release. A large table is written in parts, one line per cell, to save memory."""
+"""The JSON text of a result, one line for each estimate; a name that ends with ``.gz`` is packed with gzip."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from hedgerow.release.publication.formats import Published
 from hedgerow.release.publication.write_file import write_lines
 
-SUFFIXES = (".json",)
+SUFFIXES = (".json", ".json.gz")
 KINDS = ("release", "table", "margins")
+APART = (".json.gz",)
 _PART = 10_000
 
 
@@ -20,20 +22,45 @@ def write(publication: Published, path: str | Path) -> None:
     write_lines(path, publication.json_parts())
 
 
-def parts_of(head: Mapping[str, Any], entries: Iterable[Any], size: int, tail: Mapping[str, Any]) -> Iterator[str]:
-    """Yield an object's JSON text: the head, a list ``estimates`` with one line per entry, the tail.
+def record_parts(record: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the JSON text of a record: a line for each field of its parts, and for each element of its lists.
 
-    >>> "".join(parts_of({"a": 1}, iter([2, 3]), 2, {"b": 4})).split()
-    ['{', '"a":', '1,', '"estimates":', '[', '2,', '3', '],', '"b":', '4', '}']
+    In place of a list there may be an iterator, which is never held as a whole.
+
+    >>> print("".join(record_parts({"release": {"n": 2}, "estimates": iter([{"a": 1}, {"a": 2}]), "reading": 1})))
+    {
+      "release": {
+        "n": 2
+      },
+      "estimates": [
+        {"a": 1},
+        {"a": 2}
+      ],
+      "reading": 1
+    }
+    <BLANKLINE>
     """
-    text = json.dumps(head, indent=2, ensure_ascii=False, allow_nan=False)
-    yield text.removesuffix("\n}") + ',\n  "estimates": [\n'
-    lines: list[str] = []
-    for index, entry in enumerate(entries, start=1):
-        line = json.dumps(entry, ensure_ascii=False, allow_nan=False)
-        lines.append(f"    {line}" + (",\n" if index < size else "\n"))
-        if len(lines) >= _PART:
-            yield "".join(lines)
-            lines = []
-    text = json.dumps(tail, indent=2, ensure_ascii=False, allow_nan=False)
-    yield "".join(lines) + "  ],\n" + text.removeprefix("{\n") + "\n"
+    before = "{\n  "
+    for name, value in record.items():
+        yield f"{before}{_text(name)}: "
+        before = ",\n  "
+        if isinstance(value, Mapping) and value:
+            yield from _lines("{", (f"{_text(key)}: {_text(part)}" for key, part in value.items()), "}")
+        elif isinstance(value, (list, tuple, Iterator)):
+            yield from _lines("[", map(_text, value), "]")
+        else:
+            yield _text(value)
+    yield "\n}\n"
+
+
+def _lines(opening: str, entries: Iterable[str], closing: str) -> Iterator[str]:
+    yield opening
+    left, before = iter(entries), "\n    "
+    while part := list(islice(left, _PART)):
+        yield before + ",\n    ".join(part)
+        before = ",\n    "
+    yield closing if before[0] == "\n" else f"\n  {closing}"
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
