@@ -331,6 +331,7 @@ def works(chosen: argparse.Namespace, folder: Path, said: list[str]) -> Iterator
     yield from in_memory()
     optional: dict[str, Callable[[], Iterator[Work | Line]]] = {
         "10⁶ cells with all margins": lambda: elsewhere.tables(chosen.turns),
+        "record of 10⁶ counts as Parquet": lambda: elsewhere.records(folder),
         "hedgerow release of 1,000 rows": lambda: elsewhere.commands(paths["many"], folder, chosen.turns),
         "PostgreSQL": lambda: elsewhere.postgres(fewer, power(fewer)),
         "Spark": lambda: elsewhere.spark(paths["rows"], power(fewer), chosen.turns),

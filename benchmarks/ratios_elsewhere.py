@@ -137,6 +137,44 @@ def tables(turns: int) -> Iterator[Line]:
         )
 
 
+_RECORDS = """
+import json, sys, resource, itertools, numpy as np, pyarrow, hedgerow as hg
+rng, kind = np.random.default_rng(1), sys.argv[1]
+data = {f"x{i}": rng.integers(0, 101, 20_000).astype(float) for i in range(10)}
+data |= {"a": rng.integers(0, 1000, 20_000), "b": rng.integers(0, 1000, 20_000)}
+survey = hg.open(pyarrow.table(data), relation="replace-one" if kind in ("variances", "correlations") else "add-remove")
+pairs = itertools.combinations(list(data)[:4], 2)
+asked = {
+    "variances": [hg.variance(name, bounds=(0, 100), step=1) for name in list(data)[:10]],
+    "correlations": [hg.correlation(*pair, bounds=dict.fromkeys(pair, (0, 100))) for pair in pairs],
+    "means": [hg.count(), hg.mean("x0", bounds=(0, 100), step=1)],
+}.get(kind, [hg.count()])
+cells = int(sys.argv[2])
+by = {"by": {"a": [*range(1000)], "b": [*range(cells // 1000)]}} if cells > 1 else {}
+survey.release(asked, epsilon=1.0, **by).write(sys.argv[3])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)
+"""
+
+
+def records(folder: Path) -> Iterator[Line]:
+    """Yield the sizes of records, and the CPU and memory of a million cells, written as Parquet, in new processes."""
+    sizes = (("variances", "ten variances", 1, 0.3), ("correlations", "six correlations", 1, 0.5))
+    sizes += (("counts", "10⁵ counts", 100_000, 25.0), ("means", "10⁵ counts and means", 100_000, 25.0))
+    for kind, name, cells, limit in sizes:
+        for suffix in (".json", ".json.gz"):
+            place = folder / f"record{suffix}"
+            cpu_seconds(["-c", _RECORDS, kind, str(cells), str(place)], str(folder))
+            size = place.stat().st_size / 1e6
+            yield Line(f"record of {name}", f"{suffix.removeprefix('.')}", None, size, limit, "MB")
+    for kind, name in (("counts", "10⁶ counts"), ("means", "10⁶ counts and means")):
+        asked = [sys.executable, "-c", _RECORDS, kind, "1000000", "cells.parquet"]
+        before = os.times()
+        done = subprocess.run(asked, stdout=subprocess.PIPE, text=True, check=True, cwd=folder)
+        after = os.times()
+        yield Line(f"{name} as Parquet", "CPU", None, sum(after[2:4]) - sum(before[2:4]), 60.0, "s")
+        yield Line(f"{name} as Parquet", "peak memory", None, float(done.stdout), 3.0, "GB")
+
+
 def commands(rows: Path, folder: Path, turns: int) -> Iterator[Line]:
     """Yield the CPU seconds of `hedgerow release` of a small file, in a new process."""
     import duckdb

@@ -43,6 +43,7 @@ from hedgerow.resampling.counted_values import ValueCounts
 
 if TYPE_CHECKING:
     import duckdb
+    from numpy.typing import NDArray
 
     from hedgerow.engines.computed import Read
 
@@ -310,6 +311,28 @@ def write_parquet(files: Iterable[Path], types: Mapping[str, str]) -> None:
                 "auto_detect = false)) "
                 f"TO {quoted_text(str(path.with_suffix('.parquet')))} (FORMAT parquet)"
             )
+
+
+def write_columns(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
+    """Write columns of ours as a Parquet file: NaN is missing, objects are texts.
+
+    Raises
+    ------
+    OSError
+        The file cannot be written.
+    """
+    import duckdb
+
+    # By place: names that differ in case alone are one name in DuckDB.
+    shown = ", ".join(f"c{place} AS {quoted_name(name)}" for place, name in enumerate(columns))
+    with closing(_connected()) as connection:
+        connection.execute("SET pandas_analyze_sample = 0")  # no type is guessed from some of the rows
+        connection.register("columns_of_ours", {f"c{place}": column for place, column in enumerate(columns.values())})
+        try:
+            rows = f"SELECT {shown} FROM columns_of_ours"
+            connection.execute(f"COPY ({rows}) TO {quoted_text(str(path))} (FORMAT parquet)")
+        except duckdb.Error:
+            raise OSError from None
 
 
 def _check_case(names: Sequence[str]) -> None:

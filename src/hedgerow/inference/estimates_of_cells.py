@@ -348,6 +348,11 @@ class Estimates(LazyEstimates):
         self._ends = list(accumulate(map(len, self._parts)))
         self._made: dict[int, Estimate] = {}
 
+    @property
+    def parts(self) -> tuple[Sequence[Estimate], ...]:
+        """The estimates of each statistic."""
+        return self._parts
+
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0
 

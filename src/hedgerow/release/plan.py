@@ -37,6 +37,7 @@ from hedgerow.release.designs.design_of_statistic import (
     laws_of_counts,
     survival_designs,
 )
+from hedgerow.release.many_cells import MOST_CELLS, check_many_cells
 from hedgerow.release.options import PlanOptions
 from hedgerow.release.request import Context, Request, parse_request
 
@@ -573,8 +574,12 @@ def planned(
     >>> planned(count(), protection_of(None, relation="add-remove"), None, n=None, epsilon=1.0)
     <Plan of 1 statistic of 1 cell, ε ≤ 0.9997 at δ = 1e-06, add-remove>
     """
-    about = replace(context or Context(), facts=facts, units=isinstance(protection.unit, UnitLimit))
+    about = replace(
+        context or Context(most_cells=MOST_CELLS), facts=facts, units=isinstance(protection.unit, UnitLimit)
+    )
     request = parse_request(statistics, context=about, **options)
     request = replace(request, notes=(*protection.notes, *request.notes))
     about_all = protection.relation, protection.unit, protection.target, n
-    return make_plan(request, PublicFacts(*about_all, request.where, request.weights, request.unit_weight))
+    plan = make_plan(request, PublicFacts(*about_all, request.where, request.weights, request.unit_weight))
+    check_many_cells(plan.items, request, plan.cells)
+    return plan

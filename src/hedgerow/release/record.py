@@ -48,8 +48,9 @@ from hedgerow.release.designs.sums import CellTotalsDesign, MomentsDesign
 from hedgerow.release.designs.survival_design import SurvivalDesign
 from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign
 from hedgerow.release.designs.unit_products import across_cells, read_as
+from hedgerow.release.many_cells import NOT_LISTED
 from hedgerow.release.plan import Plan
-from hedgerow.release.request import Request, parse_estimator
+from hedgerow.release.request import LISTED_CELLS, Request, parse_estimator
 from hedgerow.statistics.registry import classes, statistic_from_record
 from hedgerow.statistics.statistic import Powers
 
@@ -221,7 +222,8 @@ def kept_records(plan: Plan, estimates: Sequence[Estimate]) -> dict[str, tuple[d
     that of (N, Σf, Σff' above the diagonal and on it, row by row), the same in each cell. Of more than 64 numbers it is
     left out, since it follows from the mechanism on the certificate. Its ``functions`` are those of each statistic with
     how it was read. ``distributions`` holds the noisy counts of whole columns. ``estimates``
-    are the places of the estimates that were read from each.
+    are the places of the estimates that were read from each; of more than 100,000 cells, that of the first cell alone,
+    and no moments.
     """
     parts: dict[int, tuple[str, dict[str, Any]]] = {}
     for places, item in plan.places():
@@ -232,9 +234,10 @@ def kept_records(plan: Plan, estimates: Sequence[Estimate]) -> dict[str, tuple[d
         if drawn not in parts:
             parts[drawn] = part.name, part.whole()
         _, whole = parts[drawn]
-        whole["estimates"] += places
+        of_each = places[:1] if len(places) > LISTED_CELLS else places
+        whole["estimates"] += of_each
         if part.function is not None:
-            whole["functions"].append({"estimates": list(places), "function": part.function})
+            whole["functions"].append({"estimates": list(of_each), "function": part.function})
     return {name: tuple(whole for kind, whole in parts.values() if kind == name) for name in ("joint", "distributions")}
 
 
@@ -342,6 +345,8 @@ def method_of(record: Record, place: int) -> str:
     if "table" in record:
         (method,) = record["release"]["methods"]
         return str(method)
+    if NOT_LISTED in record:
+        return str(record[NOT_LISTED]["methods"][place // record[NOT_LISTED]["cells"]])
     return str(record["estimates"][place]["method"])
 
 
@@ -425,9 +430,10 @@ def with_parts(
 ) -> Iterator[tuple[Mapping[str, Any], P]]:
     """Yield the parts of a record under ``joint`` that are counts, or that are not, each with its mechanism.
 
-    Releases that were pooled, or written by another version, keep fewer; then their mechanisms are not told apart.
+    Releases that were pooled, or written by another version, keep fewer; then their mechanisms are not told apart. Of
+    more than 100,000 cells no moments are kept.
     """
-    own = [part for part in records if ("counted" in part) is counted]
+    own = [part for part in records if ("counted" in part) is counted and "cells" in part]
     if len(own) == len(parts):
         yield from zip(own, parts, strict=True)
 

@@ -31,8 +31,8 @@ from hedgerow.statistics.registry import entries
 from hedgerow.statistics.statistic import AskedFor, NeedsBounds, Statistic, StatisticRequest
 
 MOST_RESAMPLES = 10_000
-# A cell is a line of the result: with more the result would not fit into memory, after the price was paid.
-MOST_CELLS = 100_000
+LISTED_CELLS = 100_000
+"""The most cells that a record lists: more estimates would not fit into memory, after the price was paid."""
 _IN_MU, _MU_RANGE = ("rho", "mu"), (1e-3, 8.0)
 
 
@@ -172,7 +172,7 @@ class Context:
 
     facts: Facts | None = None
     units: bool = False
-    most_cells: int = MOST_CELLS
+    most_cells: int = LISTED_CELLS
     membership: bool = False
     about_zero: bool = False
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from hedgerow.errors import ParameterError, VerificationError
 from hedgerow.facts.printed import group_headings, plural
@@ -30,10 +30,11 @@ from hedgerow.release.distributions import (
     statistic_of,
 )
 from hedgerow.release.execute import read_estimates
+from hedgerow.release.many_cells import NOT_LISTED, not_listed
 from hedgerow.release.plan import Plan
 from hedgerow.release.publication.formats.json import record_parts
-from hedgerow.release.publication.printed_table import PrintedTable, printed_estimates
 from hedgerow.release.publication.read_file import read_text
+from hedgerow.release.publication.release_publication import ReleasePublication
 from hedgerow.release.publication.shared import REPLAYED, SIMULATED, Result, hidden_cells
 from hedgerow.release.publication.write_file import optionally_written
 from hedgerow.release.readings.reads_of_release import ReadsOfRelease
@@ -43,9 +44,13 @@ from hedgerow.release.record import (
     joint_values,
     kept_records,
     noisy_record,
+    plan_of,
     regions_of_tables,
+    request_of,
     request_record,
+    tables_of,
 )
+from hedgerow.release.request import LISTED_CELLS
 from hedgerow.statistics.statistic import Statistic
 
 if TYPE_CHECKING:
@@ -323,8 +328,10 @@ class Release(ReadsOfRelease, Result):
     def __str__(self) -> str:
         again = (REPLAYED,) if self.replayed else ()
         # What is said of single estimates, once each: that noise hides the sampling error, say.
-        said = said_once([*self.notes, *(estimate.note for estimate in self), *hidden_cells(self)])
-        return "\n".join([*(str(estimate) for estimate in self), self.price(), *said, *again])
+        shown = self._printed
+        said = said_once([*self.notes, *(estimate.note for estimate in shown), *hidden_cells(shown)])
+        more = [f"{left:,} more estimates."] if (left := len(self) - len(shown)) else []
+        return "\n".join([*(str(estimate) for estimate in shown), *more, self.price(), *said, *again])
 
     def __reduce__(self) -> tuple[Any, tuple[type[Release]], list[Any]]:
         # Functions of the user's own are not sent along: no estimate, interval or certificate needs them. Before Python
@@ -344,15 +351,29 @@ class Release(ReadsOfRelease, Result):
     def _record(self, level: float) -> dict[str, Any]:
         """Return what `to_dict` returns, with the estimates one by one."""
         answers = [{"expression": text, **answer.to_dict(level)} for text, answer in self.answers.items()]
+        unlisted = {NOT_LISTED: not_listed(self._methods(), self._cells, parse_level(level))} if self._large else {}
         return {
             "release": self._facts(self.notes, self.reasons),
-            "estimates": self._entries(level),
+            **unlisted,
+            "estimates": iter(()) if unlisted else self._entries(level),
             **({"asked": answers} if answers else {}),
             **({"joint": list(self._joint)} if self._joint else {}),
             **({"distributions": list(self._distributions)} if self._distributions else {}),
             **self._determining(level),
             "certificate": self.certificate.to_dict() if self.certificate else None,
         }
+
+    @property
+    def _cells(self) -> int:
+        return len(self) // len(self._request["statistics"]) if self._request else 0
+
+    @property
+    def _large(self) -> bool:
+        """Whether there are more cells than a record lists."""
+        return self._cells > LISTED_CELLS
+
+    def _methods(self) -> list[str]:
+        return [self[place].method for place in range(0, len(self), self._cells)]
 
     def _json_parts(self, level: float, **more: Any) -> Iterator[str]:
         """Yield the JSON text; further fields stand at its end."""
@@ -422,7 +443,7 @@ class Release(ReadsOfRelease, Result):
 
     def _error_bars(self, level: float = 0.95) -> list[ErrorBar]:
         """Return the estimates as bars for a plot. The bars of one statistic and column belong to one panel."""
-        return [estimate._error_bar(level) for estimate in self]
+        return [estimate._error_bar(level) for estimate in self._printed]
 
     def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
         """Draw each estimate with its interval and the part of the interval that comes from the noise.
@@ -461,54 +482,18 @@ class Release(ReadsOfRelease, Result):
     def _repr_html_(self) -> str:
         from hedgerow.plots.notebook import card_of_lines
 
-        said = said_once([*self.notes, *(estimate.note for estimate in self), *hidden_cells(self)])
+        shown = self._printed
+        said = said_once([*self.notes, *(estimate.note for estimate in shown), *hidden_cells(shown)])
         again = (REPLAYED,) if self.replayed else ()
-        celled = any(estimate.cell for estimate in self)
+        celled = any(estimate.cell for estimate in shown)
         return card_of_lines(
             f"Release of {plural(len(self), 'estimate')}",
             self.price(),
             ("statistic", "cell")[: 1 + celled],
-            [estimate._card_line(with_cell=celled) for estimate in self],
+            [estimate._card_line(with_cell=celled) for estimate in shown],
             notes=(*said, *again),
             picture=self.plot,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class ReleasePublication:
-    """A release as the formats read it, with intervals at one level."""
-
-    release: Release
-    level: float
-    title: str | None = None
-
-    @property
-    def kind(self) -> Literal["release"]:
-        """The kind of publication: a release or a table."""
-        return "release"
-
-    def lines(self) -> Iterator[Sequence[Any]]:
-        """Yield the names of the columns, then one line per estimate."""
-        columns = self.release.to_columns(self.level)
-        yield list(columns)
-        yield from zip(*columns.values(), strict=True)
-
-    def printed(self) -> PrintedTable:
-        """Return the estimates for a paper, what was asked with them below."""
-        release = self.release
-        caption = f"Estimates from {release.source}" if self.title is None else self.title
-        estimates = [*release, *release.answers.values()]
-        said = [*release.notes, *(estimate.note for estimate in release), *hidden_cells(release)]
-        notes = (f"Guarantee: {release.price()}.", *said_once(said))
-        return printed_estimates(estimates, caption=caption, notes=notes, level=self.level)
-
-    def json_parts(self) -> Iterator[str]:
-        """Yield the JSON text, one line for each estimate and each released table."""
-        return self.release._json_parts(self.level)
-
-    def error_bars(self) -> list[ErrorBar]:
-        """Return the estimates as bars to be drawn."""
-        return self.release._error_bars(self.level)
 
 
 _ESTIMATE = (
@@ -540,6 +525,8 @@ def release_from_record(text: str, *, backend: str | None = None) -> Release:
         record = record_of(text)
         about = record["release"]
         certificate = Certificate.from_dict(record["certificate"])
+        if NOT_LISTED in record:
+            return _read_again(record, certificate, backend)
         joint = tuple(record.get("joint", ()))
         about_joint = RecordedFacts(about["n"], about["target"] == str(Target.FILE))
         values: dict[int, Region] = {**joint_values(joint, certificate.mechanism, about_joint)}
@@ -577,6 +564,15 @@ def release_from_record(text: str, *, backend: str | None = None) -> Release:
             finding="The given text is another kind of record.",
             remedy="Use an unchanged release.json, or the result in the ledger.",
         ) from None
+
+
+def _read_again(record: Mapping[str, Any], certificate: Certificate, backend: str | None) -> Release:
+    """Return a release whose record lists no estimates: they are read from the noisy numbers."""
+    plan, about = plan_of(record, certificate, request_of(record)), record["release"]
+    known = {"source": about["source"], "date": about.get("date"), "about": about.get("about")}
+    release = Release._of(plan, tables_of(record, plan), certificate, backend=backend, **known)
+    answers = {str(answer["expression"]): recorded_estimate(answer, None) for answer in record.get("asked", ())}
+    return replace(release, reasons=about["methods"], notes=tuple(about["notes"]), answers=answers)
 
 
 def _several(records: Sequence[Mapping[str, Any]]) -> tuple[Release, ...]:

@@ -16,6 +16,7 @@ from hedgerow.noise.lattice import AdditiveTable
 from hedgerow.release.combine import combine, joined
 from hedgerow.release.designs.design import covers, noise_on_record
 from hedgerow.release.execute import public_count
+from hedgerow.release.many_cells import NOT_LISTED
 from hedgerow.release.plan import Plan
 from hedgerow.release.record import (
     Record,
@@ -137,6 +138,8 @@ def _by_tangent(estimate: Estimate) -> Estimate:
 
 def level_of(record: Record) -> float:
     """Return the level of the intervals of a record."""
+    if NOT_LISTED in record:
+        return float(record[NOT_LISTED]["level"])
     return float(record["estimates"][0]["confidence_interval"]["level"])
 
 

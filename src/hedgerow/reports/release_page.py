@@ -114,7 +114,12 @@ def add_report(
     facts: Facts | None = None,
     ledger_head: str | None = None,
 ) -> tuple[str, ...]:
-    """Write ``report.html`` into a release's folder, made apart and then moved; return its name."""
+    """Write ``report.html`` into a release's folder, made apart and then moved; return its name.
+
+    No page shows more than 100,000 cells: then there is none.
+    """
+    if release._large:
+        return ()
     return folder.put({REPORT: report_html(release, level=level, facts=facts, ledger_head=ledger_head)})
 
 

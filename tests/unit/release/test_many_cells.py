@@ -5,17 +5,23 @@ from __future__ import annotations
 import json
 import pickle
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import hedgerow as hg
 from hedgerow.inference import estimates_of_cells
 from hedgerow.inference.estimates_of_cells import Cells, Estimates
 from hedgerow.inference.joint import arithmetic
+from hedgerow.release.publication.folder import prepared_folder
+from hedgerow.release.publication.text import text_table
 from hedgerow.release.result import release_from_record
+from hedgerow.reports.release_page import add_report
+from hedgerow.reports.verify.verification import verify_record
 from hedgerow.testing.simulated import release
 
 GROUPS = 40
@@ -100,6 +106,51 @@ def test_arithmetic_pickles_and_records_know_estimates_of_arrays() -> None:
     back = release_from_record(found.to_json())
     assert back.to_json() == found.to_json()
     assert back[0].confidence_interval(0.5) == found[0].confidence_interval(0.5)
+
+
+def squares() -> tuple[hg.Survey, dict[str, list[int]]]:
+    """Return a survey with more cells than a record lists."""
+    rng = np.random.default_rng(5)
+    data = {"a": rng.integers(0, 317, 20_000), "b": rng.integers(0, 317, 20_000), "x": rng.integers(0, 11, 20_000)}
+    return hg.open(pa.table(data), relation="add-remove"), {"a": [*range(317)], "b": [*range(317)]}
+
+
+def test_a_record_of_very_many_cells_lists_none_and_tells_all(tmp_path: Path) -> None:
+    opened, by = squares()
+    made = opened.release([hg.count(), hg.mean("x", bounds=(0, 10))], by=by, epsilon=5.0)
+    with prepared_folder(tmp_path / "out") as folder:
+        files = folder.write(made)
+        assert (*files, *add_report(made, folder)) == ("release.json", "certificate.json", "estimates.parquet")
+    record = json.loads((tmp_path / "out" / "release.json").read_text())
+    assert record == made.to_dict() and record["estimates"] == [] and "cells" not in record["joint"][0]
+    assert record["not_listed"]["cells"] == 317**2 and record["not_listed"]["methods"] == ["moments", "moments"]
+    told = made.to_columns()
+    frame = pq.read_table(tmp_path / "out" / "estimates.parquet").to_pydict()
+    assert frame == told and len(told["b"]) == 2 * 317**2 and told["b"][316:319] == [316, 0, 1]
+    again = hg.Release.from_json(tmp_path / "out" / "release.json")
+    assert again.to_columns() == told and again.to_json() == made.to_json()
+    assert (again[3] - again[5]).privacy_error == (made[3] - made[5]).privacy_error
+    printed = text_table(made).splitlines()
+    assert printed[201] == f"{2 * 317**2 - 200:,} more rows."
+    found = verify_record(record)
+    assert found.holds and not [name for name in found.unchecked if name.startswith(("noisy", "joint", "not_listed"))]
+    methods, (joint,) = {**record["not_listed"], "methods": ["moments", "geometric"]}, record["joint"]
+    for field, altered in (("not_listed", methods), ("joint", [{**joint, "noise_law": "gaussian"}])):
+        assert not verify_record({**record, field: altered}).holds, f"{field} was altered"
+
+
+def test_very_many_cells_of_what_is_not_held_as_arrays_are_refused_by_the_plan() -> None:
+    opened, by = squares()
+    asked: list[tuple[Any, dict[str, Any]]] = [
+        (hg.quantile("x", 0.5, bounds=(0, 10), step=1), {}),
+        (hg.mean("x", bounds=(0, 10)), {"estimator": "bootstrap"}),
+        ([hg.variance(name, bounds=(0, 316)) for name in ("a", "b", "x")], {}),
+    ]
+    for statistics, options in asked:
+        with pytest.raises(hg.ParameterError, match=r"HG107.*100,489 cells"):
+            opened.plan(statistics, by=by, epsilon=1.0, **options)
+    with pytest.raises(hg.ParameterError, match=r"HG107.*at most 1,000,000 cells"):
+        opened.plan(hg.count(), by={"a": [*range(1001)], "b": [*range(1000)]}, epsilon=1.0)
 
 
 def test_estimates_side_by_side_are_a_sequence() -> None:

@@ -57,12 +57,12 @@ def release(
     """
     from hedgerow.release.bootstrap_dp import bootstrap_numbers as of_rows
     from hedgerow.release.bootstrap_dp.bootstrap_release import with_step
-    from hedgerow.release.publication.folder import FILES
+    from hedgerow.release.publication.folder import FILES_OF_ANY_SIZE
 
     if call.request is not None and call.request.endswith(".json"):
         _run_signed(call, asked)
         return
-    with call.opened(FILES) as (survey, folder):
+    with call.opened(FILES_OF_ANY_SIZE) as (survey, folder):
         if call.request is not None:
             (request,) = shared_options.requests_of(asked, call.declared, call.request)
             asked = shared_options.AskedOptions(list(request.statistics), dict(request.options))

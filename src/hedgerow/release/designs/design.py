@@ -25,6 +25,7 @@ from hedgerow.mechanisms.mechanism import AtomicMechanism, Mechanism, parts_of
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
 from hedgerow.release.cells.table_cells import TableCells
 from hedgerow.release.designs.guess import GuessedReading, SupposedCell
+from hedgerow.release.request import LISTED_CELLS
 from hedgerow.resampling.counted_values import GridSums, Histogram
 from hedgerow.resampling.replicates import Tally
 from hedgerow.statistics.statistic import Statistic
@@ -128,6 +129,8 @@ class Design(Generic[M, T]):
     """The field of a record under which its table stands."""
     not_forecast: ClassVar[str] = ""
     """Why no errors of it are forecast, in words; empty where they are."""
+    many_cells: ClassVar[bool] = False
+    """Whether the numbers of a million cells are held and read as arrays."""
 
     if TYPE_CHECKING:  # fields of the designs, or properties
 
@@ -269,14 +272,19 @@ class Design(Generic[M, T]):
 
     def _whole(self, totals: JointTotals) -> dict[str, Any]:
         """Return the features and noisy moments of what was drawn, as plain JSON data."""
-        moments = CellLabels(self.query.by), totals.totals.tolist(), totals.products.tolist()
-        across = [] if totals.across is None else totals.across.released.tolist()
-        return {
+        about = {
             "estimates": [],
             "functions": [],
             **self.joint_features,
             "noise_law": totals.law,
             **({} if len(totals.mixing) > _MOST_COVARIANCES else {"noise_covariance": noise_on_record(totals)}),
+        }
+        if len(cells := CellLabels(self.query.by)) > LISTED_CELLS:
+            return about
+        moments = cells, totals.totals.tolist(), totals.products.tolist()
+        across = [] if totals.across is None else totals.across.released.tolist()
+        return {
+            **about,
             "cells": [
                 {"cell": cell, "sums": sums, "second_moments": products, **({"across": row[0]} if row else {})}
                 for cell, sums, products, *row in zip(*moments, *filter(None, [across]), strict=True)

@@ -60,6 +60,7 @@ class JointStatistic(Design[JointMoments, JointTable]):
     """
 
     drawn_by = JointMoments
+    many_cells = True
     statistic: Statistic
     release: JointRelease
     place: int

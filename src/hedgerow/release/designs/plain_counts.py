@@ -53,6 +53,7 @@ class CountsDesign(Design[Counts, AdditiveTable]):
     """
 
     drawn_by = Counts
+    many_cells = True
     statistic: Statistic
     by: tuple[Category, ...]
     facts: PublicFacts

@@ -195,6 +195,7 @@ class MomentsDesign(Design[NoisyMomentVector, AdditiveTable]):
     """
 
     drawn_by = NoisyMomentVector
+    many_cells = True
     statistic: Statistic
     by: tuple[Category, ...]
     facts: PublicFacts

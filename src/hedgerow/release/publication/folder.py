@@ -7,6 +7,8 @@ A release is written as ``release.json``, as ``release.tex`` and as ``estimates`
 ``certificate.json``  the price alone; under bootstrap-dp a statement, which cannot be re-priced
 ``report.html``       a release as one page, put there by `reports`
 ====================  ==========================================================================
+
+A release of more than 100,000 cells is written as ``release.json``, ``estimates.parquet`` and ``certificate.json``.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from hedgerow.disk import move_into_place, move_synced
 from hedgerow.errors import ParameterError
 from hedgerow.inputs import note_input, why_kept
 from hedgerow.interrupts import undone
-from hedgerow.release.publication.formats import Kind, Published, formats_of_folder, why_not
+from hedgerow.release.publication.formats import Kind, Published, formats, formats_of_folder, why_not
 from hedgerow.release.publication.shared import Outputs, Result
 from hedgerow.release.publication.write_file import refused_where_unwritable, write_lines
 
@@ -41,6 +43,8 @@ def file_name(kind: Kind, suffix: str) -> str:
 
 
 FILES = (*(file_name("release", suffix) for suffix in formats_of_folder("release")), _CERTIFICATE, "report.html")
+_OF_LARGE = (file_name("release", suffix) for suffix in formats_of_folder("release", large=True))
+FILES_OF_ANY_SIZE = tuple(dict.fromkeys((*FILES, *_OF_LARGE)))
 PERCENTAGE_FILES = tuple(f"percentages{suffix}" for suffix in formats_of_folder("table") if suffix != ".json")
 TABLE_FILES = (*(file_name("table", suffix) for suffix in formats_of_folder("table")), _CERTIFICATE)
 
@@ -60,7 +64,7 @@ class ReleaseFolder:
         """
         publication = result._publication(title, level=level)
         written: list[str] = []
-        for suffix in formats_of_folder(publication.kind):
+        for suffix in formats_of_folder(publication.kind, large=getattr(publication, "large", False)):
             written += self.write_as(file_name(publication.kind, suffix), publication, suffix)
             if suffix == ".json" and result.certificate is not None:
                 written += self.put({_CERTIFICATE: result.certificate.to_json()})
@@ -76,7 +80,7 @@ class ReleaseFolder:
         """Write a publication in one format under a name, and return the name; nothing if the format cannot hold it."""
         if why_not(publication, suffix) is not None:
             return ()
-        self._write(name, partial(formats_of_folder(publication.kind)[suffix].write, publication))
+        self._write(name, partial(formats(publication.kind)[suffix].write, publication))
         return (name,)
 
     def put(self, texts: Mapping[str, str]) -> tuple[str, ...]:

@@ -112,6 +112,7 @@ REPLAYED = (
     "have changed since, these are still the numbers of the earlier data."
 )
 SIMULATED = "SIMULATED: seeded noise, not private, no certificate"
+MOST_PRINTED = 200  # rows of a release of more than 100,000 cells
 _FACTS = ("source", "relation", "unit", "target", "n", "missing")
 
 
@@ -384,6 +385,16 @@ class Result(Receivable, Outputs):
     def simulated(self) -> bool:
         """Whether the noise was seeded. A result with seeded noise is never certified."""
         return self.certificate is None
+
+    @property
+    def _large(self) -> bool:
+        """Whether there are more cells than a record lists."""
+        return False
+
+    @property
+    def _printed(self) -> Sequence[Estimate]:
+        """The estimates that are printed: all, or the first of very many."""
+        return self[:MOST_PRINTED] if self._large else self
 
     @abstractmethod
     def price(self) -> str:

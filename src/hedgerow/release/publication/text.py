@@ -211,7 +211,7 @@ def text_table(
     answers: Mapping[str, Estimate] = getattr(release, "answers", {})
     attack = "" if release.certificate is None else release.certificate.attack()
     price = [f"Price: {release.price()}.", *([paragraph(attack)] if attack else [])]
-    estimates = [*release, *answers.values()]
+    estimates = [*release._printed, *answers.values()]
     own = [estimate.note for estimate in estimates if estimate.note]
     different = once([*own, *notes])
     last = [paragraph(for_terminal(note)) for note in different if note not in own]
@@ -220,7 +220,9 @@ def text_table(
 
 def number_lines(release: Result, *, level: float = 0.95, truths: Sequence[float] | None = None) -> list[str]:
     """Return the rows of `text_table` alone, those of what was asked with the release below them."""
-    lines = _rows([(_named(estimate), estimate) for estimate in release], level, truths)
+    printed = release._printed
+    lines = _rows([(_named(estimate), estimate) for estimate in printed], level, truths)
+    lines += [f"{left:,} more rows."] if (left := len(release) - len(printed)) else []
     answers: Mapping[str, Estimate] = getattr(release, "answers", {})
     asked = _rows([(for_terminal(text), answer) for text, answer in answers.items()], level, asked=True)
     return [*lines, "", *asked] if asked else lines
@@ -236,7 +238,8 @@ def _rows(
     named: Sequence[tuple[str, Estimate]], level: float, truths: Sequence[float] | None = None, *, asked: bool = False
 ) -> list[str]:
     """Return aligned lines, the head first; of answers the expression stands in place of statistic and cell."""
-    estimates = [estimate for _, estimate in named]
+    bootstrapped = any(estimate.n_resamples for _, estimate in named)
+    all_reliable = all(estimate.reliable for _, estimate in named)
     rows = []
     for place, (name, estimate) in enumerate(named):
         head = {"asked": name} if asked else {"statistic": name, "cell": _cell(estimate)}
@@ -244,8 +247,8 @@ def _rows(
             estimate,
             level,
             None if truths is None else truths[place],
-            bootstrapped=any(other.n_resamples for other in estimates),
-            all_reliable=all(other.reliable for other in estimates),
+            bootstrapped=bootstrapped,
+            all_reliable=all_reliable,
         )
         rows.append(head | numbers)
     left = 1 if asked else 2

@@ -6,7 +6,8 @@ To add a format, add a module here with
 * ``KINDS``: what it can write, some of ``("release", "table", "margins")``;
 * ``write(publication, path)``;
 * ``why_not(publication)``, where it can not write every publication: the reason in a few words, else None;
-* ``APART``: those of its endings of which a folder of results should have no file.
+* ``APART``: those of its endings of which a folder of results should have no file;
+* ``LARGE``: those of which a folder of more than 100,000 cells has a file.
 
 A folder of results then has a file of it, and the method ``write`` of a result takes a path with its suffix.
 """
@@ -59,15 +60,21 @@ def formats(kind: Kind) -> dict[str, ModuleType]:
     """Return the formats of a release or a table by suffix: data first, then pages and pictures.
 
     >>> list(formats("release"))
-    ['.csv', '.json', '.csv.gz', '.json.gz', '.md', '.pdf', '.png', '.qmd', '.svg', '.tex']
+    ['.csv', '.json', '.csv.gz', '.json.gz', '.md', '.parquet', '.pdf', '.png', '.qmd', '.svg', '.tex']
     """
     modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
     by_suffix = {suffix: module for module in modules if kind in module.KINDS for suffix in module.SUFFIXES}
     return dict(sorted(by_suffix.items(), key=lambda item: (item[0] not in _FIRST, item[0])))
 
 
-def formats_of_folder(kind: Kind) -> dict[str, ModuleType]:
-    """Return the formats of the files that a folder of results has."""
+def formats_of_folder(kind: Kind, *, large: bool = False) -> dict[str, ModuleType]:
+    """Return the formats of the files that a folder of results has, or one of more than 100,000 cells.
+
+    >>> list(formats_of_folder("release", large=True))
+    ['.json', '.parquet']
+    """
+    if large:
+        return {suffix: module for suffix, module in formats(kind).items() if suffix in getattr(module, "LARGE", ())}
     return {suffix: module for suffix, module in formats(kind).items() if suffix not in getattr(module, "APART", ())}
 
 

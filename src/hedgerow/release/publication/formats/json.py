@@ -14,6 +14,7 @@ from hedgerow.release.publication.write_file import write_lines
 SUFFIXES = (".json", ".json.gz")
 KINDS = ("release", "table", "margins")
 APART = (".json.gz",)
+LARGE = (".json",)
 _PART = 10_000
 
 
