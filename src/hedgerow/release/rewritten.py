@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Target
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.estimates_of_cells import Estimates
@@ -70,7 +71,18 @@ def _unchecked(plan: Plan) -> tuple[str, ...]:
     copied = [f"estimates.{place}.{name}" for place in own for name in _OF_CODE]
     totals = ("joint.*.cells.**", "joint.*.functions.*.function.**")
     of_code = (*totals, "request.statistics.**", "noisy.*.values.*") if own else ()
-    return (*OF_THE_CUSTODIAN, "release.methods.*", *copied, *of_code)
+    return (*OF_THE_CUSTODIAN, "release.methods.*", *copied, *_halved_steps(plan), *of_code)
+
+
+def _halved_steps(plan: Plan) -> Iterator[str]:
+    """Yield where an odd number of steps stands whose double gives the same release, or the double itself.
+
+    If missing values count as the midpoint, a grid of an odd number of steps is divided once more.
+    """
+    for places, item in plan.places():
+        halved = item.design is not None and item.design.missing is Missing.MIDPOINT
+        if halved and any(grid.with_midpoint().steps % 4 == 2 for _, grid in item.statistic.grids):
+            yield from (f"request.statistics.{place}.grid.2" for place in places)
 
 
 def reread(record: Record, certificate: Certificate) -> tuple[Release, Plan]:
