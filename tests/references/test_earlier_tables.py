@@ -50,6 +50,15 @@ def contradicted(record: Any) -> tuple[str, ...]:
     return consistency(record, Certificate.from_dict(record["certificate"])).contradictions
 
 
+def to_nine_digits(value: Any) -> Any:
+    """Return JSON data with rounded numbers: the last digits of a sum differ between processors."""
+    if isinstance(value, float):
+        return float(f"{value:.9g}")
+    if isinstance(value, dict):
+        return {name: to_nine_digits(one) for name, one in value.items()}
+    return [to_nine_digits(one) for one in value] if isinstance(value, list) else value
+
+
 @pytest.mark.parametrize("name", RECORDS)
 def test_a_record_of_an_earlier_table_holds_and_an_altered_one_does_not(name: str) -> None:
     record = copy.deepcopy(RECORDS[name]["record"])
@@ -65,8 +74,9 @@ def test_a_ledger_answers_a_request_with_the_table_that_was_released_before(name
     table, record = asked(name, path, request_id="first"), RECORDS[name]["record"]
     assert table.replayed
     written = json.loads(table.to_json())
-    assert all(written[part] == record[part] for part in ("estimates", "noisy", "certificate"))
-    assert written["table"]["margins"] == record["table"]["margins"]
+    assert all(written[part] == record[part] for part in ("noisy", "certificate"))
+    assert to_nine_digits(written["estimates"]) == to_nine_digits(record["estimates"])
+    assert to_nine_digits(written["table"]["margins"]) == to_nine_digits(record["table"]["margins"])
     with Ledger.open(path) as ledger:
         assert len(ledger.entries()) == 1
 
