@@ -217,7 +217,7 @@ def parts_of(mechanism: Mechanism) -> tuple[AtomicMechanism, ...]:
     """Return the single mechanisms that a mechanism is made of: itself, or the parts of a composition.
 
     >>> parts_of(Composition((GeometricCounts(scale=1.0, cells=2),)))
-    (GeometricCounts(scale=1.0, cells=2, type='geometric', rows=None),)
+    (GeometricCounts(scale=1.0, cells=2, type='geometric', rows=None, tables=None),)
     """
     return mechanism.singles()
 
@@ -236,7 +236,7 @@ def from_record(record: object) -> Mechanism:
     """Return the mechanism of JSON data (ValueError where its type is unknown, or its fields do not fit).
 
     >>> from_record({"type": "geometric", "scale": 1.0, "cells": 2})
-    GeometricCounts(scale=1.0, cells=2, type='geometric', rows=None)
+    GeometricCounts(scale=1.0, cells=2, type='geometric', rows=None, tables=None)
     """
     if not isinstance(record, dict):
         raise ValueError("a mechanism is an object")

@@ -391,7 +391,7 @@ def _parse(text: str) -> list[StatisticRequest]:
     start = parse_number(begin) if begins else 0.0
     written = colon and slash and time and event and (entry or not late) and start is not None
     if not written or None in times or (equals and not value.strip()):
-        form = "[ENTRY..]TIME/EVENT[=VALUE[,CAUSE…]]:[START..]T[,T…], with times above 0 for T"
+        form = "[ENTRY..]TIME/EVENT[=V,…]:[START..]T,…, with times above 0 for T"
         raise unwritten(ENTRY.option, form, text, f"{ENTRY.option} months/died=1:12,24")
     of_event, *competing = (
         [parse_value(cause) for cause in next(csv.reader([value], skipinitialspace=True))] if equals else [1]
@@ -414,7 +414,7 @@ ENTRY = StatisticEntry(
         "start": Field("number", "The time at which a survival curve begins."),
     },
     by_name=("at",),
-    metavar="[ENTRY..]TIME/EVENT[=VALUE[,CAUSE…]]:[START..]T[,T…]",
+    metavar="[ENTRY..]TIME/EVENT[=V,…]:[START..]T,…",
     about="Survival: shares of records whose event comes after the times T, with censored records.",
     parse=_parse,
     also_called=("kaplan_meier", "life_table", "survfit", "cumulative_incidence", "aalen_johansen"),

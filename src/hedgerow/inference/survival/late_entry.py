@@ -47,7 +47,7 @@ class LateLifeTables(EvenLifeTables):
     >>> counts = np.array([[10.0, 16.0, 10.0, 4.0, 100.0, 80.0, 40.0, 20.0]])
     >>> tables = LateLifeTables(counts, (1.0, 2.0), 0.0, "gaussian", False, 0.5)
     >>> tables.at_risk.round(9).tolist(), tables.survival.round(4).tolist()
-    ([[80.0, 100.0]], [[0.8959, 0.7632]])
+    ([[80.0, 100.0]], [[0.8976, 0.7667]])
     """
 
     @property
