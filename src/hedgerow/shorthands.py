@@ -66,8 +66,8 @@ class AsksStatistics:
             The name of a numeric column.
         bounds : (low, high), optional
             The lowest and the highest possible value, which are public and declared by the caller. hedgerow never reads
-            bounds from the data. If the bounds are left out, the bounds in the facts file are used. If the facts declare no
-            bounds either, the release is refused. The statistic estimates the mean of the CLAMPED values.
+            bounds from the data. If the bounds are left out, the bounds in the facts file are used. If neither the call nor
+            the facts declare bounds, the release is refused. The statistic estimates the mean of the CLAMPED values.
         step : float, optional
             The distance between neighbouring grid values; every value is rounded to the nearest grid value. The step must
             divide the width of the bounds, high − low, exactly. If `bounds` are given without a step, the range is cut into
@@ -170,7 +170,7 @@ class AsksStatistics:
     def proportion(self, column: str, *, value: Scalar, by: By, **options: Unpack[UngroupedOptions]) -> Release: ...
     @takes(ReleaseOptions, estimator="auto", noise="auto")
     def proportion(self, column: str, *, value: Scalar, **options: Unpack[ReleaseOptions]) -> Any:
-        """Release a proportion: the share of records with this value.
+        """Release a proportion: the share of records with a given value.
 
         Shorthand for ``release(hg.proportion(…), …)``.
 
@@ -419,7 +419,7 @@ class AsksStatistics:
         step: float | None = None,
         **options: Unpack[ReleaseOptions],
     ) -> Any:
-        """Release quantiles, of values clamped to LO and HI.
+        """Release quantiles of values clamped to the bounds LO and HI.
 
         Shorthand for ``release(hg.quantile(…), …)``.
 
@@ -434,7 +434,7 @@ class AsksStatistics:
             The declared bounds of the column. The default bounds are those of the facts.
         step : number, optional
             The distance between neighbouring values, if all values lie on a grid that starts at the lower bound. If a step
-            is given, released quantiles are values of this grid.
+            is given, released quantiles are values of the grid.
         **options
             The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
@@ -489,7 +489,7 @@ class AsksStatistics:
         bounds: Mapping[str, tuple[float, ...]] | None = None,
         **options: Unpack[ReleaseOptions],
     ) -> Any:
-        """Release a ratio of two columns' sums.
+        """Release a ratio of the sums of two columns.
 
         Shorthand for ``release(hg.ratio(…), …)``.
 
@@ -582,7 +582,7 @@ class AsksStatistics:
         name : str, optional
             The name under which the statistic is printed. The default is the name of the function.
         limits : (low, high)
-            The range of possible values of the statistic. Intervals are cut at the ends of this range.
+            The range of possible values of the statistic. Confidence intervals are cut at the ends of the range `limits`.
         **options
             The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
@@ -794,7 +794,7 @@ class AsksStatistics:
         name : str, optional
             The name under which the statistic is printed. The default is the name of the function.
         limits : (low, high)
-            The range of possible values of the statistic. Intervals are cut at the ends of this range.
+            The range of possible values of the statistic. Confidence intervals are cut at the ends of the range `limits`.
         **options
             The options of `release`: ``by``, ``epsilon``, ``delta``, ``where`` and others.
 
@@ -857,7 +857,7 @@ class AsksStatistics:
         step: float | None = None,
         **options: Unpack[ReleaseOptions],
     ) -> Any:
-        """Release shares below a line, or below a part of the median such as 60%.
+        """Release shares of the records below a line, or below a part of the median such as 60%.
 
         Shorthand for ``release(hg.share_below(…), …)``.
 
@@ -929,7 +929,7 @@ class AsksStatistics:
         step: float | None = None,
         **options: Unpack[ReleaseOptions],
     ) -> Any:
-        """Release shares of the records up to X.
+        """Release shares of the records whose value is at most X.
 
         Shorthand for ``release(hg.cdf(…), …)``.
 
@@ -997,7 +997,7 @@ class AsksStatistics:
         step: float | None = None,
         **options: Unpack[ReleaseOptions],
     ) -> Any:
-        """Release a Gini coefficient, of values clamped to LO and HI.
+        """Release a Gini coefficient of values clamped to the bounds LO and HI.
 
         Shorthand for ``release(hg.gini(…), …)``.
 
@@ -1067,7 +1067,7 @@ class AsksStatistics:
         step: float | None = None,
         **options: Unpack[ReleaseOptions],
     ) -> Any:
-        """Release parts of the total that the lowest P of the records hold.
+        """Release parts of the total that belong to the lowest share P of the records.
 
         Shorthand for ``release(hg.lorenz(…), …)``.
 
@@ -1139,7 +1139,7 @@ class AsksStatistics:
         step: float | None = None,
         **options: Unpack[ReleaseOptions],
     ) -> Any:
-        """Release shares of the records in bins [END, END), the last one closed.
+        """Release shares of the records in bins [END, END); the last bin includes both ends.
 
         Shorthand for ``release(hg.histogram(…), …)``.
 
@@ -1250,22 +1250,25 @@ class AsksStatistics:
         value : str, int, float or bool
             The value of the column `event` that marks an event. A record with any other value in this column is censored.
         withdrawn : "evenly", "middle" or "end"
-            With ``"evenly"``, events and censoring each come at a rate that changes within an interval as the intervals
-            beside it show, which suits times that are finer than the intervals. With ``"middle"``, a censored record is at
-            risk for half of its interval (the life table of actuaries), which errs if intervals are wide. With ``"end"``, a
-            censored record is at risk for its whole interval (Kaplan–Meier), which suits intervals that contain one time
+            With ``"evenly"``, the rates of events and of censoring change linearly within an interval, with slopes that the
+            neighbouring intervals determine; the choice ``"evenly"`` suits times that are measured more finely than the
+            intervals. With ``"middle"``, a censored record is at risk for half of its interval (the life table of
+            actuaries); the choice ``"middle"`` causes errors if intervals are wide. With ``"end"``, a censored record is at
+            risk for its whole interval (Kaplan–Meier); the choice ``"end"`` suits intervals that contain one observed time
             each.
         competing : sequence of str, int, float or bool
             Further values of the column `event`, which mark an event by a competing cause, such as another cause of death.
-            Survival is then the share without any of these events, and the method ``incidence`` of the curve computes the
-            cumulative incidence of each cause. Each cause adds one noisy count to each interval, at no further price.
+            With competing causes, survival is the share of records without an event of any cause, and the method
+            ``incidence`` of the curve computes the cumulative incidence of each cause. Each cause adds one noisy count to
+            each interval, at no further price.
         entry : str, optional
             A numeric column of the times from which on records are observed (late entry, or left truncation), on the scale
-            of the column `time`; needs ``withdrawn="evenly"``. A record is at risk from its entry on, and within the
-            interval of its entry for a part of the interval. A record that enters at `start` or before is at risk from the
-            start. Records without a time of entry, and records whose interval of entry comes after the interval of their
-            exit, are left out. One record then counts among the exits and among the entries, so the noise at the same
-            price is 1.4 times as large with Gaussian noise and twice as large with Laplace noise.
+            of the column `time`; needs ``withdrawn="evenly"``. A record is at risk from its time of entry on, so the record
+            counts for only a part of the interval that contains its time of entry. A record that enters at `start` or
+            before is at risk from `start` on. Records without a time of entry, and records whose interval of entry comes
+            after the interval of their exit, are left out. With late entry, one record counts among the exits and among the
+            entries, so the noise at the same price is 1.4 times as large with Gaussian noise and twice as large with
+            Laplace noise.
         start : number
             The time at which the curve begins: survival is the share of the records without the event at `start`. Records
             whose time is before `start` are left out. If `time` is an age, choose a `start` at which records are at risk.

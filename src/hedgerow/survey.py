@@ -65,13 +65,13 @@ def open(
     table: str | None = None,
     ledger: str | Path | None = None,
 ) -> Survey:
-    """Open a data source for private releases. Only names and types of columns are read, no value.
+    """Open a data source for private releases. hedgerow reads only the names and types of columns, and no value.
 
     Do not filter a frame before you open it. Under replace-one the number of records is public, so a filter would
     publish how many records pass the filter. Open all records, and select a part of them with `where`. In a CSV file,
     LF, CR LF and CR end a line unless they stand inside quotation marks. A blank line is not a record, except in a file
-    of one column, where a blank line is a missing value. If column types were inferred from values, a `HedgerowWarning`
-    lists these columns. A first column without a name (row names of R and pandas) is left out with a warning.
+    of one column, where a blank line is a missing value. A `HedgerowWarning` lists the columns whose types were
+    inferred from values. A first column without a name (row names of R and pandas) is left out with a warning.
 
     Parameters
     ----------
@@ -85,8 +85,7 @@ def open(
         The neighbouring relation. The call of `open` or the facts must state the relation. Under replace-one the number
         of records is public.
     unit : "row" or {"column": …, "max_rows": …}
-        The privacy unit: one row, or all rows of one person. At most `max_rows` rows of each person are used; they are
-        chosen at random.
+        The privacy unit: one row, or all rows of one person. At most `max_rows` random rows of each person are used.
     target : {"population", "file", "census"}
         The quantity that intervals cover: the number of the ``"population"`` from which the records were drawn
         (default), or of the ``"file"``. With ``"file"`` or the synonym ``"census"``, no sampling error is included.
@@ -102,9 +101,8 @@ def open(
     Raises
     ------
     ParameterError, DataError, FactsError, UncertifiedError
-        HG103, HG115: the relation, the unit or the target is invalid. HG201 to HG209, HG211: the source cannot be
-        opened. HG402: the limit of rows is too large. HG701, HG702: the facts file is invalid. HG703: no source is
-        named.
+        HG103, HG115: the relation, unit or target is invalid. HG201 to HG209, HG211: the source cannot be opened.
+        HG402: the limit of rows is too large. HG701, HG702: the facts file is invalid. HG703: no source is named.
 
     Examples
     --------
@@ -164,7 +162,7 @@ def _identity(source: object, table: str | None) -> str:
 
 @dataclass(frozen=True)
 class Survey(AsksStatistics, AsksRegressions, AsksMargins):
-    """An opened source. Every released number is noisy, and a certificate states its price.
+    """An opened source. Every released number is noisy, and a certificate states the privacy price of the release.
 
     Attributes
     ----------
@@ -295,9 +293,9 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
         statistics : statistic or list of them
             The statistics: `hg.mean`, `hg.sum`, `hg.proportion`, `hg.count`, `hg.bootstrap` and others.
         by : {column: [category, …]} or [column, …], optional
-            The groups. One estimate is released for each combination of declared categories, even without records. The
-            facts or this argument declare the categories. The form ``{0: "men", 1: "women"}`` gives labels to
-            categories; `hg.bands` groups numbers.
+            The groups. One estimate is released for each combination of declared categories, even if no record has the
+            combination. Categories are declared in the facts or in the argument `by`. The form ``{0: "men", 1:
+            "women"}`` gives labels to categories; `hg.bands` groups numbers.
         epsilon, delta : float
             The TOTAL privacy price (ε at δ) of the call. The default of δ is the δ of the budget in the facts, else
             1e-6. With δ = 0, only mechanisms of pure differential privacy are used.
@@ -307,14 +305,15 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
         estimator : {"auto", "moments", "bootstrap", "bounded-bootstrap"}
             ``"auto"`` uses second moments for the errors of sums, means and smooth functions of means, and bootstrap
             replicates for `hg.bootstrap`. Counts and proportions need neither moments nor replicates. With
-            ``"bounded-bootstrap"``, a replicate holds a record at most 5 times, with five times the noise and a ρ.
+            ``"bounded-bootstrap"``, a bootstrap replicate holds a record at most 5 times, the noise is five times as
+            large, and the price can be stated as ρ.
         noise : {"auto", "laplace", "gaussian", "averaged-laplace"}
             The distribution of the noise, on integers. ``"auto"`` chooses the noise distribution from public facts.
             ``"averaged-laplace"`` is the average of `n_draws` (10) Laplace draws. Averaged Laplace noise is close to
             normal, satisfies pure differential privacy, and serves counts, proportions, sums and means.
         missing : {"drop", "midpoint", "error-if-declared-complete"}
-            The policy for values that are missing, NaN, infinite or not numbers. The default is that of the facts, else
-            ``"drop"``.
+            The policy for values that are missing, NaN, infinite or not numbers. The default is the policy of the
+            facts, else ``"drop"``.
         share : list of float, optional
             The relative precision of the noise (μ²), one number for each statistic. The default is equal precision.
         other : bool
@@ -328,7 +327,7 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
             0 to the largest weight, and a missing weight is 0. With weights w, a mean or a share is Σwx/Σw, a sum is
             Σwx, a count is Σw, and a ratio is Σwx/Σwy. With weights, functions of means receive weighted means.
         unit_weight : {"rows", "unit"}
-            If a unit has several rows: whether distributions give each row or each unit (``"unit"``) equal weight.
+            If a unit has several rows: whether distributions weight every row or every unit (``"unit"``) equally.
         n_resamples : int, optional
             The number of bootstrap replicates. By default, the number of replicates is chosen from public facts.
         interval : str, optional
@@ -446,8 +445,8 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
         Returns
         -------
         ProtectedTable
-            The table, as of `magnitude_table`. With ``margins=True`` its totals are released too if their noise is at
-            least 1.25 times less so, and no noise grows by more than 5 %; ``.reason`` states it.
+            The table, in the form that `magnitude_table` returns. With ``margins=True`` the totals get noise of their
+            own, if a total then has at least 1.25 times less noise and no number more than 5 % more; see ``.reason``.
 
         Raises
         ------
@@ -486,7 +485,7 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
         ----------
         column : str
             A numeric column, or a computed column that `hg.column` returned. Missing values are left out. A unit of
-            several rows counts once in each cell of the public grid with one of its (at most ``max_rows``) rows.
+            several rows counts once in each cell of the public grid that holds one of its (at most ``max_rows``) rows.
         epsilon : float
             The privacy price, which has no default.
         share : float
@@ -495,7 +494,7 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
             A public number near which values may lie. Bounds differ from `around` by a round number of steps.
         of : str
             With ``of="rows"``, the method finds a limit on rows per unit at which the share `share` of the units keep
-            all their rows. In this case, `column` is the column that names the privacy unit.
+            all their rows. With ``of="rows"``, `column` is the column that names the privacy unit.
         where, request_id : str, optional
             The arguments of `release`.
 
@@ -509,7 +508,7 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
         ------
         HedgerowError
             HG101, HG131, HG145, HG203, HG204: an argument is invalid. HG402: with ``of="rows"``, the column does not
-            name the privacy unit. HG704: the facts do not allow this statistic. These three errors cost no budget.
+            name the privacy unit. HG704: the facts do not allow this statistic. The errors in this list cost no budget.
 
         Examples
         --------
@@ -558,7 +557,7 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
         ------
         HedgerowError
             HG101, HG102, HG111, HG131, HG203: an argument is invalid. HG401: δ is 0. HG402: a privacy unit has several
-            rows. HG704: the facts do not allow this statistic. These three errors cost no budget.
+            rows. HG704: the facts do not allow this statistic. The errors in this list cost no budget.
 
         Examples
         --------

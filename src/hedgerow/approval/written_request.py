@@ -51,8 +51,7 @@ class WrittenRequest:
     in_words : list of str
         The request, as sentences for the approver.
     asked : mapping
-        The request as JSON data, with everything that the facts file adds; the command that runs must equal this
-        request.
+        The request as JSON data, completed by the facts file. A command runs only if its request equals this request.
     price : mapping
         The certificate, which states the highest price (ε at δ) of the request.
     expected : list of mapping
@@ -60,7 +59,7 @@ class WrittenRequest:
     signatures : int
         The number of people who must approve the request, as the facts file states.
     amends : str or None
-        If an approver reduced a request, the name of the original request; else None.
+        The name of the original request, if an approver reduced the original request to this request; else None.
     """
 
     verb: str

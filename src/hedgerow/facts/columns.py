@@ -187,7 +187,7 @@ def column(expression: str, *, bounds: tuple[float, float] | None = None, step: 
     """Return a column that is computed from other columns of the same record.
 
     A computed value is missing if a column of the expression is missing, if the expression divides by zero, or if the
-    result is too large for a double. Computed values are clamped to their bounds, so the other columns need no bounds.
+    result is too large for a double. Only the computed column needs bounds: its values are clamped.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def column(expression: str, *, bounds: tuple[float, float] | None = None, step: 
     Returns
     -------
     DerivedColumn
-        The computed column. Pass the column to a statistic in place of a column name.
+        The computed column. Pass the `DerivedColumn` object to a statistic in place of a column name.
 
     Raises
     ------
@@ -243,9 +243,10 @@ def bands(*cuts: float, labels: Sequence[str] | None = None) -> Bands:
     Parameters
     ----------
     *cuts : float
-        Two or more cut points, in rising order. Records outside all bands are left out, or count as ``other``.
+        Two or more cut points, in rising order. Records outside all bands are left out, unless the release adds a cell
+        for undeclared values with ``other=True``.
     labels : list of str, optional
-        One label for each band. Every output shows the labels.
+        One label for each band. Every output shows the labels of the bands.
 
     Returns
     -------

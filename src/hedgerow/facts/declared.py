@@ -67,19 +67,19 @@ class ColumnFacts:
     bands : tuple or None
         Cut points that divide a numeric column into intervals (bands), which serve as categories. See `hedgerow.bands`.
     labels : tuple or None
-        One label for each category or band. Every output shows the labels.
+        One label for each category or band. Every output shows the labels of the categories or bands.
     expression : str or None
         For a computed column, its expression: arithmetic on other columns. See `hedgerow.column`.
     hierarchies : mapping or None
         Groups of categories for each level of a hierarchy: ``{"country": {"England": ["N", "S"], "Wales": ["W"]}}``.
-        Tables of margins also show the totals of these groups.
+        Tables of margins also show the totals of the groups of categories.
     other : bool
         Return the fit of one cell; error HG194 says that no such cell exists.
     missing : Missing or None
         The policy for missing values of this column: how statistics treat them.
     source : str or None
-        The source of these facts, such as a codebook. A certificate names the facts that it uses and that have no
-        source.
+        The source of the facts about the column, such as a codebook. If a release uses facts without a source, its
+        certificate names these facts.
 
     Raises
     ------
@@ -227,12 +227,12 @@ class Facts:
     signatures : int or None
         The number of people who must approve each request; None stands for one person.
     releases : tuple of mapping
-        The requests for releases that the facts file lists. A plan can be made for each of these requests.
+        The requests for releases that the facts file lists. For each listed request, hedgerow can make a plan.
     about : mapping
-        Who publishes the data and for which use. Records and reports show the publisher and the use; no released number
-        depends on them.
+        The publisher of the data, and the use for which the data are published. Records and reports show the publisher
+        and the use of the data; no released number depends on the publisher or the use.
     folder : Path or None
-        The folder of the facts file. Relative paths in the facts start there.
+        The folder of the facts file. Relative paths in the facts start from the folder of the facts file.
 
     Raises
     ------
@@ -303,15 +303,15 @@ class Facts:
     def read(cls, path: object) -> Facts:
         """Read a facts file.
 
-        Relative paths in the file start from the folder of the file. The module `facts_file` describes the format of
-        the file.
+        Relative paths in the facts file start from the folder of the facts file. The module `facts_file` describes the
+        format of a facts file.
 
         Raises
         ------
         FactsError
-            HG701: the file cannot be read. HG702: a field is invalid.
+            HG701: the facts file cannot be read. HG702: a field of the facts file is invalid.
         ParameterError
-            HG105, HG106, HG111 or another code: a fact breaks the rule of that code.
+            HG105, HG106, HG111 or another code: a declared fact is invalid, and the code names the broken rule.
         """
         from hedgerow.facts.facts_file import fields_of_file
 
@@ -378,7 +378,7 @@ class Facts:
         Returns
         -------
         Facts
-            The new facts. The original facts do not change.
+            The new facts. The `Facts` object whose method is called does not change.
 
         Raises
         ------
@@ -393,7 +393,7 @@ class Facts:
         return replace(self, columns={**self.columns, name: replace(self.column(name), **facts)})
 
     def ends(self, name: str) -> tuple[Any, Any] | None:
-        """Return the bounds of a column of numbers, or the dates of a column of dates."""
+        """Return the bounds of a column: two numbers, or two dates for a column of dates."""
         return self.column(name).bounds or self.column(name).dates
 
     def computed(self, name: str) -> str:

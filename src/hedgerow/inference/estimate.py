@@ -67,9 +67,9 @@ class Estimate(Operators):
     """One released number with its error, for one cell (group of records). An estimate supports arithmetic.
 
     Arithmetic such as ``a + b``, ``a - b``, ``2 * a``, ``a / b``, ``a.log()``, ``a.exp()``, ``a.sqrt()``, and NumPy's
-    functions of these names, return estimates. The errors of the result include the correlation of ``a`` and ``b`` if
-    one call released both as joint moments. Arithmetic with an estimate and a plain number is always possible. The
-    calls ``float(a)``, ``round(a, 2)`` and ``f"{a:.2f}"`` return the number without its error.
+    functions of these names, return estimates. The errors of the result include the correlation of ``a`` and ``b``, if
+    one call released ``a`` and ``b`` as joint moments. Arithmetic with an estimate and a plain number is always
+    possible. The calls ``float(a)``, ``round(a, 2)`` and ``f"{a:.2f}"`` return the number without its error.
 
     Attributes
     ----------
@@ -85,8 +85,8 @@ class Estimate(Operators):
         The standard error in the unit of the column. The standard error is None if the noise is too large to compute a
         standard error.
     sampling_error : float or None
-        The part of the standard error that is due to the sample. The squares of the three parts add up to the square
-        of the standard error.
+        The part of the standard error that is due to the sample. The squares of the sampling, bootstrap and privacy
+        errors add up to the square of the standard error.
     bootstrap_error : float or None
         The part of the standard error that is due to the finite number of bootstrap replicates.
     privacy_error : float or None
@@ -104,9 +104,9 @@ class Estimate(Operators):
     note : str or None
         A note for readers of this number.
     replicates : tuple of float or None
-        The noisy replicates of a bootstrap estimate, in the unit of the column. The replicates are None for other
-        methods, and if the noise hides the number. The price of the estimate includes its replicates, so combining
-        replicates costs no further budget.
+        The noisy replicates of a bootstrap estimate, in the unit of the column. The attribute `replicates` is None for
+        an estimate by another method, and if the noise hides the number. The price of the estimate includes its
+        replicates, so combining replicates costs no further budget.
     labels : mapping
         The labels of the categories of this cell: {column: label}.
     """
@@ -157,9 +157,9 @@ class Estimate(Operators):
         method : str, optional
             The name of an interval method that this estimate offers. The default is the interval method of the release.
         alpha_prime : float, optional
-            The α′ of Brawner and Honaker for the method ``"conservative"``, 0 ≤ α′ < 1. α′ is the probability that the
-            spread of the noise alone is smaller than the amount that is subtracted for the noise. The default is 0.05;
-            at 0 nothing is subtracted.
+            The parameter α′ of the method ``"conservative"`` (Brawner and Honaker), 0 ≤ α′ < 1. The parameter α′ is the
+            probability that the spread of the noise alone is smaller than the amount that the method subtracts for the
+            noise. The default of α′ is 0.05; if α′ = 0, the method ``"conservative"`` subtracts nothing.
 
         Returns
         -------
@@ -208,9 +208,9 @@ class Estimate(Operators):
 
         The test includes sampling error and privacy noise. The test costs no budget.
 
-        The test rejects at level α exactly if ``confidence_interval(1 - α, method)`` excludes `value`. So the error
-        probability of the test is one minus the coverage of the interval. To test whether two cells differ, use ``(a -
-        b).test()``.
+        The test rejects at level α exactly if ``confidence_interval(1 - α, method)`` excludes `value`. The probability
+        that the test rejects a true hypothesis is one minus the coverage of the interval. To test whether two cells
+        differ, use ``(a - b).test()``.
 
         Parameters
         ----------
@@ -227,7 +227,8 @@ class Estimate(Operators):
         Raises
         ------
         ParameterError
-            HG139: `value` is not a finite number. HG108, HG159: the errors of the method `confidence_interval`.
+            HG139: `value` is not a finite number. HG108, HG159: the same errors as those of the method
+            `confidence_interval`.
 
         Examples
         --------

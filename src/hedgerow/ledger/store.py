@@ -90,8 +90,8 @@ class Ledger:
 
     `Ledger.create` makes a ledger, and `Ledger.open` opens one.
 
-    The total price of all entries never exceeds the budget. The module `hedgerow.ledger.total` composes this price from
-    the mechanisms of the entries. The total price is ε at the ledger's δ, rounded up to 1e-6.
+    The total price of all entries never exceeds the budget. The module `hedgerow.ledger.total` computes the total price
+    from the mechanisms of the entries. The total price is ε at the δ of the ledger, rounded up to 1e-6.
 
     Examples
     --------
@@ -148,18 +148,18 @@ class Ledger:
             The name that the custodian (the person who keeps the data) gives to the data set. The budget belongs to
             this name of a data set, not to the name or the content of a file.
         budget : Budget
-            The privacy budget, ε at δ, for everything that is ever released. At δ = 0 only pure mechanisms fit.
+            The privacy budget, ε at δ, for everything that is ever released. If δ = 0, every mechanism must have δ = 0.
         relation : str
         unit : "row", or a column and a limit of rows as `hedgerow.open` takes them
             The neighbouring relation and the privacy unit: how two neighbouring data sets differ. Requests under
-            another neighbouring relation or for another unit are refused. The unit may also be a text.
+            another relation or unit are refused. The unit may be a text, such as ``"person_id, at most 4 rows"``.
         family : {"any", "gaussian"}
-            ``"gaussian"``: the ledger accepts only requests with Gaussian noise. The total price of Gaussian noise also
-            holds if earlier answers determine later noise (see `hedgerow.ledger.total`).
+            ``"gaussian"``: the ledger accepts only requests with Gaussian noise. The total price of Gaussian noise
+            holds even if earlier answers decide how large later noise is (see `hedgerow.ledger.total`).
         guarantee : {"dp", "bootstrap-dp"}
             The privacy guarantee of the ledger. Requests under another guarantee are refused (HG316).
         approvers : sequence of Approver
-            The people who may approve requests. If any are named, the ledger takes only signed requests (HG324).
+            The people who may approve requests. If approvers are named, the ledger takes only signed requests (HG324).
         signatures : int
             The number of approvers who must sign each request.
         timeout : float
@@ -176,7 +176,7 @@ class Ledger:
             HG302: a file exists already, or the folder is missing or cannot be written.
         ParameterError
             HG103, HG115, HG314: the relation, unit, budget, name, family or guarantee is invalid. HG331: an approver is
-            named twice in the list of approvers. HG332: fewer approvers than signatures are named.
+            named twice in the list of approvers. HG332: there are fewer approvers than signatures.
         UncertifiedError
             HG402: the limit of rows of one unit is too large.
 
@@ -203,7 +203,7 @@ class Ledger:
 
     @classmethod
     def open(cls, path: str | Path, *, timeout: float = _TIMEOUT) -> Ledger:
-        """Open an existing ledger file and check its hash chain. If there is no file, `open` does not create a file.
+        """Open an existing ledger file and check its hash chain. A missing file is not created.
 
         Parameters
         ----------
@@ -297,7 +297,7 @@ class Ledger:
     def remaining(self) -> float:
         """Return the ε that remains of the budget, rounded down.
 
-        Mechanisms compose, so a mixture of mechanisms may fit slightly more.
+        Several mechanisms can cost less than the sum of their prices, so slightly more than this ε may fit.
         """
         with self._file.transaction(write=False) as connection:
             return max(0, self._header.allowed_micro - (self._read(connection).total_micro or 0)) / 1e6
@@ -310,7 +310,7 @@ class Ledger:
         Raises
         ------
         LedgerError
-            HG309: the ledger has another relation or unit than the request. HG316: the ledger has another guarantee.
+            HG309, HG316: the ledger has another relation or unit, or another guarantee, than the request.
         UncertifiedError
             HG315, HG401, HG403: no price is known for the request.
         """
@@ -325,7 +325,7 @@ class Ledger:
             return tuple(stored_entries(connection, chain, chain.reserved))
 
     def news(self, since: Mark | None = None) -> tuple[tuple[LedgerEntry, ...], Mark]:
-        """Return the entries since the last call, reserved or recorded, and the position where the next call continues.
+        """Return entries reserved or recorded since the last call, and the position where the next call continues.
 
         This method serves a program that reads new entries repeatedly. If another process wrote to the ledger, or the
         file was opened again, all entries are returned and checked, as by the method `entries` (HG305).
@@ -346,19 +346,19 @@ class Ledger:
         Parameters
         ----------
         certificate : Certificate or BootstrapStatement
-            The price. The mechanism of the certificate is added to the mechanisms of all entries.
+            The price. The ledger adds the mechanism of the certificate to the mechanisms of all its entries.
         request_id : str
             The permanent name of the request in the ledger.
         fingerprint : str
-            The canonical text of the request (`fingerprint_of`). The ledger keeps this text, so the text must contain
-            public facts only.
+            The canonical text of the request, which the function `fingerprint_of` computes. The ledger keeps this text,
+            so the text must contain public facts only.
         approval : Approval, optional
             If the ledger has approvers, the signed request.
 
         Returns
         -------
         Reserved or Replay
-            A `Replay` if a result was recorded before under this id. A replay costs nothing.
+            A `Replay` object, if a result was recorded before under the same request id. A replay costs nothing.
 
         Raises
         ------
@@ -497,8 +497,8 @@ class Ledger:
     def close(self) -> None:
         """Close the file.
 
-        The next use of a closed ledger opens its file again. A long ledger writes a checkpoint on disk, so that the
-        next process opens the ledger quickly.
+        The next use of a closed ledger opens its file again. When a ledger with many entries is closed, a checkpoint is
+        written on disk, so that the next process opens the ledger quickly.
         """
         with suppress(LedgerError, OSError):
             self._leave_checkpoint()

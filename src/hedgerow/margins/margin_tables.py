@@ -168,11 +168,11 @@ class Margins(Synthesizable, Result):
         return (*self.remarks, *size, *units, *bound, *(() if self.shown is not None else (AGREE,)), *drawn)
 
     def columns(self, table: ColumnSet) -> tuple[str, ...]:
-        """Return the names of the columns of a table. The arguments are the positions of the columns."""
+        """Return the names of the columns of a table, which is given by the positions of its columns in `axes`."""
         return tuple(str(self.axes[place].column) for place in table)
 
     def cells(self, table: ColumnSet) -> TableCells:
-        """Return the cells of one table as arrays. The arguments are the positions of the table's columns."""
+        """Return the cells of one table as arrays. The table is given by the positions of its columns in `axes`."""
         if table not in self._cells:
             limit, counted = self.facts.limit, self.statistic.is_count
             remark = None if limit is None else rows_kept(limit)
@@ -289,7 +289,7 @@ class Margins(Synthesizable, Result):
         return table.with_margins([level for level in self.hierarchies if level.column in self.columns(places)])
 
     def whole_table(self, mechanism: AtomicMechanism) -> MarginTable:
-        """Return the only largest table with the record of the whole release, which this mechanism drew."""
+        """Return the only largest table with the record of the whole release, which `mechanism` drew."""
         (places,) = self.residuals.workload.largest
         about: dict[str, Any] = {"mechanism": mechanism, "request": self.request, "noisy": self.noisy}
         return replace(self._table(places), workload={"order": len(places)}, **about)
@@ -323,7 +323,7 @@ class Margins(Synthesizable, Result):
         Returns
         -------
         list of Estimate
-            The drawn numbers. The errors and covariances include those of the noise exactly. The covariance of two
+            The drawn numbers. The standard errors and the covariances include the noise exactly. The covariance of two
             cells also includes sampling error if the margins have a table by the columns of both cells.
 
         Raises
@@ -415,12 +415,12 @@ class Margins(Synthesizable, Result):
     def rounded(self) -> Self:
         """Return the margins with numbers rounded to whole numbers.
 
-        If the rounded tables do not agree exactly, a note states the difference.
+        If the rounded tables do not agree exactly, a note states how far they differ.
         """
         return self._showing(in_whole_numbers(self.residuals, self.shown), {"step": "rounded"})
 
     def after(self, steps: Sequence[Mapping[str, Any]]) -> Self:
-        """Return the margins after the given steps, which have the form of `steps` in a record."""
+        """Return the margins after the given steps, such as rounding, in the form of `steps` in a record."""
         made = self
         for step in steps:
             match step["step"]:
@@ -476,7 +476,7 @@ class Margins(Synthesizable, Result):
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
         """Return the cells of all tables as columns of equal length.
 
-        In the line of a total, the columns that it sums over are empty ("").
+        In the line of a total, the columns over which the total is summed are empty ("").
         """
         head, *lines = self.lines(level)
         return {name: list(column) for name, column in zip(head, zip(*lines, strict=True), strict=True)}

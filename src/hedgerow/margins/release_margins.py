@@ -152,7 +152,7 @@ class ExpectedTable:
     weight : float
         The weight of the table, by which precision is divided among the tables.
     privacy_error : float
-        The standard deviation of the noise of each cell. The standard deviation is 0 if the table is known.
+        The standard deviation of the noise of each cell. The standard deviation is 0 if the table is public.
     """
 
     columns: tuple[str, ...]
@@ -495,7 +495,7 @@ def _unmet(rule: str, finding: str) -> ParameterError:
 
 
 def margins_from_record(record: Any, *, shown: bool = True) -> Margins:
-    """Return the margins from their record, so that further numbers can be computed from them.
+    """Return the margins from their record, so that further numbers can be computed from the margins.
 
     Parameters
     ----------

@@ -86,22 +86,24 @@ class AsksMargins:
         known : mapping, optional
             Exact totals that are public: ``{("sex", "region"): {("f", "N"): 5200, …}, "age": [10, 20]}``. Known totals
             need no release, so the whole price serves the other tables. The caller is responsible for the claim that
-            these totals are the totals of this file.
+            the totals in `known` are the totals of the file.
         target_se : mapping, optional
             The largest standard deviation of the noise of each cell, by table, such as ``{("sex", "region"): 20}``. The
-            weights of the tables are chosen such that the noise meets these targets.
+            weights of the tables are chosen such that no standard deviation of the noise exceeds its value in
+            `target_se`.
         hierarchies : mapping, optional
             Groups of categories, by column and level: ``{"region": {"country": {"England": ["N", "S"], "Wales":
-            ["W"]}}}``. Every table then also contains the totals of the groups, which are sums of its cells and cost no
-            budget. A column may have several levels of groups. By default, the hierarchies in the facts are used.
+            ["W"]}}}``. Every table of such a column also contains the totals of the groups of categories, which are
+            sums of its cells and cost no budget. A column may have several levels of groups. By default, the
+            hierarchies in the facts are used.
         other : bool
-            Whether each column gets one further category for all values that are not declared. Without this category, a
-            record with an undeclared value in one column is left out of every table, so that all tables count the same
-            records.
+            Whether each column gets one further category for all values that are not declared. Without a category for
+            undeclared values, a record with an undeclared value in one column is left out of every table, so that all
+            tables count the same records.
         missing : str, optional
             The policy for missing values; ``"error-if-declared-complete"`` declares that every record has a declared
-            category in each column. If every record has a declared category, then under replace-one the total is public
-            and costs no budget.
+            category in each column. If every record has a declared category, then under replace-one the total number of
+            records is public and costs no budget.
         epsilon, delta, rho, mu, where, request_id
             The same arguments as in `release`. δ must be positive.
 

@@ -73,7 +73,7 @@ class Synthesizable:
 
         Source
             Räisä, Jälkö, Kaski & Honkela, *Noise-Aware Statistical Inference with Differentially Private Synthetic
-            Data*, AISTATS 2023, for the rule; the page on the mathematics derives the re-release.
+            Data*, AISTATS 2023, for the pooling rule; the page on the mathematics derives the simulated repetitions.
 
         Examples
         --------

@@ -407,7 +407,7 @@ def fit_from_source(
     ParameterError, DataError, UncertifiedError, BudgetExceeded, LedgerError
         Nothing was spent: the columns and their kinds are checked against the schema first.
     SpentError
-        After this error the price counts as spent.
+        After a `SpentError` the price counts as spent.
     """
     mechanism, relation = mechanism_named(options.mechanism), parse_relation(options.relation)
     budget = Budget(options.epsilon, mechanism.default_delta if options.delta is None else options.delta)

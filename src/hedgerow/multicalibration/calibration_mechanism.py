@@ -252,7 +252,7 @@ class CalibrationMechanism(ABC, Generic[D]):
         Raises
         ------
         TypeError
-            The mechanism was written by the user, and does not define this method.
+            The mechanism was written by the user, and does not define the method `read`.
 
         Examples
         --------
@@ -267,7 +267,7 @@ class CalibrationMechanism(ABC, Generic[D]):
 
     @classmethod
     def agrees(cls, model: CalibratedModel, before: Residuals | None, part: Any) -> bool:
-        """Return whether the groups and residuals of a model agree with the part of its certificate.
+        """Return whether the groups and residuals of a model agree with the part of the certificate for this model.
 
         Parameters
         ----------

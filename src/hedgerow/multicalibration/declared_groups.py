@@ -178,7 +178,7 @@ class CutPoints:
 
 
 def masks(*columns: Column, disjoint: bool = False) -> tuple[Attribute, ...]:
-    """Return one group for each column of yes and no.
+    """Return one group of records for each given column of yes and no (1 and 0).
 
     If the groups are declared as `disjoint`, a record belongs to at most one of them.
 
@@ -192,12 +192,14 @@ def masks(*columns: Column, disjoint: bool = False) -> tuple[Attribute, ...]:
     Returns
     -------
     tuple of Attribute
-        The groups. Pass the groups as the argument `groups`, or as a value of a mapping.
+        The groups. Pass the returned groups to `Multicalibrator` as the argument `groups`, or as a value of the mapping
+        `groups`.
 
     Raises
     ------
     ParameterError
-        HG165: no column was named, or a column was named twice. The error is raised only when the groups are used.
+        HG165: no column was named, or a column was named twice. Error HG165 is raised only when the groups are used,
+        not by the function `masks` itself.
 
     Examples
     --------
@@ -215,8 +217,8 @@ def family_of(groups: object, *, depth: int | None = None) -> Family:
     groups : mapping, sequence, Family or None
         See the module's table.
     depth : int, optional
-        The largest number of classifications that a group combines, such as race and age: 2 for a mapping, 1 for a
-        sequence.
+        The largest number of classifications that a group combines, such as race and age; the default is 2 if `groups`
+        is a mapping, and 1 if `groups` is a sequence.
 
     Raises
     ------

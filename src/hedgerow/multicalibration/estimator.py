@@ -106,8 +106,8 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     δ)-differentially private with respect to the labels, scores and groups that the calibration reads. The attribute
     ``certificate_`` states the privacy price, which is computed before the labels, scores and groups are read. The
     guarantee does not cover the base model (the classifier that is corrected) unless the base model has a
-    ``certificate_`` of its own. So a base model that is not fitted is refused (HG428), unless `fit` gets separate rows
-    for the base model. The classes are public: they come from the base model or from the argument `classes`.
+    ``certificate_`` of its own. A base model that is not fitted is refused (HG428), unless `fit` gets separate rows for
+    the base model. The classes are public: they come from the base model or from the argument `classes`.
 
     Parameters
     ----------
@@ -116,8 +116,8 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         `score_column` of X contains scores that were computed before.
     groups : mapping, sequence or None
         The groups of people, such as ``{"race": [...], "age": cuts(30, 50)}``, ``masks("a", "b")`` or predicates; see
-        `hedgerow.multicalibration.declared_groups`. Columns of groups are named in data frames, and numbered by
-        position in arrays. If `groups` is None, all records are one group.
+        `hedgerow.multicalibration.declared_groups`. A group column is given by its name in a data frame, and by its
+        position in an array. If `groups` is None, all records are one group.
     n_buckets : int
         The number k of buckets (intervals) into which scores are divided. The scores of every group are corrected and
         reported in each bucket (interval of scores).
@@ -125,12 +125,12 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         The target α. In every group, the buckets with a mean residual above α hold at most the share α of the group's
         records (Definition 3 of Fishman, Mugunthan and Tanzer). Only cells (a group within a bucket of scores) whose
         mean residual is at least α/2 in size are corrected. A private mechanism stops when its released numbers reach
-        the target α; ``report_.target`` says whether it was reached. If alpha is None, a private mechanism goes as far
-        as its noise allows, and a fit without privacy uses α = 0.1. The function `hoped_alpha` computes an α that can
-        be expected despite the noise.
+        the target α; ``report_.target`` says whether the target was reached. If alpha is None, a private mechanism
+        reduces the calibration error as far as its noise allows, and a calibration without privacy uses α = 0.1. The
+        function `hoped_alpha` computes an α that can be expected despite the noise.
     mechanism : str or object
         The mechanism: ``"table"`` (default), ``"rounds"``, ``"numeric_sparse"``, ``"input_perturbation"``, or an object
-        with other parameters, e.g. ``Table(bins=20)``. Without privacy: `hedgerow.testing.published.NoPrivacy`.
+        with other parameters, such as ``Table(bins=20)``. Without privacy: `hedgerow.testing.published.NoPrivacy`.
     relation : {"add-remove", "replace-one"}
         The neighbouring relation. Under replace-one the number of records is public. The neighbouring relation has no
         default: without a relation a private fit is refused (HG189).
@@ -148,8 +148,8 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         If a ledger is used: the name of this request. If the same request was recorded under the same name, the
         recorded model is returned, at no further cost.
     depth : int, optional
-        The largest number of classifications that a group combines, such as race and age: 2 for a mapping, 1 for a
-        sequence.
+        The largest number of classifications that a group combines, such as race and age; the default is 2 if `groups`
+        is a mapping, and 1 if `groups` is a sequence.
     score_column : str, int or list of them
         If ``estimator`` is None: the column with the probability of the second class, or one column for each class.
     classes : sequence, optional
@@ -160,9 +160,10 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         not fitted again. A clone of a fitted estimator is not fitted. If the multicalibrator will be cloned, wrap the
         fitted base model in `sklearn.frozen.FrozenEstimator`.
     base_fit : {None, "on_private_rows_without_protection"}
-        Permission to fit the base model on the private rows themselves. If this permission is given, no ε holds for the
-        base model: such a model may reveal every label. In this case the certificate and the report say that no ε
-        holds. A fit without privacy does not need this permission.
+        Permission to fit the base model on the private rows themselves. If the base model is fitted on the private
+        rows, no ε holds for the base model: it may reveal every label. If the base model is fitted on the private rows,
+        the certificate and the report say that no ε holds for the base model. A calibration without privacy may fit the
+        base model on the same rows without the permission `base_fit`.
 
     Attributes
     ----------
@@ -173,8 +174,8 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     certificate_ : Certificate or None
         The certificate, which states the privacy price and the mechanism. None without privacy.
     report_ : Report
-        The calibration errors before and after the fit. With privacy the errors are computed from released numbers;
-        without privacy, from the records.
+        The calibration errors before and after the fit. The calibration errors are computed from released numbers if
+        the calibration is private, and from the records otherwise.
     ledger_head_ : str or None
         The head of the ledger (the hash of its newest entry) after the fit.
     unrecorded_ : bool
@@ -248,7 +249,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             Weights of the records; they are allowed only without privacy. A record of weight 5 would change a count by
             5, and no privacy price is known for weighted records.
         base_rows : (X, y), optional
-            Rows apart from the private rows; the base model is fitted on them. The price of the calibration does not
+            Rows, apart from the private rows, on which the base model is fitted. The price of the calibration does not
             cover the rows in `base_rows`.
 
         Returns
@@ -262,7 +263,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             Nothing was spent. HG189: a parameter is missing. HG428, HG429: the base model would be fitted on the
             private rows. HG440: the predicate of a group cannot be evaluated for a record.
         SpentError
-            After this error the price counts as spent.
+            After a `SpentError` the price counts as spent.
 
         Examples
         --------

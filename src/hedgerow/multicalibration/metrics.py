@@ -154,14 +154,14 @@ def noise_floor(
     n_draws: int = 50,
     rng: np.random.Generator | int | None = None,
 ) -> float:
-    """Return the mean error (M or W) of a perfectly calibrated model, whose labels are drawn with probabilities p.
+    """Return the mean calibration error (M or W) of a perfect model, whose labels are drawn with probabilities p.
 
     Parameters
     ----------
     p, groups, n_buckets, X
         The arguments of `multicalibration_error`.
     kind : {"max", "group-weighted"}
-        The error to compute: M or W.
+        The calibration error to compute: the largest error M, or the weighted error W.
     n_draws : int
         The number of times that labels are drawn again.
     rng : Generator or int, optional
@@ -190,7 +190,7 @@ def noise_floor(
 
 
 def log_loss(y: object, p: object) -> float:
-    """Return the mean logarithmic loss in nats. Scores closer to 0 or 1 than 1e-15 are moved to this distance.
+    """Return the mean logarithmic loss in nats. Scores closer to 0 or 1 than 1e-15 are moved to the distance 1e-15.
 
     Parameters
     ----------

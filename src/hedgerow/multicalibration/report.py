@@ -415,7 +415,8 @@ def hoped_alpha(
     epsilon, relation, n_buckets
         The value of the `Multicalibrator` parameter of the same name.
     bound : {"table", "published"}
-        The bound to use: ``"table"`` or ``"published"``; see the module `hedgerow.multicalibration.report`.
+        The theoretical bound from which the result is computed: ``"table"`` or ``"published"``; see the module
+        `hedgerow.multicalibration.report`.
 
     Returns
     -------
@@ -443,7 +444,7 @@ def least_cell(
     alpha: float, groups: object, *, epsilon: float, relation: object = "add-remove", n_buckets: int = 10,
     bound: Bound = "table",
 ) -> float:  # fmt: skip
-    """Return the number of records in a cell at which the calibration error α can be reached (Theorem 2).
+    """Return the number of records per cell at which α can be reached (Theorem 2 of Fishman, Mugunthan & Tanzer).
 
     Parameters
     ----------

@@ -277,7 +277,7 @@ class Coefficients(Receivable, FitOutputs, Generic[ModelT, MechanismT]):
         """Test weighted sums of coefficients, two-sided, as the method `t_test` of statsmodels does.
 
         The tests cost no budget, since they are computed from released numbers. A test rejects at level α exactly if
-        the interval at level 1 − α excludes the value, so the test includes the privacy noise.
+        the interval at level 1 − α excludes the value of the hypothesis, so the test includes the privacy noise.
 
         Parameters
         ----------
@@ -393,7 +393,7 @@ class Coefficients(Receivable, FitOutputs, Generic[ModelT, MechanismT]):
         return SIMULATED if self.certificate is None else self.certificate.price()
 
     def missing_in_words(self) -> tuple[str, ...]:
-        """Return a sentence that says how missing values were treated; it is empty if a note says the same."""
+        """Return a sentence on how missing values were treated; none if a note of the result says the same."""
         return ()
 
     def summary(self, level: float = 0.95, *, p_values: bool = False, stars: bool = False) -> str:

@@ -62,10 +62,10 @@ class FitOutputs(Writable):
         across : str or list of str, optional
             Group columns whose categories become columns of the frame, side by side, as in `Release.to_frame`.
         values : str or list of str
-            The numbers that these columns show.
+            The numbers that the columns for the categories of `across` show.
         p_values : bool
-            Whether the frame has the columns ``t`` and ``pvalue``, whose tests include the privacy noise. These tests
-            include the privacy noise.
+            Whether the frame has the columns ``t`` and ``pvalue``, whose tests include the privacy noise. The tests of
+            the coefficients include the privacy noise.
 
         Returns
         -------

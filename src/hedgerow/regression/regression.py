@@ -81,8 +81,8 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
     cell : mapping
         The cell of records as {column: category}; empty if the fit has no groups (`by`).
     second : SandwichRelease, ClusterRelease or None
-        The numbers that a second step released for the standard errors, if these are robust or clustered. If the
-        standard errors are neither robust nor clustered, this attribute is None.
+        The numbers that a second step of the release added, for standard errors that are robust or clustered. The
+        attribute `second` is None if the standard errors are neither robust nor clustered.
     """
 
     family: ClassVar[str] = "OLS"
@@ -214,8 +214,8 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
         Parameters
         ----------
         formula, regressors, intercept
-            The formula of the submodel, as in `Survey.ols`. The columns and products of all its terms must be in the
-            released model.
+            The formula of the submodel, as in `Survey.ols`. The columns and products of all terms of the submodel must
+            be in the released model.
 
         Returns
         -------
@@ -283,7 +283,7 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
         return question if self.second is None else question | {"robust": self.second.kind}
 
     def known(self) -> dict[str, Any]:
-        """Return the number of records, R² and the numbers of the second step, as plain JSON data."""
+        """Return the number of records, R² and the numbers for robust or clustered errors, as plain JSON data."""
         second = {} if self.second is None else {"second_step": self.second.to_dict()}
         size = "records" if self.about.facts.get("weights") is None else "sum_of_weights"
         return {size: self.weight, "rsquared": finite(self.rsquared)} | second

@@ -63,7 +63,7 @@ class Plan:
         The smallest noise that meets the budget, which the calibration found. The value is None if the release costs no
         budget.
     source : ColumnSource or None
-        The data source for which the plan was made. The method `query` shows the SQL questions to this source.
+        The data source for which the plan was made. The method `query` shows the SQL questions to the data source.
     """
 
     request: Request
@@ -154,8 +154,8 @@ class Plan:
             of the three is returned. With a condition `where`, the entry ``{"where": {"share": …}}`` guesses the share
             of records that satisfy the condition. Without a guess of this share, only the error of the noise is
             forecast. For a privacy unit with several rows, the guess of the mean and sd of the column that names the
-            unit describes the number of rows of one unit. The forecast then includes the share of units that exceed the
-            limit of rows, whose further rows are dropped.
+            unit describes the number of rows of one unit. With such a guess, the forecast includes the share of units
+            that exceed the limit of rows, whose further rows are dropped.
         n : int, optional
             A guess of the number of records, which is needed under add-remove, where the number is private.
         level : float
@@ -188,9 +188,10 @@ class Plan:
 
         If records with missing values are dropped, the number of remaining records is private and needs noise of its
         own. The noise on the number of records enlarges the error of a mean that lies far from the midpoint of its
-        bounds. The gain is the difference of two forecasts for the guess: with complete columns, and without. A column
-        without a guess is assumed to have a mean near its lower bound. A gain below 5 % of the standard error is not
-        reported. No data are read: the caller must know whether a column has missing values.
+        bounds. The gain is the difference between two forecasts for the same guess: one with complete columns, and one
+        with missing values. A column without a guess is assumed to have a mean near its lower bound. A gain below 5 %
+        of the standard error is not reported. No data are read: the caller must know whether a column has missing
+        values.
 
         Parameters
         ----------
@@ -339,7 +340,7 @@ class Plan:
         return {design.query for design in self.designs} - counted
 
     def public_record(self) -> dict[str, Any]:
-        """Return the request as plain JSON data. Two requests count as the same request if these data are equal."""
+        """Return the request as plain JSON data. Two requests are the same request if their JSON data are equal."""
         request = self.request
         return {
             "statistics": [statistic.public_record() for statistic in request.statistics],

@@ -198,8 +198,8 @@ class Release(ReadsOfRelease, Result):
         statistic : str
             The name of the statistic: ``"mean"``, ``"ratio"``, or the name of your own function.
         *about
-            The columns in order, and further parts of the printed name, such as ``"employed=1"`` or ``0.5``. The
-            columns may be left out if only one estimate fits.
+            The columns in order, and further parts of the printed name of the estimate, such as ``"employed=1"`` or
+            ``0.5``. The columns may be left out if only one estimate fits.
         **cell
             The cell (group of records): one category for each group column.
 
@@ -308,7 +308,7 @@ class Release(ReadsOfRelease, Result):
         return list(readings(self._distributions, self.certificate.mechanism, n=self.n, **about))
 
     def covariance(self) -> Covariances:
-        """Return the covariance matrix of all estimates, in a sampling and a noise part. Unknown values are NaN."""
+        """Return the covariance matrix of all estimates: a sampling part and a noise part. Unknown values are NaN."""
         return covariances(self.estimates)
 
     def to_uncertainties(self, *estimates: Estimate) -> list[Any]:
@@ -317,7 +317,8 @@ class Release(ReadsOfRelease, Result):
         Raises
         ------
         ImportError, ParameterError
-            The package is not installed: ``pip install hedgerow[uncertainties]``. HG130: a covariance is not known.
+            The Python package `uncertainties` is not installed: ``pip install hedgerow[uncertainties]``. HG130: the
+            covariance of two estimates is not known.
         """
         return correlated_numbers(estimates or self.estimates)
 

@@ -49,8 +49,8 @@ def mean(column: str, *, bounds: tuple[float, float] | None = None, step: float 
         The name of a numeric column.
     bounds : (low, high), optional
         The lowest and the highest possible value, which are public and declared by the caller. hedgerow never reads
-        bounds from the data. If the bounds are left out, the bounds in the facts file are used. If the facts declare no
-        bounds either, the release is refused. The statistic estimates the mean of the CLAMPED values.
+        bounds from the data. If the bounds are left out, the bounds in the facts file are used. If neither the call nor
+        the facts declare bounds, the release is refused. The statistic estimates the mean of the CLAMPED values.
     step : float, optional
         The distance between neighbouring grid values; every value is rounded to the nearest grid value. The step must
         divide the width of the bounds, high − low, exactly. If `bounds` are given without a step, the range is cut into

@@ -93,7 +93,7 @@ def bootstrap(
     name : str, optional
         The name under which the statistic is printed. The default is the name of the function.
     limits : (low, high)
-        The range of possible values of the statistic. Intervals are cut at the ends of this range.
+        The range of possible values of the statistic. Confidence intervals are cut at the ends of the range `limits`.
 
     Returns
     -------
@@ -237,7 +237,7 @@ def function(
     name : str, optional
         The name under which the statistic is printed. The default is the name of the function.
     limits : (low, high)
-        The range of possible values of the statistic. Intervals are cut at the ends of this range.
+        The range of possible values of the statistic. Confidence intervals are cut at the ends of the range `limits`.
 
     Returns
     -------
@@ -247,8 +247,8 @@ def function(
     Raises
     ------
     ParameterError
-        HG104 to HG107: bounds are invalid. HG112: the argument is not a function of means of columns. HG129: the
-        function is not smooth.
+        HG104 to HG107: bounds are invalid. HG112: the argument `statistic` is not a function of means of columns.
+        HG129: the function is not smooth.
 
     Examples
     --------

@@ -136,6 +136,6 @@ ENTRY = StatisticEntry(
     {"column": COLUMN, "value": Field("value", "The value of a proportion.")},
     by_name=("value",),
     metavar="COL=VALUE",
-    about="A proportion: the share of records with this value.",
+    about="A proportion: the share of records with a given value.",
     parse=_parse,
 )

@@ -87,4 +87,4 @@ class _Ratio:
 
 
 _DENOMINATOR = ("denominator", Field("text", "The denominator of a ratio."))
-ENTRY = entry_of_pair(ratio, 8, "A ratio of two columns' sums.", _DENOMINATOR)
+ENTRY = entry_of_pair(ratio, 8, "A ratio of the sums of two columns.", _DENOMINATOR)

@@ -220,10 +220,10 @@ def survival(
 ) -> Survival | list[Survival]:
     """Request a survival curve: the shares of records whose event comes after given times.
 
-    All times are computed from one table: the numbers of events and of censored records in each interval of time. The
-    method ``release.survival(time)`` computes the whole curve, its median, restricted means, the numbers at risk and a
-    log-rank test from the same table, at no further price. The estimator is the life table, or the estimator of Kaplan
-    and Meier; see the argument `withdrawn`.
+    The shares for all times are computed from one table: the numbers of events and of censored records in each interval
+    of time. The method ``release.survival(time)`` computes the whole curve, its median, restricted means, the numbers
+    at risk and a log-rank test from the same table, at no further price. The estimator is the life table, or the
+    estimator of Kaplan and Meier; see the argument `withdrawn`.
 
     Parameters
     ----------
@@ -243,22 +243,25 @@ def survival(
     value : str, int, float or bool
         The value of the column `event` that marks an event. A record with any other value in this column is censored.
     withdrawn : "evenly", "middle" or "end"
-        With ``"evenly"``, events and censoring each come at a rate that changes within an interval as the intervals
-        beside it show, which suits times that are finer than the intervals. With ``"middle"``, a censored record is at
-        risk for half of its interval (the life table of actuaries), which errs if intervals are wide. With ``"end"``, a
-        censored record is at risk for its whole interval (Kaplan–Meier), which suits intervals that contain one time
+        With ``"evenly"``, the rates of events and of censoring change linearly within an interval, with slopes that the
+        neighbouring intervals determine; the choice ``"evenly"`` suits times that are measured more finely than the
+        intervals. With ``"middle"``, a censored record is at risk for half of its interval (the life table of
+        actuaries); the choice ``"middle"`` causes errors if intervals are wide. With ``"end"``, a censored record is at
+        risk for its whole interval (Kaplan–Meier); the choice ``"end"`` suits intervals that contain one observed time
         each.
     competing : sequence of str, int, float or bool
         Further values of the column `event`, which mark an event by a competing cause, such as another cause of death.
-        Survival is then the share without any of these events, and the method ``incidence`` of the curve computes the
-        cumulative incidence of each cause. Each cause adds one noisy count to each interval, at no further price.
+        With competing causes, survival is the share of records without an event of any cause, and the method
+        ``incidence`` of the curve computes the cumulative incidence of each cause. Each cause adds one noisy count to
+        each interval, at no further price.
     entry : str, optional
         A numeric column of the times from which on records are observed (late entry, or left truncation), on the scale
-        of the column `time`; needs ``withdrawn="evenly"``. A record is at risk from its entry on, and within the
-        interval of its entry for a part of the interval. A record that enters at `start` or before is at risk from the
-        start. Records without a time of entry, and records whose interval of entry comes after the interval of their
-        exit, are left out. One record then counts among the exits and among the entries, so the noise at the same
-        price is 1.4 times as large with Gaussian noise and twice as large with Laplace noise.
+        of the column `time`; needs ``withdrawn="evenly"``. A record is at risk from its time of entry on, so the record
+        counts for only a part of the interval that contains its time of entry. A record that enters at `start` or
+        before is at risk from `start` on. Records without a time of entry, and records whose interval of entry comes
+        after the interval of their exit, are left out. With late entry, one record counts among the exits and among the
+        entries, so the noise at the same price is 1.4 times as large with Gaussian noise and twice as large with
+        Laplace noise.
     start : number
         The time at which the curve begins: survival is the share of the records without the event at `start`. Records
         whose time is before `start` are left out. If `time` is an age, choose a `start` at which records are at risk.
@@ -272,8 +275,8 @@ def survival(
     Raises
     ------
     ParameterError
-        HG112: the times do not rise from 0, there are more than 200 intervals, or `withdrawn` is another word. HG111:
-        a value is not a text, a finite number or a boolean, or is given twice.
+        HG112: the times do not rise from 0, there are more than 200 intervals, or the value of `withdrawn` is unknown.
+        HG111: a value is not a text, a finite number or a boolean, or is given twice.
 
     Examples
     --------

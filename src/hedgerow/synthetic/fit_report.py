@@ -85,8 +85,9 @@ class FittedTable:
     noise : float
         The standard deviation of the noise of a released cell.
     flagged : int
-        The number of biased cells: the refits change them in one direction by more than a quarter of their standard
-        deviation, and by more than chance.
+        The number of biased cells: cells in which the mean of the refits (fits to simulated repetitions of the release)
+        differs from the fitted distribution by more than a quarter of the refits' standard deviation, and by more than
+        chance.
     """
 
     columns: tuple[str, ...]

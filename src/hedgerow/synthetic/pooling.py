@@ -92,7 +92,7 @@ class PooledEstimate:
     n_files : int
         m.
     replaced : bool
-        True if the estimated variance T was not positive, so that Ū replaced it.
+        True if the estimated variance T was not positive, so that Ū (the mean of the estimated variances) replaced T.
     bias : float or None
         q̄ − q̄₀: by how much a refit leans. The value is None if no files were drawn from the fit itself.
     bias_error : float or None
@@ -133,8 +133,8 @@ class PooledEstimate:
     def confidence_interval(self, level: float = 0.95) -> Interval:
         """Return the interval at a level; error HG110 says that the level is not between 0 and 1.
 
-        It is the Student interval of the standard error. Where files from the fit itself show a bias b, the interval
-        also holds estimate − β ± t·√T for every β from 0 to 2·√max(0, b² − S): it is longer on one side.
+        The interval is the Student interval of the standard error. Where files from the fit itself show a bias b, the
+        interval also holds estimate − β ± t·√T for every β from 0 to 2·√max(0, b² − S): it is longer on one side.
         """
         from hedgerow.special import stdtrit
 
@@ -304,8 +304,8 @@ def pool(
         The variance of each estimate, in the same form as `estimates`.
     centre : sequence, optional
         The estimates from the files of the centre (``centre_files``), which were drawn from the fit itself. These
-        estimates replace the mean of `estimates`, and measure the bias. The part of the squared bias that is more than
-        chance is added to the variance.
+        estimates replace the mean of `estimates`, and measure the bias. The part of the squared bias that chance does
+        not explain is added to the variance.
 
     Returns
     -------

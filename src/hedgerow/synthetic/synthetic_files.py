@@ -173,10 +173,11 @@ class SyntheticFiles:
         return tuple(needed)
 
     def fitted_tables(self) -> tuple[FittedTable, ...]:
-        """Return the distance between each released table and the files, and its number of biased cells.
+        """Return, for each released table, its distance from the synthetic files and its number of biased cells.
 
-        A cell is flagged as biased if the mean of the refits differs from the fitted distribution by more than a
-        quarter of the refits' standard deviation, plus 1.645 standard errors of that mean.
+        A cell is flagged as biased if the mean of the refits (fits to simulated repetitions of the release) differs
+        from the fitted distribution by more than a quarter of the refits' standard deviation, plus 1.645 standard
+        errors of that mean.
         """
         return fit_tables(self.margins, self.rows)
 
@@ -184,8 +185,8 @@ class SyntheticFiles:
         """Return random cells of large tables with three estimates: of the release, the pooled files, and one file.
 
         The chosen cells have 20 records or more in the fitted distribution. For each cell, the result states the share
-        of files whose own interval contains the number of the fitted distribution; this share shows how often such
-        intervals would contain the number of the population.
+        of files whose own interval contains the number of the fitted distribution. The share of these files shows how
+        often the interval of a single file would contain the number of the population.
 
         Parameters
         ----------

@@ -105,7 +105,7 @@ class ProtectedTable(TwoWayReadings):
     option : str
         The kind of sensitivity that determines the noise.
     reason : str
-        The reason for the choice of the option, which follows from public facts.
+        The reason for the choice of `option`, which follows from public facts.
     unit_value : float
         The size of one integer step of the noise, in the unit of the column. The step of a count is 1.
     mechanism : AtomicMechanism or None
@@ -264,19 +264,19 @@ class ProtectedTable(TwoWayReadings):
     def accuracy(self, gamma: float = 0.05) -> float:
         """Return h such that the noise of ALL cells stays within ± h with probability at least 1 − γ.
 
-        The bound h is in the unit of the column. The bound applies to the difference from the totals of the file's
-        clamped values, before any rounding. For geometric noise (discrete Laplace), single or averaged, h is exact. For
-        discrete Gaussian noise, h is computed from the normal distribution if the standard deviation is at least 1,000
-        lattice steps; for counts, h is half a step wider. If a number is the sum of several drawn numbers, h is the
-        larger of two values: one for the normal distribution, and one for a single drawn number with the same standard
-        deviation. The distribution of a sum of noise lies between the normal distribution and that of a single drawn
-        number. If cells are adjusted to a known total, h is doubled, because the mean of all noise was subtracted from
-        each cell.
+        The bound h is in the unit of the column. The bound h applies to the difference between a noisy total and the
+        total of the file's clamped values, if the noisy total is not rounded. For geometric noise (discrete Laplace),
+        single or averaged, h is exact. For discrete Gaussian noise, h is computed from the normal distribution if the
+        standard deviation is at least 1,000 lattice steps; for counts, h is half a step wider. If a number is the sum
+        of several drawn numbers, h is the larger of two values: one for the normal distribution, and one for a single
+        drawn number with the same standard deviation. The distribution of a sum of drawn numbers lies between the
+        normal distribution and the distribution of a single drawn number. If cells are adjusted to a known total, h is
+        doubled, because the mean of all noise was subtracted from each cell.
 
         Raises
         ------
         ParameterError
-            HG153: under this guarantee the size of the noise is confidential. HG157: γ is invalid.
+            HG153: the guarantee of the table keeps the size of the noise confidential. HG157: γ is invalid.
         """
         size, drawn = len(self), self.drawn or self.cells
         plain = None if self.mechanism is None else self.mechanism.half_width(size, gamma)
@@ -320,9 +320,9 @@ class ProtectedTable(TwoWayReadings):
         return self._showing(made if shown is None else add_up(made, made.interior.with_shown(shown)), step)
 
     def nonnegative(self) -> Self:
-        """Return the table without negative cells and with the same grand total. The errors of the cells stay the same.
+        """Return the table without negative cells and with the same grand total. The errors of the cells do not change.
 
-        The other cells change by fractions to keep the grand total; for whole numbers, use `rounded` afterwards.
+        Positive cells change by fractions to keep the grand total; for whole numbers, use `rounded` afterwards.
         """
         from hedgerow.release.cells.printed_numbers import non_negative
 
@@ -335,7 +335,7 @@ class ProtectedTable(TwoWayReadings):
         return self._showing(whole_numbers(self.table, base=base), {"step": "rounded", "base": base})
 
     def after(self, steps: Sequence[Mapping[str, Any]]) -> Self:
-        """Return the table after the given steps, which have the form of `steps` in a record."""
+        """Return the table after the given steps, such as rounding, in the form of `steps` in a record."""
         table = self
         for step in steps:
             match step["step"]:
@@ -428,7 +428,7 @@ class ProtectedTable(TwoWayReadings):
         return ""
 
     def json_parts(self, level: float = 0.95, **more: Any) -> Iterator[str]:
-        """Yield the JSON text in parts; further fields stand at its end.
+        """Yield the JSON text of the table in parts; the further fields `more` stand at the end of the text.
 
         Parameters
         ----------

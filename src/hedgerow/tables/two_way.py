@@ -87,8 +87,8 @@ class TwoWayReadings(Result):
         Raises
         ------
         ParameterError
-            HG116: the value of `percentages` is not one of these names. HG160, HG130, HG161: the errors of the methods
-            `percentages` and `independence`.
+            HG116: the value of `percentages` is not "row", "column" or "all". HG160, HG130, HG161: the errors of the
+            methods `percentages` and `independence`.
 
         Examples
         --------
@@ -133,8 +133,8 @@ class TwoWayReadings(Result):
         The percentage is p = 100·N/T, where N is the count of a cell and T is a total. The total T is the sum over all
         cells that share the cell's categories of the columns `of`. T is noisy too. The interval holds each p for which
         100·N − p·T differs from 0 by no more than sampling (variance T·p·(100 − p)) and noise (variance (100 − p)²·v +
-        p²·w) allow. In these formulas v is the noise variance of the cell, and w is the noise variance of the sum of
-        the other cells of the total.
+        p²·w) allow. In the formula of the interval, v is the noise variance of the cell, and w is the noise variance of
+        the sum of the other cells of the total.
 
         Parameters
         ----------
@@ -256,8 +256,8 @@ def check_readings(
     Raises
     ------
     ParameterError
-        HG116: the value of `percentages` is not one of these names. HG160: a test of other than two columns. HG130: a
-        table of totals; a unit of several rows; a test in a census.
+        HG116: the value of `percentages` is not "row", "column" or "all". HG160: a test of other than two columns.
+        HG130: a table of totals; a unit of several rows; a test in a census.
     """
     if percentages is None and not independence:
         return
@@ -429,7 +429,7 @@ class Percentages(Outputs):
         )
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
-        """Return percentages as columns of equal length: groups, numbers, ends. Error HG110: the level is invalid."""
+        """Return percentages as columns of equal length: groups, numbers, bounds. Error HG110: the level is invalid."""
         read = self.cells.columns(level)
         columns: dict[str, list[Any]] = {"statistic": [self.cells.subject.statistic] * len(self)}
         columns |= columns_of_groups(self.cells.shape)

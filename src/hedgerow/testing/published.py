@@ -274,11 +274,11 @@ class NoPrivacy(CalibrationMechanism[None]):
     The class `NoPrivacy` gives no privacy guarantee. The calibrated model is a function of the exact records and has no
     certificate. Use the class as ``Multicalibrator(mechanism=NoPrivacy())``.
 
-    The published algorithm visits every group and score bucket in turn. S_i is the set of records of the bucket, ȳ is
-    their mean label and p̄ their mean score. The scores are shifted by ȳ − p̄ if ``|ȳ − p̄| ≥ α/2`` (from 2ωN with ``ω
-    = α|S_i|/4n``, figure 1) and ``|S_i| ≥ α|S|/k``, where S is the group, as in Hébert-Johnson et al. (The paper prints
-    ``α|S_i|/k``, a condition that always holds, because S_i stands on both sides.) The visits are repeated until no
-    score is shifted.
+    The published algorithm visits every group and score bucket in turn. S_i is the set of records of one group in one
+    score bucket; ȳ is the mean label of these records, and p̄ is their mean score. The scores are shifted by ȳ − p̄ if
+    ``|ȳ − p̄| ≥ α/2`` (from 2ωN with ``ω = α|S_i|/4n``, figure 1) and ``|S_i| ≥ α|S|/k``, where S is the group, as in
+    Hébert-Johnson et al. The paper of Fishman, Mugunthan and Tanzer prints ``α|S_i|/k``, a condition that always holds,
+    because S_i stands on both sides. The visits are repeated until no score is shifted.
 
     Parameters
     ----------

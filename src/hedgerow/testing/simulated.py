@@ -234,7 +234,7 @@ def sample(
 
 
 class SimulatedTestSet(TestSet):
-    """A `TestSet` whose noise comes from a seed. All else is as in a `TestSet`."""
+    """A `TestSet` whose noise comes from a seed. All else is as in the class `TestSet`."""
 
     __test__ = False
 

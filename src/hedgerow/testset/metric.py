@@ -62,7 +62,7 @@ class Metric:
     positive : label
         The label whose probability is predicted.
     clip : float
-        For the log loss, the limit of probabilities: they are moved into [clip, 1 − clip].
+        For the log loss, the limit of probabilities: all probabilities are moved into [clip, 1 − clip].
     function : callable, optional
         A function ``function(labels, predictions)`` that returns one number for each record.
     """

@@ -64,10 +64,10 @@ class _Estimated:
     def confidence_interval(self, level: float = LEVEL) -> Interval:
         """Return a confidence interval for the expected score on new records from the same distribution.
 
-        From the second look on, the interval is also valid for a model that was fitted to all earlier scores. A proven
-        bound for fitted models makes this wider interval possible. This interval is wider than `fixed_model`, which is
-        valid only for a model that was made before any score was known. If one look answered several scores, each
-        interval holds at its level by itself, not all intervals together.
+        From the second look on, the interval is also valid for a model that was fitted to all earlier scores. The
+        interval is computed from a proven bound for fitted models. From the second look on, the interval is wider than
+        `fixed_model`, which is valid only for a model that was made before any score was known. If one look answered
+        several scores, each interval holds at its level by itself, not all intervals together.
 
         Raises
         ------
@@ -151,21 +151,21 @@ class Score(_Estimated, Receivable):
     look : int
         The number of this look (query), counted from 1.
     n_looks : int
-        The number of all looks.
+        The number of all allowed looks (queries).
     best : float or None
         The best score among the earlier looks. The value is None at the first look.
     best_look : int or None
         The number of the look with the best score. The value is None at the first look.
     distinguishable : bool or None
-        Whether this score differs from the best earlier score by more than the errors of both explain; see
+        Whether this score differs from the best earlier score by more than the errors of both scores explain; see
         `hedgerow.testset.scores`. The value is None at the first look, and if one of the two scores has no standard
         error.
     fixed_model : Interval or None
         From the second look on, a narrower 95 % interval, which is valid only for a model that was made before any
         score was known.
     parts : tuple of Part
-        If one look answered several scores: every metric, for all records and then for each group. The first of these
-        scores is the score itself.
+        If one look answered several scores: every metric, for all records and then for each group. The first entry of
+        `parts` is the score itself.
     paid : bool
         True if the test set was used for the answer, which costs a part of the price. The value is False if the
         mechanism `thresholdout` returned the training score.

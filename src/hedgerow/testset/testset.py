@@ -81,14 +81,15 @@ class TestSet:
 
     Guarantee: the scores of all `n_looks` looks together are (ε, δ)-differentially private for the neighbouring
     relation. The privacy unit is one row. The price of each look is reserved in the ledger before labels are read. So
-    no sequence of looks reveals much about one record, and scores of later models stay valid.
+    no sequence of looks reveals much about one record, and the scores of later models stay valid.
 
     Parameters
     ----------
     X_test : table or None
         The features, in the form that a model's ``predict`` takes. None if only predictions will be scored.
     y_test : array
-        The labels of the rows: numbers, booleans or texts. Another label is missing and counts as wrong.
+        The labels of the rows: numbers, booleans or texts. Any other label counts as missing, and every prediction for
+        a row without a label counts as wrong.
     metric : str or Metric
         The metric: ``"accuracy"``, ``"zero-one"``, ``"brier"``, ``"log-loss"``, or a `Metric` that a
         function of the module `hedgerow.testset.metric` makes.
@@ -100,18 +101,18 @@ class TestSet:
         The number of looks (queries) that are ever allowed.
     ledger : path, optional
         The ledger file in which looks are counted. If the file does not exist, a new ledger is made. If the file
-        exists, the ledger is opened, and its public settings must equal these settings. Labels and features are NOT
-        compared with those of the ledger, because a comparison would reveal information about them. Give each test set
-        a `name` and a ledger of its own. Without a ledger, only this Python object counts the looks. Such an object
-        cannot be copied, and its count is lost when the process ends.
+        exists, the ledger is opened, and its public settings must equal the arguments of the call. Labels and features
+        are NOT compared with the labels and features of earlier calls, because a comparison would reveal information
+        about them. Give each test set a `name` and a ledger of its own. Without a ledger, only this Python object
+        counts the looks: it cannot be copied, and its count is lost when the process ends.
     mechanism : str
         The mechanism. ``"auto"`` chooses the mechanism with the smallest expected error; see `comparison`.
         ``"narrowest"`` chooses the mechanism and the noise that give the narrowest proven interval at the last look,
         for a model that was fitted to all earlier scores. `choose.MECHANISMS` lists all names.
     labels : list, optional
-        The list of all possible labels, which is public. If the list is given, a prediction outside the list is refused
-        before a look is taken, and a label outside the list counts as missing. Labels are declared and never read from
-        the data. Without the list, every whole number or text counts as a label, so a misspelt one uses up a look.
+        The public list of all possible labels, declared and never read from the data. A prediction outside `labels` is
+        refused before a look is taken, and a label of a row outside `labels` counts as missing. Without `labels`, every
+        whole number or text counts as a label, so a misspelt prediction uses up a look.
     name : str, optional
         The public name that the custodian (the keeper of the labels) gives to this test set. A ledger that was made
         under one name cannot be opened under another name.
@@ -189,7 +190,7 @@ class TestSet:
         Parameters
         ----------
         labels : path
-            The file of labels. The ledger stores its path relative to the ledger's folder, so both can move.
+            The file of labels. A ledger and its file of labels can move together: the ledger stores a relative path.
         columns : FileColumns
             The label column with its declared labels, the prediction column, the metric and, if any, the key column.
         ledger, epsilon, n_looks, relation, delta, mechanism
@@ -291,8 +292,8 @@ class TestSet:
         """Score a model, or predictions in the order of the test set. A score takes one look (query).
 
         If `metric` or `groups` is given, one look answers several scores at the same price: see
-        `hedgerow.testset.parts`. A look with several scores takes predictions only, and returns all named metrics of
-        one kind, for all records and for each group.
+        `hedgerow.testset.parts`. A look with several scores takes predictions but no model, and returns all named
+        metrics of one kind, for all records and for each group.
 
         Parameters
         ----------
@@ -302,9 +303,9 @@ class TestSet:
             path of a file with the column of predictions and, if a key was named, the key column. Further columns of
             the file are ignored if there is a key column, and refused otherwise.
         metric : str or list of str, optional
-            For predicted labels: ``"precision"``, ``"recall"``, ``"specificity"``, ``"f1"``, ``"balanced_accuracy"``;
-            also ``"accuracy"`` and ``"zero_one_loss"`` for groups. A metric of probabilities or other scores:
-            ``"roc_auc"``. A metric of probabilities: ``"calibration_error"`` in ten bins.
+            The metrics of predicted labels: ``"precision"``, ``"recall"``, ``"specificity"``, ``"f1"``,
+            ``"balanced_accuracy"``; for groups also ``"accuracy"`` and ``"zero_one_loss"``. A metric of probabilities
+            or other scores: ``"roc_auc"``. A metric of probabilities: ``"calibration_error"`` in ten bins.
         groups : array, optional
             The group of each record, as an array, or as the name of a column in the file of predictions. Groups may
             depend on features and predictions, but never on labels.
@@ -316,8 +317,8 @@ class TestSet:
             The score of the same metric on the training set. Only the mechanism `thresholdout` needs this score.
         request_id : str, optional
             The permanent name of the request. If the same predictions come in the same order under the same name, the
-            recorded answer is returned, and no look (query) is taken. For a model, only its class is compared, because
-            its predictions depend on records. Give each model a request name of its own.
+            recorded answer is returned, and no look (query) is taken. Of a model, only the class is compared with the
+            earlier request, because predictions depend on records. Give each model a request name of its own.
         labels : path, optional
             The present path of the file of labels, if the file was moved after `create`. No digest is compared.
 
@@ -331,7 +332,7 @@ class TestSet:
         BudgetExceeded
             HG430: all declared looks (queries) are taken. Nothing was read.
         UncertifiedError
-            HG431: several scores in one look need Gaussian noise; under add-remove, no ranks, bins or squares.
+            HG431: several scores in one look need Gaussian noise; add-remove excludes metrics of ranks, bins, squares.
         ParameterError
             HG170: the predictions have the wrong shape or kind. HG171: the metric or a label is invalid. HG174: the
             model has no suitable method for predictions. HG176: the score on the training set is missing. HG179: the
@@ -410,15 +411,14 @@ class TestSet:
         """Return the difference between the scores of two models, first minus second.
 
         The comparison takes one look (query), and has the same price as one score. A record with equal predictions adds
-        exactly 0 to the
-        difference. So if two models agree on most records, the error of the difference is much smaller than the error
-        of two separate scores. See `hedgerow.testset.scored`.
+        exactly 0 to the difference. So if two models agree on most records, the error of the difference is much smaller
+        than the error of two separate scores. See `hedgerow.testset.scored`.
 
         Parameters
         ----------
         first, second : array
             The predictions of the two models: two arrays in the order of the test set, or the paths of two files.
-            Models are not accepted, because the number of differences would reveal information about features.
+            Models are not accepted, because the number of differing predictions reveals information about features.
         request_id, labels : optional
             The same arguments as those of `score`.
 

@@ -29,7 +29,7 @@ class LogRank:
     Attributes
     ----------
     statistic : float
-        The test statistic Q, which includes the noise; without noise it is the usual log-rank statistic.
+        The test statistic Q, which includes the noise; without noise Q is the usual log-rank statistic.
     df : int
         The degrees of freedom.
     pvalue : float

@@ -217,8 +217,8 @@ def own_function(
         The lowest and the highest result that the function can return, chosen without a look at the data. A result
         outside this range is replaced by the nearest end of the range.
     answer_step : float
-        The distance between possible results: they are rounded to `low` plus whole multiples of this step. The range
-        may contain at most 2⁴⁰ multiples of the step.
+        The step of the grid of possible results: each result is rounded to `low` plus a whole multiple of the step. The
+        range may contain at most 2⁴⁰ multiples of the step.
     step : float, optional
         The distance between neighbouring possible values of the column.
     sensitivity : callable, optional

@@ -178,7 +178,8 @@ class Writable:
     ) -> Any:
         """Return a data frame.
 
-        The frame is of the library of the caller's data, or else of the first installed of polars, pandas, pyarrow.
+        The frame belongs to the data frame library of the caller's data, or otherwise to the first installed library
+        among polars, pandas and pyarrow.
 
         Parameters
         ----------
@@ -296,7 +297,7 @@ class Writable:
         Raises
         ------
         ParameterError
-            HG118: no format has this ending, or the file cannot be written.
+            HG118: no format has the ending of the path, or the file cannot be written.
 
         Examples
         --------
@@ -346,7 +347,7 @@ class Result(Receivable, Outputs):
     weights : mapping or None
         The column of weights, and the largest weight that a record may have. None if all records count alike.
     derived : mapping
-        The expressions of the columns that were computed, by their names.
+        The expressions of the computed columns, by the names of these columns.
     date : str or None
         The date in UTC (ISO 8601) on which the noise was drawn. None for a simulated result, and for a record without
         a date.
@@ -355,8 +356,8 @@ class Result(Receivable, Outputs):
     backend : str or None
         The caller's own frame library.
     ledger_head : str or None
-        The head of the ledger after this result. A head that is printed on a report dates the ledger. None without a
-        ledger.
+        The head of the ledger after this result. A ledger that contains a head from an earlier report still contains
+        all entries up to that head. None without a ledger.
     unrecorded : bool
         Whether the ledger holds only the price, because this result could not be written to the ledger (HG606).
     replayed : bool
@@ -416,7 +417,7 @@ class Result(Receivable, Outputs):
         Parameters
         ----------
         path : path, optional
-            The file to write. If no path is given, the CSV text is returned, as the method of pandas does.
+            The file to write. If no path is given, the CSV text is returned, as by the method `to_csv` of pandas.
         level : float
             The confidence level of the intervals.
 

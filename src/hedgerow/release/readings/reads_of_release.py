@@ -140,7 +140,7 @@ class ReadsOfRelease:
         method: Method = "benjamini-yekutieli",
         independent: bool = False,
     ) -> Screening:
-        """Return which cells differ from a reference, with one error rate for the whole list, at no further price.
+        """Return which cells differ from a reference, with one error rate for all cells together, at no further price.
 
         The test of each cell includes sampling error and privacy noise, and the p-values are adjusted for the number of
         tests.
@@ -156,13 +156,14 @@ class ReadsOfRelease:
         level : float
             The error rate of the whole list of cells, such as 0.05.
         method : "benjamini-yekutieli", "bonferroni" or "holm"
-            With ``"benjamini-yekutieli"``, the expected share of cells without a difference among the reported cells is
-            at most `level` (the false discovery rate). With ``"bonferroni"`` or ``"holm"``, with probability at least 1
-            − `level` no cell without a difference is reported (the family-wise error rate). All three methods are valid
-            under any dependence between cells.
+            With ``"benjamini-yekutieli"``, among the cells that are reported as different, the expected share of cells
+            without a true difference is at most `level` (the false discovery rate). With ``"bonferroni"`` or
+            ``"holm"``, the probability that no cell without a true difference is reported is at least 1 − `level` (the
+            family-wise error rate). All three methods are valid under any dependence between cells.
         independent : bool
             Whether the earlier release contains different people. If False, the same people may be in both releases,
-            and the sampling error of a difference is the sum of both sampling errors.
+            and the sampling error of a difference between the releases is the sum of the sampling errors of both
+            releases.
 
         Returns
         -------
@@ -172,8 +173,8 @@ class ReadsOfRelease:
         Raises
         ------
         ParameterError
-            HG146: the cells cannot be compared in this way. HG110: the confidence level is invalid. HG137: the earlier
-            release lacks one of the cells.
+            HG146: the cells cannot be compared with the given reference. HG110: the confidence level is invalid. HG137:
+            the earlier release lacks one of the cells.
 
         Examples
         --------
@@ -189,7 +190,7 @@ class ReadsOfRelease:
     def simultaneous_intervals(self, *, of: str | None = None, level: float = 0.95) -> tuple[Interval, ...]:
         """Return simultaneous confidence intervals of the cells of a statistic.
 
-        All intervals hold together with probability `level`.
+        With probability `level`, all intervals together cover the quantities that they estimate.
 
         Each of the m intervals has the level 1 − (1 − `level`)/m (Bonferroni), which is valid under any dependence
         between cells.
@@ -200,7 +201,7 @@ class ReadsOfRelease:
             The statistic, written without a cell: ``"mean(income)"``. The statistic; needed only if the release has
             several statistics.
         level : float
-            The probability that all intervals hold together.
+            The probability that all intervals together cover the quantities that they estimate.
 
         Returns
         -------
@@ -229,9 +230,9 @@ class ReadsOfRelease:
 
         The estimates are computed at no further price.
 
-        Each cell is drawn towards the common mean of the cells; a cell with a larger error is drawn further. Shrinkage
-        lowers the mean squared error over all cells. The intervals cover the stated share of all cells together; the
-        interval of a single cell that is unlike the others covers less often.
+        The estimate of each cell is moved towards the common mean of the cells; an estimate with a larger error is
+        moved further. Shrinkage lowers the mean squared error over all cells. On average over all cells the intervals
+        cover at the stated level; the interval of a single cell that is unlike the others covers less often.
 
         Parameters
         ----------
@@ -239,14 +240,14 @@ class ReadsOfRelease:
             The statistic, written without a cell: ``"mean(income)"``. The statistic; needed only if the release has
             several statistics.
         towards : sequence of str
-            Group columns whose additive effects form the values towards which cells are drawn. By default, cells are
-            drawn towards their common mean.
+            Group columns whose additive effects predict a value for each cell; the estimate of the cell is moved
+            towards the predicted value. By default, the estimates of all cells are moved towards their common mean.
 
         Returns
         -------
         ShrunkCells
             A sequence of `ShrunkEstimate`; its attribute ``.spread`` is the estimated standard deviation of the true
-            values about the common mean or line.
+            values about the values towards which the estimates are moved.
 
         Raises
         ------
@@ -288,8 +289,7 @@ class ReadsOfRelease:
         treated, control : {column: category}
             The two groups.
         standardise : sequence of str
-            The columns of the strata. The release must contain the counts of its cells, from the same call as the
-            means.
+            The columns of the strata. The release must contain the count of each cell, from the same call as the means.
         target : "all", "treated" or "control"
             The group of records whose shares of the strata serve as weights.
         measure : "difference", "ratio" or "odds-ratio"
@@ -307,7 +307,8 @@ class ReadsOfRelease:
         Raises
         ------
         ParameterError
-            HG146: the release lacks such cells, or the correlation of their errors is not known.
+            HG146: the release lacks cells that the effect compares, or the correlation between the errors of the cells
+            is not known.
 
         Examples
         --------

@@ -24,7 +24,7 @@ ON_AVERAGE = (
 
 @dataclass(frozen=True, slots=True)
 class ShrunkEstimate:
-    """The shrunken estimate of one cell, drawn towards the common mean or line of all cells.
+    """The shrunken estimate of one cell, moved towards the common mean or the fitted value of the cells.
 
     Attributes
     ----------
@@ -35,9 +35,10 @@ class ShrunkEstimate:
     standard_error : float
         The standard error of the estimate after shrinkage.
     shrinkage : float
-        How far the estimate is drawn: 0 leaves the released number, and 1 replaces it by the value on the line.
+        How far the estimate is moved: 0 leaves the released number, and 1 replaces the released number by the value
+        `line`.
     line : float
-        The value towards which the estimate is drawn.
+        The value towards which the estimate is moved.
     """
 
     raw: Estimate
@@ -50,7 +51,7 @@ class ShrunkEstimate:
         return self.estimate
 
     def confidence_interval(self, level: float = 0.95) -> Interval:
-        """Return an interval at a level that holds on average over all cells. Error HG110: the level is invalid."""
+        """Return an interval that covers at `level` on average over all cells. Error HG110: the level is invalid."""
         reach = normal_quantile(parse_level(level)) * self.standard_error
         about = f"{self.raw.covers}; on average over cells"
         return Interval(self.estimate - reach, self.estimate + reach, level, "empirical-bayes", about)
@@ -58,17 +59,18 @@ class ShrunkEstimate:
 
 @dataclass(frozen=True, slots=True)
 class ShrunkCells(NumbersOfCells[ShrunkEstimate]):
-    """The shrunken estimates of all cells of a statistic, each drawn towards the common mean or line of the cells.
+    """The shrunken estimates of all cells of a statistic, each moved towards a mean or a fitted value of the cells.
 
     Attributes
     ----------
     numbers : tuple of ShrunkEstimate
     spread : float
-        The estimated standard deviation of the true values about the common mean or line.
+        The estimated standard deviation of the true values about the values towards which the estimates are moved.
     towards : tuple of str
-        The group columns whose effects form the line; without group columns, the line is the common mean.
+        The group columns whose additive effects predict the value towards which an estimate is moved; without group
+        columns, estimates are moved towards the common mean.
     left_out : tuple of Estimate
-        The cells that are left out, because the noise hides their errors.
+        The cells that are left out of the shrinkage, because the noise hides their errors.
     """
 
     spread: float

@@ -75,7 +75,8 @@ class SurvivalCurve:
     def survival(self, at: float) -> Estimate:
         """Return the share of records whose event comes after a cut point of time; another time raises error HG112.
 
-        The difference or the ratio of two cells at the same time has an error that includes their correlation.
+        The error of the difference or the ratio between two cells at the same time includes the correlation of the two
+        estimates.
         """
         place = self._cut(at)
         asked = replace(self.curve, at=self.curve.cuts[place])
@@ -89,8 +90,8 @@ class SurvivalCurve:
         """Return the cumulative incidence of a cause: the share of records to which this cause comes before a time.
 
         The estimator is that of Aalen and Johansen: records to which another cause came are not censored, so the shares
-        of all causes and the share without an event add up to about 1. The difference of two causes at the same time,
-        or of two cells, has an error that includes their correlation.
+        of all causes and the share without an event add up to about 1. The error of the difference between two causes
+        at the same time, or between two cells, includes the correlation of the two estimates.
 
         Parameters
         ----------
@@ -245,9 +246,10 @@ class SurvivalCurve:
     def restricted_mean(self, until: float) -> Estimate:
         """Return the mean time without the event up to `until`: the area below the curve, ∫ S(t) dt.
 
-        Within an interval the rate of events changes as the rates of the intervals beside it show; with
-        ``withdrawn="middle"`` or ``"end"`` the curve is a line between cut points of time. The difference between two
-        cells has an error that includes their correlation.
+        Within an interval the rate of events changes linearly, with a slope that the rates of the neighbouring
+        intervals determine; with ``withdrawn="middle"`` or ``"end"`` the curve is a straight line between cut points of
+        time. The error of the difference between the mean times of two cells includes the correlation of the two
+        estimates.
 
         Raises
         ------
@@ -278,7 +280,7 @@ class SurvivalCurve:
         return self._estimate(f"restricted_mean_{end:.15g}", value, errors, covers_number(about, self.facts), region)
 
     def at_risk(self, at: float = 0.0) -> Estimate:
-        """Return the number of records whose time is `at` or later; with late entry of those that entered before.
+        """Return the number of records at risk: their time is `at` or later, and their entry (if any) is earlier.
 
         The time `at` must be 0 (or where the curve begins) or a cut point (otherwise error HG112).
         """

@@ -64,7 +64,7 @@ def cdf(
     """Request the share of records whose value is at most `at`, or several such shares.
 
     All statistics of one column are computed from one table of counts. If no step is declared, the estimate assumes
-    that no value of the column is exactly `at`; the interval allows such values.
+    that no value of the column equals `at` exactly; the interval also allows for values equal to `at`.
 
     Parameters
     ----------
@@ -125,6 +125,6 @@ ENTRY = StatisticEntry(
     GRID,
     by_name=("at",),
     metavar="COL:X[,X…][:LO:HI[:STEP]]",
-    about="Shares of the records up to X.",
+    about="Shares of the records whose value is at most X.",
     parse=_parse,
 )

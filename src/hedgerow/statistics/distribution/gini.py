@@ -87,4 +87,4 @@ def gini(
     return at_places("gini", checked_column(column), None, bounds, step, Gini.of)
 
 
-ENTRY = entry_on_grid(gini, 15, "A Gini coefficient, of values clamped to LO and HI.")
+ENTRY = entry_on_grid(gini, 15, "A Gini coefficient of values clamped to the bounds LO and HI.")

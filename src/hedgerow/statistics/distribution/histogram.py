@@ -122,6 +122,6 @@ ENTRY = StatisticEntry(
     GRID,
     by_name=("bins",),
     metavar="COL:END,END[,END…][:LO:HI[:STEP]]",
-    about="Shares of the records in bins [END, END), the last one closed.",
+    about="Shares of the records in bins [END, END); the last bin includes both ends.",
     parse=_parse,
 )

@@ -127,6 +127,6 @@ ENTRY = StatisticEntry(
     GRID,
     by_name=("at",),
     metavar="COL:P[,P…][:LO:HI[:STEP]]",
-    about="Parts of the total that the lowest P of the records hold.",
+    about="Parts of the total that belong to the lowest share P of the records.",
     parse=_parse,
 )

@@ -99,7 +99,7 @@ def quantile(
         The declared bounds of the column. The default bounds are those of the facts.
     step : number, optional
         The distance between neighbouring values, if all values lie on a grid that starts at the lower bound. If a step
-        is given, released quantiles are values of this grid.
+        is given, released quantiles are values of the grid.
 
     Returns
     -------
@@ -110,7 +110,7 @@ def quantile(
     Raises
     ------
     ParameterError
-        HG112: a number is not a probability, or the grid has more than 2²⁰ steps.
+        HG112: an entry of `probability` is not a probability, or the grid has more than 2²⁰ steps.
 
     Examples
     --------
@@ -194,7 +194,7 @@ ENTRY = StatisticEntry(
     {"column": COLUMN, "probability": _PROBABILITY},
     GRID,
     metavar="COL:Q[,Q…][:LO:HI[:STEP]]",
-    about="Quantiles, of values clamped to LO and HI.",
+    about="Quantiles of values clamped to the bounds LO and HI.",
     parse=parse_quantiles,
     also_called=("median", "percentile"),
 )

@@ -80,7 +80,7 @@ def share_below(
     Raises
     ------
     ParameterError
-        HG112: neither argument or both arguments were given, or an argument is not a number.
+        HG112: neither or both of `line` and `of_median` were given, or the given argument is not a number.
 
     Examples
     --------
@@ -127,6 +127,6 @@ ENTRY = StatisticEntry(
     {"column": COLUMN},
     {**_TAKES, **GRID},
     metavar="COL:LINE[,LINE…][:LO:HI[:STEP]]",
-    about="Shares below a line, or below a part of the median such as 60%.",
+    about="Shares of the records below a line, or below a part of the median such as 60%.",
     parse=_parse,
 )

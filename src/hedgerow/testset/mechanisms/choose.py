@@ -44,7 +44,7 @@ class Compared:
         error is largest. Under add-remove the error is in units of records, because n is private. The value is None if
         the mechanism cannot be used.
     times_best : float or None
-        The ratio of this error to the smallest error among the mechanisms that ``"auto"`` may choose.
+        The ratio of `standard_error` to the smallest `standard_error` among the mechanisms that ``"auto"`` may choose.
     note : str
         The reason why the mechanism cannot be used, or the fact that must be declared first.
     """
