@@ -315,7 +315,8 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
             The policy for values that are missing, NaN, infinite or not numbers. The default is the policy of the
             facts, else ``"drop"``.
         share : list of float, optional
-            The relative precision of the noise (μ²), one number for each statistic. The default is equal precision.
+            The relative precision of the noise (μ²), one number for each statistic. By default, all statistics have
+            equal precision.
         other : bool
             Whether to add one cell for all undeclared values. By default, rows with undeclared values are left out.
         where : str, optional

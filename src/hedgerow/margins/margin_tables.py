@@ -313,7 +313,8 @@ class Margins(Synthesizable, Result):
     def estimates(self, *cells: Mapping[str, Scalar]) -> list[Estimate]:
         """Return named cells of any tables as estimates.
 
-        The difference and the ratio of two such estimates have correct errors.
+        The errors of the difference and the ratio of two returned estimates include the covariance of the two
+        estimates.
 
         Parameters
         ----------
@@ -329,8 +330,8 @@ class Margins(Synthesizable, Result):
         Raises
         ------
         ParameterError
-            HG137: the margins include no such cell. HG130: the sampling covariance of two cells is not known, because
-            the margins have no table by the columns of both cells.
+            HG137: the margins do not include a named cell. HG130: the sampling covariance of two cells is not known,
+            because the margins have no table by the columns of both cells.
 
         Examples
         --------
@@ -371,8 +372,8 @@ class Margins(Synthesizable, Result):
         Raises
         ------
         ParameterError
-            HG136: the expression cannot be parsed; the message says where. HG137: the margins include no such cell.
-            HG130: the covariance of two cells is not known; see `estimates`.
+            HG136: the expression cannot be parsed; the message says where. HG137: the margins do not include a named
+            cell. HG130: the covariance of two cells is not known; see `estimates`.
 
         Examples
         --------

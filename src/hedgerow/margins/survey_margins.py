@@ -71,8 +71,8 @@ class AsksMargins:
             the facts.
         total : str, optional
             A numeric column. If `total` is given, the tables contain totals of this column, whose values are clamped to
-            `bounds` as in `hg.sum`. If the target is the population and the lower bound is 0 or more, the sampling
-            errors are upper bounds; see the notes of the result. By default the tables hold counts of records.
+            `bounds` as in `hg.sum`. If the target is the population and the lower bound of the column is 0 or more, the
+            sampling errors are upper bounds; see the notes of the result. By default the tables hold counts of records.
         bounds, step : optional
             The bounds and the step of the column `total`. By default, the bounds and the step in the facts are used.
         order : int
@@ -81,8 +81,9 @@ class AsksMargins:
             The importance of each table: a table with a larger weight gets less noise. ``{("sex", "region"): 5, 1:
             10}`` multiplies the default weight of one table by 5, and the default weights of all tables of one column
             by 10. By default the tables of each order have the same total weight. With ``"equal"``, every single table
-            has the same weight. With ``"cells"``, the cells of the largest tables have at most 1.05 times the least
-            noise that is possible at this price, and the totals have as little noise as this limit allows.
+            has the same weight. With ``"cells"``, the noise of the cells of the largest tables is at most 1.05 times
+            the least noise that is possible at the same price, and within this limit the noise of the totals is as
+            small as possible.
         known : mapping, optional
             Exact totals that are public: ``{("sex", "region"): {("f", "N"): 5200, …}, "age": [10, 20]}``. Known totals
             need no release, so the whole price serves the other tables. The caller is responsible for the claim that

@@ -82,7 +82,7 @@ def _noise(estimate: Estimate) -> float:
 def combine(releases: Sequence[Release | ReleasedEstimate]) -> Release:
     """Combine repeated releases of the same statistics of the same records.
 
-    The result is a mean weighted by inverse variances.
+    Each combined number is the mean of the released numbers, weighted by inverse variances.
 
     Combining releases is post-processing: it uses released numbers only. The certificate covers all releases together;
     their prices add up.

@@ -146,16 +146,17 @@ class Plan:
         Parameters
         ----------
         guess : {column: {"mean": …, "sd": …, "share": …, "missing": …, "correlation": {other: …}}}, optional
-            A guess of the mean, standard deviation and other moments of each column. Moments without a guess take their
-            worst values, and columns are assumed to be independent. For quantiles and shares of a skewed column, the
-            guess may also contain ``"quantiles": {0.1: …, 0.5: …, 0.9: …}``, or a distribution by name (``"law":
-            "lognormal"``, "gamma" or "beta") with its mean and sd. If the guess contains neither quantiles nor a
-            distribution, three intervals are forecast, for a lognormal, a gamma and a beta distribution, and the widest
-            of the three is returned. With a condition `where`, the entry ``{"where": {"share": …}}`` guesses the share
-            of records that satisfy the condition. Without a guess of this share, only the error of the noise is
-            forecast. For a privacy unit with several rows, the guess of the mean and sd of the column that names the
-            unit describes the number of rows of one unit. With such a guess, the forecast includes the share of units
-            that exceed the limit of rows, whose further rows are dropped.
+            A guess of the mean, standard deviation and other moments of each column. A moment without a guess takes the
+            value with the largest forecast error, and columns are assumed to be independent. For quantiles and shares
+            of a skewed column, the guess may also contain ``"quantiles": {0.1: …, 0.5: …, 0.9: …}``, or a distribution
+            by name (``"law": "lognormal"``, "gamma" or "beta") with its mean and sd. If the guess contains neither
+            quantiles nor a distribution, three intervals are forecast, for a lognormal, a gamma and a beta
+            distribution, and the widest of the three is returned. With a condition `where`, the entry ``{"where":
+            {"share": …}}`` guesses the share of records that satisfy the condition. Without a guess of the share of
+            records that satisfy the condition, only the error of the noise is forecast. For a privacy unit with several
+            rows, the guess of the mean and sd of the column that names the unit describes the number of rows of one
+            unit. With a guess of the number of rows of one unit, the forecast includes the share of units that exceed
+            the limit of rows, whose further rows are dropped.
         n : int, optional
             A guess of the number of records, which is needed under add-remove, where the number is private.
         level : float

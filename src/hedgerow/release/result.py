@@ -210,7 +210,8 @@ class Release(ReadsOfRelease, Result):
         Raises
         ------
         ParameterError
-            HG137: no estimate matches, or several do. The error message lists all estimates of the release.
+            HG137: no estimate of the release matches the arguments, or several estimates match. The error message lists
+            all estimates of the release.
 
         Examples
         --------
@@ -277,7 +278,7 @@ class Release(ReadsOfRelease, Result):
         -------
         ColumnDistribution
             The distribution, whose methods ``.quantile(p)``, ``.cdf(x)`` and others return estimates. The method
-            ``.plot(kind=…)`` draws a picture.
+            ``.plot(kind=…)`` draws the distribution.
 
         Raises
         ------

@@ -134,7 +134,8 @@ class PooledEstimate:
         """Return the interval at a level; error HG110 says that the level is not between 0 and 1.
 
         The interval is the Student interval of the standard error. Where files from the fit itself show a bias b, the
-        interval also holds estimate − β ± t·√T for every β from 0 to 2·√max(0, b² − S): it is longer on one side.
+        interval also holds estimate − β ± t·√T for every β from 0 to 2·√max(0, b² − S), so the interval is longer on
+        one side.
         """
         from hedgerow.special import stdtrit
 
@@ -303,9 +304,9 @@ def pool(
     variances : sequence, optional
         The variance of each estimate, in the same form as `estimates`.
     centre : sequence, optional
-        The estimates from the files of the centre (``centre_files``), which were drawn from the fit itself. These
-        estimates replace the mean of `estimates`, and measure the bias. The part of the squared bias that chance does
-        not explain is added to the variance.
+        The estimates from the files of the centre (``centre_files``), which were drawn from the fit itself. The
+        estimates in `centre` replace the mean of `estimates`, and measure the bias of the fit. The part of
+        the squared bias that chance does not explain is added to the variance.
 
     Returns
     -------

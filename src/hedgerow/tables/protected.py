@@ -107,7 +107,7 @@ class ProtectedTable(TwoWayReadings):
     reason : str
         The reason for the choice of `option`, which follows from public facts.
     unit_value : float
-        The size of one integer step of the noise, in the unit of the column. The step of a count is 1.
+        The size of one integer step of the noise, in the unit of the column. For a count, one step of the noise is 1.
     mechanism : AtomicMechanism or None
         The mechanism that drew the noise. The value is None for a simulated table, and if the parameters of the noise
         are confidential.
@@ -471,7 +471,7 @@ class ProtectedTable(TwoWayReadings):
         return {"release": facts, "table": {**about, "by": axes, "margins": margins}}
 
     def determining(self, level: float = 0.95) -> dict[str, Any]:
-        """Return the end of the record: percentages and tests, and the data that determine all other parts."""
+        """Return the last fields of the record: percentages, tests, and the data that determine all other parts."""
         asked = {"request": self.request, "noisy": list(self.noisy), "steps": list(self.steps), "reading": READING}
         return (
             (asked if self.request else {})

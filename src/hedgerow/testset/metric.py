@@ -154,7 +154,8 @@ class Metric:
         came_true : bool array, (n,)
             For each record, whether its label is `positive`.
         chances : float array, (n,)
-            The predicted probability of the label `positive`. The probability is first moved into [clip, 1 − clip].
+            The predicted probability of the label `positive`. Each predicted probability is first moved into [clip, 1 −
+            clip].
 
         Returns
         -------

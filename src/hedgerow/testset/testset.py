@@ -117,7 +117,7 @@ class TestSet:
         The public name that the custodian (the keeper of the labels) gives to this test set. A ledger that was made
         under one name cannot be opened under another name.
     thinning, threshold, n_answers
-        Options of single mechanisms; see `hedgerow.testset.mechanisms.look_mechanism.Options`.
+        Options that only single mechanisms use; see `hedgerow.testset.mechanisms.look_mechanism.Options`.
 
     Attributes
     ----------

@@ -76,7 +76,7 @@ class ReadsOfRelease:
         Returns
         -------
         LogRank
-            The statistic, its degrees of freedom and the p-value.
+            The result of the log-rank test: the test statistic, its degrees of freedom and the p-value.
 
         Raises
         ------
@@ -159,7 +159,8 @@ class ReadsOfRelease:
             With ``"benjamini-yekutieli"``, among the cells that are reported as different, the expected share of cells
             without a true difference is at most `level` (the false discovery rate). With ``"bonferroni"`` or
             ``"holm"``, the probability that no cell without a true difference is reported is at least 1 − `level` (the
-            family-wise error rate). All three methods are valid under any dependence between cells.
+            family-wise error rate). The methods of Benjamini and Yekutieli, Bonferroni, and Holm are valid under any
+            dependence between cells.
         independent : bool
             Whether the earlier release contains different people. If False, the same people may be in both releases,
             and the sampling error of a difference between the releases is the sum of the sampling errors of both
@@ -211,8 +212,8 @@ class ReadsOfRelease:
         Raises
         ------
         ParameterError
-            HG146: no such statistic. HG110: the confidence level is invalid. HG108: a release that was read from a
-            record has no intervals at other levels.
+            HG146: the release does not contain the named statistic. HG110: the confidence level is invalid. HG108: a
+            release that was read from a record has no intervals at other levels.
 
         Examples
         --------
@@ -228,7 +229,7 @@ class ReadsOfRelease:
     def shrink(self, *, of: str | None = None, towards: Sequence[str] = ()) -> ShrunkCells:
         """Return shrunken estimates of many cells, each of which uses the numbers of all cells (empirical Bayes).
 
-        The estimates are computed at no further price.
+        The shrunken estimates are computed at no further price.
 
         The estimate of each cell is moved towards the common mean of the cells; an estimate with a larger error is
         moved further. Shrinkage lowers the mean squared error over all cells. On average over all cells the intervals

@@ -75,8 +75,8 @@ class SurvivalCurve:
     def survival(self, at: float) -> Estimate:
         """Return the share of records whose event comes after a cut point of time; another time raises error HG112.
 
-        The error of the difference or the ratio between two cells at the same time includes the correlation of the two
-        estimates.
+        The error of the difference or the ratio between the survival of two cells at the same time includes the
+        correlation of the two estimates.
         """
         place = self._cut(at)
         asked = replace(self.curve, at=self.curve.cuts[place])

@@ -39,8 +39,8 @@ class TestSetClient:
     address : str
         The address of the server: ``"http://localhost:8080"`` or ``"unix:///run/ts.socket"``.
     patience : float
-        The number of seconds for which a request is repeated, if the server is unreachable, stops or is busy. The limit
-        is 10 seconds if the server has not answered before.
+        The number of seconds for which a request is repeated, if the server is unreachable, stops or is busy. If the
+        server has never answered before, a request is repeated for at most 10 seconds.
     timeout : float
         The number of seconds to wait for one answer.
 
@@ -208,7 +208,8 @@ class TestSetClient:
         r"""Send the predictions in a file to the server, and return their score, which takes one look (query).
 
         Only the columns that the test set names, and the column `groups`, are sent to the server. Further columns of
-        the file are not sent. If the test set has no key column, further columns are refused.
+        the file of predictions are not sent to the server. If the test set has no key column, further columns are
+        refused.
 
         Parameters
         ----------
