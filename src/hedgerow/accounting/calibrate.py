@@ -228,6 +228,6 @@ def _bracket(cost: Callable[[float], float], limit: float) -> tuple[float, float
     raise UncertifiedError(
         "HG401",
         rule="A larger precision of the noise must have a larger price.",
-        finding="The computed price does not rise.",
+        finding="The computed privacy price does not rise with the precision of the noise.",
         remedy="Please report this error.",
     )

@@ -306,8 +306,8 @@ def _require(holds: bool, name: str, interval: tuple[float, float]) -> None:
             "HG403",
             rule=f"A resampled release is priced for {name} from {interval[0]:g} to {interval[1]:g}.",
             finding="The given value lies outside this range.",
-            remedy="Below this range, no ε under 600 would hold. Above this range, the price is lost in rounding or "
-            "takes too long to compute.",
+            remedy="Below the priced range, no ε under 600 would hold. Above the priced range, the price is lost in "
+            "rounding or takes too long to compute.",
         )
 
 
@@ -415,7 +415,7 @@ def priced_noise_sd(noise_sd: float, *, lattice_steps: float) -> float:
             "HG404",
             rule=f"Noise on a lattice must span at least {4 * _SHAKE:g} of its steps to be priced as continuous.",
             finding=f"Found {format_argument(lattice_steps)}.",
-            remedy="Use a finer lattice or more noise.",
+            remedy="Use a finer lattice for the noise, or more noise.",
         )
     return noise_sd * math.sqrt(1.0 - (_SHAKE / lattice_steps) ** 2)
 
@@ -444,8 +444,8 @@ def require_scanned(*, noise_sd: float, bound: float, rate: float, count_weight:
                 "HG403",
                 rule=f"A resampled release under replace-one is certified for {name} from {low:g} to {high:g}.",
                 finding=f"Found {value:.6g}.",
-                remedy='Use a value in the range, the plain Gaussian mechanism, or "add-remove", whose range is far '
-                "wider.",
+                remedy='Use a value in the certified range, the plain Gaussian mechanism, or "add-remove", whose '
+                "range is far wider.",
             )
 
 

@@ -245,6 +245,6 @@ def _require() -> None:
         raise ParameterError(
             "HG319",
             rule="Keys and signatures need the Python package cryptography.",
-            finding="The package is not installed.",
+            finding="The Python package cryptography is not installed.",
             remedy="Run: pip install 'hedgerow[approval]'.",
         ) from None

@@ -77,9 +77,9 @@ def open_database(url: str, *, table: str | None = None) -> DatabaseSource:
     if is_ambiguous(url):
         raise DataError(
             "HG202",
-            rule="In the URL of a database ?, # and @ have one meaning each.",
+            rule="In the URL of a database each of the signs ?, # and @ has one fixed meaning.",
             finding="The URL contains an @ after a ? or #.",
-            remedy="Write %40, %3F and %23 if these signs belong to a name or password; or give the password in "
+            remedy="In a name or password, write %40 for @, %3F for ? and %23 for #; or give the password in "
             "PGPASSWORD.",
         )
     return DatabaseSource.opened(public_name(url), _Postgres(url), table)

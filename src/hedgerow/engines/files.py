@@ -343,7 +343,7 @@ def _check_case(names: Sequence[str]) -> None:
             "HG205",
             rule="The columns of a source have different names.",
             finding=f"{twins[0]!r} and {twins[1]!r} differ in case alone.",
-            remedy="Rename one of the two columns.",
+            remedy="Rename one of the two columns that have the same name.",
         )
 
 

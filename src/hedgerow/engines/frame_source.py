@@ -146,7 +146,8 @@ class FrameSource(FrameAnswers):
             "HG210",
             rule="A frame of polars, DuckDB or Spark is read by the process that opened it.",
             finding=f"This process was forked after the {self.name} was opened.",
-            remedy="Open the data in each process. A file that is given by its path may also be opened before a fork.",
+            remedy="Open the data in each process. A file that is given by its path may also be opened before a fork "
+            "of the process.",
         )
 
 

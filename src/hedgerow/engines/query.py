@@ -579,5 +579,5 @@ def _check_places(places: int, most: int = _PLACES) -> None:
             "HG107",
             rule=f"The combinations of grid values and groups must fit {most.bit_length() - 1}-bit integers.",
             finding=f"They take {places.bit_length()} bits.",
-            remedy="Use coarser steps, fewer columns together, or fewer groups.",
+            remedy="Use coarser grid steps, fewer columns together, or fewer groups.",
         )

@@ -42,9 +42,10 @@ def unreadable() -> DataError:
     """Return the one error of a reader that failed (HG207): fixed text, never the reader's own words."""
     return DataError(
         "HG207",
-        rule="The content of the file must have the format of its name.",
+        rule="The content of a file must have the format that the ending of its name states.",
         finding="The file could not be read. The reader's own message is not shown, since it may contain data.",
-        remedy="With the program that wrote the source, check that the source is complete and not in use.",
+        remedy="Open the file with the program that wrote the file, and check that the file is complete and not in "
+        "use.",
     )
 
 
@@ -56,7 +57,7 @@ def unreachable(failure: BaseException) -> DataError:
         rule="Before a price is reserved, the source must exist, must not be locked, and must be readable by its user.",
         finding=_STATES.get(state, "It could not be opened as it was, or another program has locked it.")
         + " Nothing was read or spent; the reader's own message is withheld.",
-        remedy="Try to read the same table with the program that wrote it, as the same user.",
+        remedy="Try to read the table with the program that wrote the table, as the same user of the machine.",
     )
 
 

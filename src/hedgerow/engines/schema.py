@@ -72,7 +72,9 @@ def check_names(names: Sequence[object]) -> None:
         first = texts.index(twice[0])
         second = texts.index(twice[0], first + 1)
         finding = f"Columns {first + 1} and {second + 1} have the same one."
-        raise DataError("HG205", rule=rule, finding=finding, remedy="Rename one of the two columns.")
+        raise DataError(
+            "HG205", rule=rule, finding=finding, remedy="Rename one of the two columns that have the same name."
+        )
 
 
 def listed_names(source: object) -> list[object] | None:
@@ -196,8 +198,8 @@ def _check_code(name: str, value: Scalar, column: DeclaredColumn) -> None:
     if meant is not None and meant != text:
         raise ParameterError(
             "HG111",
-            rule="A declared value is written as the file has it: a code in place of its label, a whole number without "
-            "a decimal point.",
+            rule="A declared value is written as in the file: a code in place of its label, a whole number without a "
+            "decimal point.",
             finding=f"Found {format_argument(value)} for column {format_argument(name)}.",
             remedy=f"Write {meant}.",
         )
@@ -347,8 +349,8 @@ def _check_order(comparison: Comparison) -> None:
                 "HG111",
                 rule="Texts are compared letter by letter; only dates that begin with the year sort by time.",
                 finding=f"{format_argument(constant)} begins with the day or the month, or has no leading zeros.",
-                remedy="Write the date as '2022-06-01'. If the column has dates in another form, convert it in the "
-                "source.",
+                remedy="Write the date as '2022-06-01'. If the column has dates in another form, convert the column "
+                "in the source.",
             )
 
 
@@ -390,7 +392,7 @@ def comparable(column: str, value: Scalar, kind: str) -> Comparable:
 def _incomparable(column: str, value: Scalar, kind: str) -> ParameterError:
     return ParameterError(
         "HG111",
-        rule="A declared value is compared with the column in the type of the column.",
+        rule="A declared value of a column must have the type of the column, so that both can be compared.",
         finding=f"{format_argument(value)} cannot be, in column {format_argument(column)}.",
         remedy=_REMEDIES[kind],
     )
@@ -410,7 +412,7 @@ def comparables(category: Category, kind: str) -> list[Comparable]:
             "HG111",
             rule="Each category of a column is declared once.",
             finding=f"Compared as its type, two declared for column {category.column!r} are the same.",
-            remedy="Remove one of the two equal categories.",
+            remedy="Remove one of the two equal categories of the column.",
         )
     return values
 

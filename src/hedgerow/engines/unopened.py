@@ -60,5 +60,5 @@ class UnopenedSource:
             code,
             rule="A request is made from public facts alone, without data.",
             finding="No source was opened.",
-            remedy="Let the request be approved, and then release it with the data.",
+            remedy="Let an approver sign the request, and then release the signed request with the data.",
         )

@@ -75,9 +75,8 @@ class UnitLimit:
                 "HG402",
                 rule=f"Units of several rows are priced up to a limit of {MOST_ROWS} rows.",
                 finding=f"Found {format_argument(self.max_rows)}.",
-                remedy="The noise grows with the limit of rows for each unit. Use a lower limit, or prepare the data "
-                "with fewer rows "
-                "for each unit.",
+                remedy="The noise grows with the limit of rows for each unit. Use a lower limit of rows, or prepare "
+                "the data with fewer rows for each unit.",
             )
 
     def __str__(self) -> str:
@@ -217,7 +216,8 @@ def parse_target(target: object) -> Target:
         "HG115",
         rule='`target` must be "population" or "file".',
         finding=f"Found {format_argument(target)}.",
-        remedy='The intervals of "population" include sampling error; "file" describes these records only.',
+        remedy='The intervals of "population" include sampling error; the intervals of "file" describe the records '
+        "of the file only.",
     )
 
 

@@ -108,5 +108,5 @@ def _kept(finding: str) -> ParameterError:
         "HG119",
         rule="Facts are added to a facts file, and existing facts are never overwritten.",
         finding=finding,
-        remedy="Leave the option out, and copy the printed lines into the facts file.",
+        remedy="Leave the option `--write` out, and copy the printed lines into the facts file.",
     )

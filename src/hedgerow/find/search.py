@@ -268,7 +268,7 @@ class CategoriesSearch:
         if isinstance(unit, UnitLimit):
             raise UncertifiedError(
                 "HG402",
-                rule="No price is proven of a search for categories if a unit can make a value of its own appear.",
+                rule="No price of a search for categories is proven for units of several rows.",
                 finding=f"Found the unit {unit}.",
                 remedy=f"Declare the categories; or search in a file with one row of each {unit.column}.",
             )
@@ -277,7 +277,7 @@ class CategoriesSearch:
             raise UncertifiedError(
                 "HG401",
                 rule="A search for categories needs a positive δ.",
-                finding="At δ = 0 a value must not be shown if only one record may have it.",
+                finding="At δ = 0 the search must not show a value that only one record may have.",
                 remedy="Choose a δ such as 1e-6, or declare the categories.",
             )
 

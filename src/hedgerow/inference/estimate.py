@@ -185,7 +185,7 @@ class Estimate(Operators):
         if self._region.withheld:
             raise ParameterError(
                 "HG159",
-                rule="An interval and a test need the width of the noise.",
+                rule="An interval and a test of an estimate need the width of its noise.",
                 finding=f"That of {self._term()} is confidential: it would reveal how far the rows of the data differ.",
                 remedy="The custodian reads intervals in memory: release.for_the_custodian().interval(0.95). For "
                 "readers other than the custodian, release under differential privacy, without "
@@ -196,7 +196,7 @@ class Estimate(Operators):
         if chosen not in self._region.methods:
             raise ParameterError(
                 "HG108",
-                rule="The interval method must fit the method of the release.",
+                rule="The interval method must fit the estimator of the release.",
                 finding=f"Found {format_argument(method)} on a release by {format_argument(self.method)}.",
                 remedy="It offers: " + ", ".join(self._region.methods) + ".",
             )

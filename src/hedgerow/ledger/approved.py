@@ -102,7 +102,8 @@ def checked_people(approvers: Sequence[Approver], signatures: int) -> tuple[tupl
     if type(signatures) is not int or not 1 <= signatures <= max(1, len(people)):
         raise ParameterError(
             "HG332",
-            rule="A ledger needs 1 signature for each request, or more, and at most one of each approver.",
+            rule="A ledger requires at least 1 signature for each request, and at most as many signatures as the "
+            "ledger has approvers.",
             finding=f"Found {format_argument(signatures)} for {len(people)} approvers.",
             remedy="Name more approvers, or ask for fewer signatures.",
         )

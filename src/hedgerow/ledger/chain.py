@@ -574,8 +574,8 @@ def check_head(chain: Chain, head: Head | None) -> None:
         finding=f"It has {len(chain.hashes) - 1} links, the head stands for {head.counter}."
         if short
         else f"Its link {head.counter} is another one.",
-        remedy="The end of the ledger was removed, or an old copy was restored, or this is another ledger. Find the "
-        "copy of the ledger whose hash chain contains the given head.",
+        remedy="The end of the ledger was removed, or an old copy was restored, or the file is another ledger. Find "
+        "the copy of the ledger whose hash chain contains the given head.",
     )
 
 

@@ -111,7 +111,7 @@ def check_schema(connection: sqlite3.Connection) -> None:
             "HG303",
             rule="A ledger must have exactly the tables and triggers that hedgerow made.",
             finding="The file at this path has other tables or triggers.",
-            remedy="Give the path from `hedgerow ledger create`, or restore the file from a backup.",
+            remedy="Give the path of a ledger that `hedgerow ledger create` made, or restore the ledger from a backup.",
         )
 
 
@@ -274,7 +274,7 @@ class LedgerFile:
                 "HG307",
                 rule="A reservation must be on disk before data are read.",
                 finding="The folder of the ledger cannot be synced to the disk.",
-                remedy="Get permission to read and write the file and its folder. No data were read.",
+                remedy="Get permission to read and write the file of the ledger and its folder. No data were read.",
             ) from None
         self._synced = True
 
@@ -338,7 +338,7 @@ def _readable(path: Path) -> Iterator[int]:
             "HG307",
             rule="A ledger must be readable and writable.",
             finding="The ledger file may not be read by this user.",
-            remedy="Ask for permission to read and write the file and its folder. Nothing was spent.",
+            remedy="Ask for permission to read and write the file of the ledger and its folder. Nothing was spent.",
         ) from None
     try:
         yield opened
@@ -367,7 +367,8 @@ def _damaged(finding: str) -> LedgerError:
         "HG303",
         rule="A ledger must be a complete, undamaged file that hedgerow made.",
         finding=finding,
-        remedy="Check the path, or restore the file from a backup and verify it against the last printed head.",
+        remedy="Check the path, or restore the ledger from a backup and verify the ledger against the last printed "
+        "head.",
     )
 
 
@@ -387,7 +388,8 @@ def _refusal(cause: sqlite3.Error) -> LedgerError:
             "HG307",
             rule="A reservation must be on disk before data are read.",
             finding="The disk is full." if full else "The file or its folder cannot be written.",
-            remedy="Make room on the disk, or get permission to write the file and its folder. No data were read.",
+            remedy="Make room on the disk, or get permission to write the file of the ledger and its folder. No data "
+            "were read.",
         )
     return _damaged("SQLite cannot make sense of it.")
 
@@ -427,6 +429,6 @@ def _refused(finding: str) -> LedgerError:
         "HG302",
         rule="A new ledger needs a path without a file, in a folder that can be written.",
         finding=finding,
-        remedy="Choose another path. hedgerow never overwrites a ledger, because its budget would become available "
-        "again.",
+        remedy="Choose another path. hedgerow never overwrites a ledger, because its spent budget would become "
+        "available again.",
     )

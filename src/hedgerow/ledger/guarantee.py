@@ -130,8 +130,8 @@ def with_one_more(total: Total, noise: Noise) -> Total:
 def _other_guarantee(finding: str) -> LedgerError:
     return LedgerError(
         "HG316",
-        rule="A ledger holds prices of one guarantee, differential privacy or bootstrap-dp, since the sum of both has "
-        "no meaning.",
+        rule="A ledger holds prices of one guarantee, differential privacy or bootstrap-dp, since the sum of prices "
+        "of both guarantees has no meaning.",
         finding=finding,
         remedy="Use a ledger of the request's own guarantee, made with `hedgerow ledger create`. Nothing was spent.",
     )

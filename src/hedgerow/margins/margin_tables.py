@@ -306,7 +306,7 @@ class Margins(Synthesizable, Result):
                 "HG137",
                 rule=f"A cell of margins names up to {self.residuals.workload.order} columns.",
                 finding=f"Found {len(place[0])}.",
-                remedy="Release margins of a higher order.",
+                remedy="Release margins of a higher order (the largest number of columns of a table).",
             )
         return place
 
@@ -404,7 +404,7 @@ class Margins(Synthesizable, Result):
                 "HG164",
                 rule="Only counts, and totals of values that are not negative, can be made non-negative.",
                 finding=f"The bounds of {self.statistic.column} begin below 0.",
-                remedy="Show the noisy numbers of the margins unchanged.",
+                remedy="Leave the noisy numbers of the margins as they are, even if some are negative.",
             )
         return self._nonnegative({"step": "nonnegative", "held": _BY_ORDER})
 

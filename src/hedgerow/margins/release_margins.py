@@ -392,7 +392,7 @@ def plan_margins(
             "HG241",
             rule="Margins release only tables that are not known yet.",
             finding="Every table of these margins is already known.",
-            remedy="Raise the order, or leave one of the known tables out.",
+            remedy="Raise the order of the margins, or leave one of the known tables out.",
         )
     design = replace(design, workload=workload)
     calibrated = least_noise(design.mechanism, public.relation, request.budget)
@@ -490,7 +490,7 @@ def _met(design: MarginsDesign, targets: Mapping[ColumnSet, float], mu: float) -
 
 def _unmet(rule: str, finding: str) -> ParameterError:
     return ParameterError(
-        "HG242", rule=rule, finding=finding, remedy="Raise the target or epsilon, or lower the order."
+        "HG242", rule=rule, finding=finding, remedy="Raise the noise target or epsilon, or lower the order of margins."
     )
 
 
@@ -530,8 +530,8 @@ def margins_from_record(record: Any, *, shown: bool = True) -> Margins:
             "HG502",
             rule="Margins are read only from a record that hedgerow wrote.",
             finding="The given text is another kind of record.",
-            remedy="Use margins.json as it was written; for a request in the ledger, give the request another id, at "
-            "its price.",
+            remedy="Use the unchanged margins.json; or, if the request is in the ledger, give the request another id "
+            "and pay its price.",
         ) from None
 
 

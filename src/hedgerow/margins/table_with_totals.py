@@ -183,8 +183,8 @@ def any_table_from_record(record: Any) -> ProtectedTable:
             "HG502",
             rule="A table is read only from a record that hedgerow wrote.",
             finding="The given data are another kind of record, or were altered.",
-            remedy="Name the table.json or the table.html as it was written; for a request in the ledger, give the "
-            "request another id, at its price.",
+            remedy="Name the unchanged table.json or table.html; or, if the request is in the ledger, give the "
+            "request another id and pay its price.",
         ) from None
 
 

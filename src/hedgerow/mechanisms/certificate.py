@@ -189,7 +189,8 @@ class Certificate:
                 "HG501",
                 rule="Every (ε, δ) on a certificate must be valid for the mechanism of the certificate.",
                 finding=f"{len(wrong)} of {len(stated)} do not." if wrong else " ".join(unfounded),
-                remedy="Do not rely on this record. The record was altered, or a faulty version of hedgerow made it.",
+                remedy="Do not rely on this record. The record was altered, or a faulty version of hedgerow made the "
+                "record.",
             )
 
     def unfounded(self, curve: Profile) -> tuple[str, ...]:

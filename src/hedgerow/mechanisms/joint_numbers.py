@@ -416,7 +416,7 @@ def reading_of(
     if missing := sum(row < 0 or not determined[row] for row in rows):
         raise ParameterError(
             "HG406",
-            rule="A moment must be computed from numbers that determine it.",
+            rule="A moment must be computed from numbers that determine the moment.",
             finding=f"{missing} of {len(wanted)} are not determined by what is released.",
         )
     matrix = inverse[rows]

@@ -136,7 +136,7 @@ class MomentsLayout:
             raise ParameterError(
                 "HG107",
                 rule="Grid values must be whole multiples of one unit and fit 31 bits.",
-                finding="These bounds and this step have no common unit that is coarse enough.",
+                finding="The bounds and the step of the column have no common unit that is coarse enough.",
                 remedy="Choose a step such that the lower bound is a multiple of the step, or choose a coarser step.",
             )
 

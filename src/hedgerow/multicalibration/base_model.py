@@ -228,5 +228,6 @@ def check_labels_can_be(y: Any, classes: NDArray[Any]) -> None:
             "HG166",
             rule="Labels are compared with the classes. The classes are declared and never read from y.",
             finding="y holds texts, but the classes are numbers.",
-            remedy='For precomputed scores name both classes, with the scored class second: classes=["no", "yes"].',
+            remedy="For precomputed scores, name both classes, and name the class of the scores second: "
+            'classes=["no", "yes"].',
         )

@@ -343,7 +343,8 @@ def mechanism_named(mechanism: object) -> CalibrationMechanism[Any]:
         finding=f"Found {format_argument(mechanism)}."
         if isinstance(mechanism, str)
         else f"Found {kind_of(mechanism)}.",
-        remedy='The default mechanism is "table". To set its parameters, use an object such as Table(bins=20).',
+        remedy='The default mechanism is "table". To set the parameters of the mechanism "table", use an object such '
+        "as Table(bins=20).",
         shell="The default is table.",
     )
 

@@ -370,7 +370,8 @@ class CountTable(CalibrationMechanism[Composition]):
                 "HG422",
                 rule=f"A count table has at most {MOST_CELLS:,} cells of atom and score bin.",
                 finding=f"This family has {setting.family.atoms:,} atoms.",
-                remedy='Use fewer or coarser columns; or use mechanism="rounds", which needs no combinations.',
+                remedy='Use fewer or coarser columns; or use mechanism="rounds", which needs no combinations of '
+                "groups and scores.",
             )
         bins, share = self.score_bins(setting.family).count, self.place_share
 

@@ -383,7 +383,8 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         if missing and mechanism.name != "none":
             raise ParameterError(
                 "HG189",
-                rule="A private fit needs the neighbouring relation and epsilon (or rho). Neither has a default.",
+                rule="A private fit needs the neighbouring relation and epsilon (or rho). The relation and epsilon "
+                "have no default.",
                 finding=f"{' and '.join(missing)} {'was' if len(missing) == 1 else 'were'} not given.",
                 remedy='For example Multicalibrator(…, relation="add-remove", epsilon=1.0), or "replace-one".',
             )
@@ -414,7 +415,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         if classes.ndim != 1 or len(classes) < 2 or len(np.unique(classes)) < len(classes):
             raise ParameterError(
                 "HG166",
-                rule="At least two classes are needed, and each class only once.",
+                rule="A calibration needs at least two classes, each named once.",
                 finding=f"Found {classes.size} class{'' if classes.size == 1 else 'es'}.",
                 remedy="The classes come from the base model or, for precomputed scores, from `classes`.",
             )
@@ -450,8 +451,8 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         if len(named) != models and not len(named) == len(self.classes_) == 2:
             raise ParameterError(
                 "HG166",
-                rule="Two classes need one column of scores, that of the second class. For more than two classes, "
-                "give one column of scores for each class.",
+                rule="For two classes, give one column of scores: the scores of the second class. For more than two "
+                "classes, give one column of scores for each class.",
                 finding=f"{len(self.classes_)} classes were given {len(named)}.",
                 remedy='For example classes=["a", "b", "c"], score_column=["p_a", "p_b", "p_c"].',
             )

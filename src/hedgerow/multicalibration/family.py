@@ -248,7 +248,8 @@ class Family:
         if depth is None or depth < 1:
             raise ParameterError(
                 "HG165",
-                rule="`depth` is the largest number of classes that a group joins, a whole number of at least 1.",
+                rule="`depth` is the largest number of columns that are combined into one group, a whole number of "
+                "at least 1.",
                 finding=f"Found {format_argument(self.depth)}.",
             )
         object.__setattr__(self, "depth", depth)

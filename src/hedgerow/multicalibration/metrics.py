@@ -85,7 +85,9 @@ def error_of(residuals: Residuals, kind: Kind) -> float:
     if kind == "alpha":
         return float(alpha_of(residuals, np.abs(residuals.residual)).max(initial=0.0))
     raise ParameterError(
-        "HG165", rule='`kind` is "max", "group-weighted" or "alpha".', finding=f"Found {format_argument(kind)}."
+        "HG165",
+        rule='The `kind` of a calibration error is "max", "group-weighted" or "alpha".',
+        finding=f"Found {format_argument(kind)}.",
     )
 
 

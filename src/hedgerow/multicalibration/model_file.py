@@ -230,7 +230,7 @@ def write_model(model: CalibratedModel, path: str | Path) -> None:
         raise ParameterError(
             "HG169",
             rule="A model file holds no code, so a group that is a function cannot be written.",
-            finding="One of the groups is a function.",
+            finding="One of the groups of the model is a function.",
             remedy='Write the group into a column, for example masks("young"), and fit again.',
         )
     target, failed = Path(path), False
@@ -372,7 +372,7 @@ def apply_to_file(
             "HG166",
             rule="The command `apply` scores the rows of a CSV or Parquet file.",
             finding=f"{file.name!r} is neither.",
-            remedy="Write the table to such a file, or score in Python: model.calibrated(columns, scores).",
+            remedy="Write the table to a CSV or Parquet file, or score in Python: model.calibrated(columns, scores).",
         )
     if target.exists() and target.samefile(file.path):
         raise ParameterError(
@@ -463,7 +463,9 @@ def _parquet(file: SourceFile, target: Path, scoring: _Scoring) -> int:
         from pyarrow import parquet
     except ImportError:
         raise ParameterError(
-            "HG166", rule="Parquet files are read and written by pyarrow.", finding="The package is not installed."
+            "HG166",
+            rule="Parquet files are read and written by pyarrow.",
+            finding="The package pyarrow is not installed.",
         ) from None
     written = 0
     with parquet.ParquetFile(file.path) as read:

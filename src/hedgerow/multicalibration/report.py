@@ -236,7 +236,7 @@ class Report:
         if not cells:
             raise ParameterError(
                 "HG165",
-                rule="A group must have the name that the report shows.",
+                rule="A group must be named exactly as in the report.",
                 finding=f"Found {format_argument(group)}.",
             )
         return cells
@@ -281,7 +281,8 @@ class Report:
         if residuals is None:
             raise ParameterError(
                 "HG165",
-                rule='A report is "before" or "after" the calibration, if the release contains both.',
+                rule='A report describes scores "before" or "after" the calibration, if the release contains both '
+                "reports.",
                 finding=f"For mechanism {self.mechanism!r} the report has no {when!r}.",
                 remedy=f"{self.note[0].upper()}{self.note[1:]}." if when in ("before", "after") else "",
             )

@@ -232,7 +232,7 @@ class Rounds(CalibrationMechanism[HistogramRounds]):
                 "HG427",
                 rule="Gaussian rounds have a price only for δ > 0.",
                 finding="δ is 0.",
-                remedy='Use δ = 1e-6, or mechanism="table" or "numeric_sparse", which are pure.',
+                remedy='Use δ = 1e-6, or mechanism="table" or "numeric_sparse", which give pure ε (δ = 0).',
             )
         family = setting.family
 
@@ -382,7 +382,7 @@ class NumericSparse(CalibrationMechanism[SparseVector]):
             self.positives,
             self.threshold,
             code="HG184",
-            remedy="Leave the parameters of the rounds at their defaults.",
+            remedy="Leave the parameters of the mechanism at their defaults.",
         )
         object.__setattr__(self, "positives", positives)
         object.__setattr__(self, "threshold", threshold)

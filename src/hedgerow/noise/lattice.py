@@ -55,7 +55,7 @@ def require_drawable(*scales: float) -> None:
             "HG107",
             rule="The noise of a release must fit 64-bit integers.",
             finding=f"A scale of {max(scales):.3g} does not.",
-            remedy="Choose coarser statistics, fewer answers, or a larger epsilon.",
+            remedy="Choose coarser grid steps, fewer statistics, or a larger epsilon.",
         )
 
 
@@ -119,7 +119,7 @@ def _does_not_fit(width: float) -> ParameterError:
         "HG107",
         rule="The noise of a release must fit 64-bit integers.",
         finding=f"A width of {width:.3g} grid units does not.",
-        remedy="Choose a coarser step, or an epsilon nearer to 1.",
+        remedy="Choose a coarser grid step, or an epsilon nearer to 1.",
     )
 
 

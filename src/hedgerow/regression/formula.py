@@ -46,7 +46,7 @@ def parts_of_formula(text: str) -> tuple[str, list[list[str]], bool]:
         raise ParameterError(
             "HG191",
             rule="Formulas are read by the package formulaic.",
-            finding="The package is not installed.",
+            finding="The package formulaic is not installed.",
             remedy='Install "hedgerow[formulas]", or name the columns in a list: '
             'survey.ols("income", ["age", "C(sex)"]).',
             shell='Install "hedgerow[formulas]".',

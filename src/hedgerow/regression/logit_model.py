@@ -150,7 +150,7 @@ class LogitModel:
                 "HG107",
                 rule="The columns of a logistic regression are counted together and need at most 62 bits.",
                 finding=f"There are {len(left)} columns without a step, and {max(bits, 0)} bits left for each.",
-                remedy='Give coarse steps, such as bounds={"age": (0, 100, 1)}, or use fewer columns.',
+                remedy='Give coarse grid steps, such as bounds={"age": (0, 100, 1)}, or use fewer columns.',
                 shell="Give coarse steps, as in --bounds age:0:100:1, or take fewer columns.",
             )
         return {column: replace(grid, steps=2**bits) if column in left else grid for column, grid in self.grids.items()}

@@ -514,7 +514,7 @@ class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
         """
         raise ParameterError(
             "HG193",
-            rule="A logistic regression contains only the steps of its own model.",
+            rule="A release of a logistic regression contains only the Newton steps of its own model.",
             finding=f"The release is of {self.about.formula}; asked was {format_argument(formula)}.",
             remedy="Release the other model in a call of its own.",
         )

@@ -241,9 +241,10 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
         if self.about.mechanism.layout.most_rows is not None:
             raise ParameterError(
                 "HG193",
-                rule="The errors of a regression of units of several rows need the residuals of its own model.",
+                rule="For units of several rows, the standard errors of a regression need the residuals of its own "
+                "model.",
                 finding=f"The release is of {self.about.formula}; asked was {format_argument(formula)}.",
-                remedy="Ask for the model in a release of its own.",
+                remedy="Release the submodel in a release of its own.",
             )
         if terms.response == model.response and set(terms.categories) <= set(model.categories):
             regressors_left = terms.regressors(model.categories)
@@ -260,7 +261,7 @@ class Regression(Coefficients[LinearFeatures, JointMoments]):
             "HG193",
             rule="A submodel needs the response of the release, and terms that the release contains.",
             finding=f"The release is of {self.about.formula}; asked was {format_argument(formula)}.",
-            remedy="Release these terms separately, or add them to the formula of the next release.",
+            remedy="Release the missing terms separately, or add the missing terms to the formula of the next release.",
         )
 
     def header(self) -> dict[str, str]:

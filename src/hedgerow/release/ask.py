@@ -141,7 +141,7 @@ def correlated_numbers(estimates: Sequence[Estimate]) -> list[Any]:
         pair = " and ".join(dict.fromkeys((known.labels[row], known.labels[column])))
         raise ParameterError(
             "HG130",
-            rule="Correlated numbers need all covariances of the estimates.",
+            rule="Random numbers that are correlated like the estimates need all covariances of the estimates.",
             finding=f"That of {pair} is not known.",
             remedy="Name some estimates whose covariances are known, or release all estimates in one call with "
             'estimator="moments".',

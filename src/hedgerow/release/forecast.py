@@ -359,9 +359,9 @@ def _bracket(worst: Callable[[float], float]) -> tuple[float, float]:
         "HG708",
         rule="The requested error must be reachable with some ε up to 100.",
         finding="No ε reaches the requested error: the sampling error alone is larger.",
-        remedy="Give a guess of the mean and the standard deviation. Without a guess of the standard deviation, the "
-        "plan uses the largest standard deviation that the bounds allow. As an alternative, ask for a larger "
-        "standard error.",
+        remedy="Give a guess of the mean and the standard deviation of the column. Without a guess of the standard "
+        "deviation, the plan uses the largest standard deviation that the bounds allow. As an alternative, "
+        "ask for a larger standard error.",
         shell="Add --guess COL:mean=M,sd=S: without it the worst sd is planned for. Or ask for a larger error.",
     )
 

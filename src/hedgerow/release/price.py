@@ -182,7 +182,7 @@ def _given_sd(options: PriceOptions, n_resamples: int) -> float:
             "HG109",
             rule=f"Noise is priced from {low:g} to {high:g} times the range.",
             finding=f"Found a standard deviation of {given:.6g}.",
-            remedy="Check that the noise is given in units in which U − L is 1.",
+            remedy="Give the noise as a multiple of the range U − L of the values.",
         )
     return given
 
@@ -194,7 +194,7 @@ def _checked(mechanism: str, options: PriceOptions) -> type[AtomicMechanism]:
             "HG124",
             rule="`mechanism` must be one of " + ", ".join(priced()) + ".",
             finding=f"Found {format_argument(mechanism)}.",
-            remedy="For one number with Gaussian noise use gaussian.",
+            remedy="For one number with Gaussian noise, use the mechanism gaussian.",
         )
     kind = priced()[mechanism]
     if mechanism not in REPLICATED and (options.get("n_resamples"), options.get("rate")) != (None, None):
@@ -223,7 +223,7 @@ def _checked(mechanism: str, options: PriceOptions) -> type[AtomicMechanism]:
     if given[0] in ("rho", "mu") and not kind.sized_by_mu:
         raise ParameterError(
             "HG124",
-            rule="ρ and μ are sizes of Gaussian noise.",
+            rule="The numbers ρ and μ state the size of Gaussian noise only.",
             finding=f"{given[0]} was given with {mechanism!r}.",
             remedy="Give epsilon or noise_sd, which is √2 × scale for Laplace noise.",
         )

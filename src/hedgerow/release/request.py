@@ -344,7 +344,8 @@ def parse_n_resamples(n_resamples: object, resampled: bool = True) -> int | None
             "HG120",
             rule=f"`n_resamples` must be a whole number from 2 to {MOST_RESAMPLES:,}: one replicate has no spread.",
             finding=f"Found {format_argument(n_resamples)}.",
-            remedy="Leave the option out. Without the option, hedgerow chooses the number of draws from public facts.",
+            remedy="Leave the option out. Without the option, hedgerow chooses the number of replicates from public "
+            "facts.",
         )
     if not resampled:
         raise _bootstrap_only("n_resamples")

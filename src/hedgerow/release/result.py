@@ -156,7 +156,7 @@ class Release(ReadsOfRelease, Result):
         except (OSError, ValueError):
             raise ParameterError(
                 "HG503",
-                rule="A release is read from the file that it wrote.",
+                rule="A release is read from the record that the release wrote.",
                 finding=f"{str(path)!r} cannot be read as UTF-8 text.",
                 remedy="Name the release.json of the release.",
             ) from None
@@ -562,7 +562,7 @@ def release_from_record(text: str, *, backend: str | None = None) -> Release:
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         raise VerificationError(
             "HG502",
-            rule="A release is read from the JSON that it wrote.",
+            rule="A release is read from the JSON record that the release wrote.",
             finding="The given text is another kind of record.",
             remedy="Use an unchanged release.json, or the result in the ledger.",
         ) from None

@@ -85,7 +85,8 @@ class PublishedRecord:
                 "HG501",
                 rule="The stated price must be the price of the mechanism.",
                 finding="The recomputed price of this record differs from the stated price.",
-                remedy="Publish the unchanged record of the release. `hedgerow verify` says which part is wrong.",
+                remedy="Publish the unchanged record of the release. The command `hedgerow verify` says which part "
+                "of the record is wrong.",
             )
         return cls(record, certificate, about)
 
@@ -190,7 +191,7 @@ def unknown_format(path: Path, known: tuple[str, ...]) -> ParameterError:
         "HG118",
         rule="The format is that of the suffix: " + ", ".join(known) + ".",
         finding=f"Found {path.suffix or 'none'!r}.",
-        remedy="Give the file a name with the right ending.",
+        remedy="Give the output file a name with one of these endings.",
     )
 
 

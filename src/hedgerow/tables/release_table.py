@@ -308,7 +308,7 @@ def table_from_record(record: Any) -> ProtectedTable:
         raise VerificationError(
             "HG502",
             rule="Percentages and tests of independence are computed from the record of a table.",
-            finding="The given data are another record.",
+            finding="The given data are not the record of a table.",
             remedy="Name the table.json or the table.html of a table under differential privacy.",
         ) from None
 

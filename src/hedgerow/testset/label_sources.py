@@ -292,7 +292,7 @@ class FileSource(LabelSource):
             "HG438",
             rule="The ledger of a test set begins with its settings, in the format of this version or an earlier "
             "version.",
-            finding="The settings cannot be read.",
+            finding="This version of hedgerow cannot read the settings of the test set.",
             remedy="Use the version of hedgerow that made the test set, or a newer one. Nothing was spent.",
         )
 
@@ -382,7 +382,8 @@ class FileSource(LabelSource):
                 rule="If the first look pays for all looks, every look must read the labels with which the ledger was "
                 "made.",
                 finding="Other labels were named.",
-                remedy="Move the file of labels back to where `create` found it. No look was taken.",
+                remedy="Move the file of labels back to the path at which `hedgerow testset create` read the file. "
+                "No look was taken.",
             )
         known = record.get("labels_file")
         place = Path(labels) if labels is not None else None if known is None else self.ledger.parent / known

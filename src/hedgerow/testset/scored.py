@@ -111,7 +111,7 @@ def refuse_models(*given: object) -> None:
             "HG170",
             rule="Comparisons and looks by parts take predictions only, not models.",
             finding="A model was given instead of predictions.",
-            remedy="Give predictions, if you may see the features. No look was taken.",
+            remedy="Give the predictions of the model, if you may see the features of the test set. No look was taken.",
         )
 
 

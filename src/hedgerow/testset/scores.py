@@ -317,9 +317,9 @@ def score_from_record(text: str) -> Score:
     except (KeyError, TypeError, ValueError):
         raise VerificationError(
             "HG502",
-            rule="A score is read from the JSON that it wrote.",
-            finding="The given text is the record of something else.",
-            remedy="Use the result in the ledger.",
+            rule="A score is read from the JSON record of that score.",
+            finding="The given text is not the record of a score.",
+            remedy="Use the result that the ledger stores.",
         ) from None
 
 

@@ -50,7 +50,7 @@ class Address:
             "HG450",
             rule="The address of a test set is a Unix socket or a port of this machine: unix:///PATH or "
             "http://localhost:PORT.",
-            finding="The given address is another one.",
+            finding="The given address has another form.",
             remedy="From another machine, connect through ssh: ssh -L 8080:localhost:8080 HOST.",
         )
 

@@ -68,7 +68,11 @@ def test_searches_for_bounds_and_for_a_limit_of_rows() -> None:
     assert refused.exit_code == 2 and refused.stderr.startswith("HG116: ")
     assert file.read_text() == 'relation = "replace-one"\n'
     refused = run("find", "categories", "panel.csv", "wave", *UNIT, "--epsilon", "5")
-    assert refused.exit_code == 4 and refused.stderr.startswith("HG402: ") and "No price is proven" in refused.stderr
+    assert (
+        refused.exit_code == 4
+        and refused.stderr.startswith("HG402: ")
+        and "no price of a search for categories is proven" in refused.stderr
+    )
 
 
 @pytest.mark.parametrize(("unit", "code"), [("person", "HG116"), ("person:0", "HG115"), ("person:13", "HG402")])

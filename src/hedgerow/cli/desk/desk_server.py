@@ -256,7 +256,8 @@ def _to(path: str) -> HttpAnswer:
 def _unfit(finding: str) -> ParameterError:
     return ParameterError(
         "HG335",
-        rule="A desk answers pages of its own, opened with the token that the command printed.",
+        rule="A desk (the local page of `hedgerow desk`) answers only its own pages, opened with the token that the "
+        "command printed.",
         finding=finding,
         remedy="Open the address that the command `hedgerow desk` printed. Nothing was read or spent.",
     )

@@ -42,7 +42,8 @@ def desk(
     if ledger is None:
         raise ParameterError(
             "HG116",
-            rule="A desk decides for one ledger.",
+            rule="A desk (the local page of `hedgerow desk`) needs one ledger, whose requests are approved on the "
+            "desk.",
             finding="No ledger was named.",
             remedy="Add --ledger FILE, or --facts with a file that names a ledger.",
         )

@@ -118,9 +118,9 @@ class Papers:
                 raise ParameterError(
                     "HG335",
                     rule=f"On a desk at most {_MOST_WAITING} requests can be without a decision.",
-                    finding="There are so many already.",
-                    remedy="Let the custodian approve or deny some, or move expired requests into another folder. "
-                    "Nothing was read or spent.",
+                    finding="The folder of the desk already has this number of requests without a decision.",
+                    remedy="Let the custodian approve or deny some requests, or move expired requests into another "
+                    "folder. Nothing was read or spent.",
                 )
             self._write(approval)
 
@@ -153,7 +153,7 @@ class Papers:
                     rule="On a desk only a waiting request can be approved or denied, with the private key that --key "
                     "named when the desk was started.",
                     finding="This desk has no key." if self.key is None else f"The request is {paper.state}.",
-                    remedy="Start the desk with --key NAME.key, or ask again. Nothing was signed.",
+                    remedy="Start the desk with --key NAME.key, or make a new request. Nothing was signed.",
                 )
             approval = paper.approval
             checked_request(approval.request)
@@ -220,7 +220,7 @@ def _state_of(approval: Approval, ledger: Ledger) -> State:
 def _not_here() -> ParameterError:
     return ParameterError(
         "HG335",
-        rule="A page of the desk shows a request of its folder, by its whole name.",
-        finding="There is no such request.",
-        remedy="Choose a request from the list. Nothing was read or spent.",
+        rule="A page of the desk shows one request of the desk's folder, by the whole name of the request.",
+        finding="The desk's folder has no request of this name.",
+        remedy="Choose a request from the list that the desk shows. Nothing was read or spent.",
     )

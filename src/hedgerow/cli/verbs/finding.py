@@ -56,7 +56,7 @@ def bounds(
     if of == "rows" and write is not None:
         raise ParameterError(
             "HG116",
-            rule="`--write` adds facts of a column, and a limit of rows is none.",
+            rule="`--write` adds facts of a column to the facts file, and a limit of rows is no fact of a column.",
             finding="The option `--write` was given together with `--of rows`.",
             remedy="Leave `--write` out, and copy the printed line `unit = …` to the top of the facts file.",
         )

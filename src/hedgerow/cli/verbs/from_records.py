@@ -359,7 +359,8 @@ def _of_all_cells(
             "HG116",
             rule="--screen, --shrink, --known and --simultaneous each read one record, without --test and --effect; "
             "--method belongs to --screen and --towards to --shrink.",
-            finding="Two of these options were given, or more than one record, or an option of another one.",
+            finding="The command has two of these options, or several records, or an option that belongs to an "
+            "option that is absent.",
             remedy="For example: `hedgerow ask release.json 'mean(income)' --screen common`.",
         )
     release = _release(read_record(asked[0]))

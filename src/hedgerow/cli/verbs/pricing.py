@@ -49,7 +49,7 @@ def price(
         raise ParameterError(
             "HG124",
             rule="`--mechanism` must be one of " + ", ".join(priced()) + ".",
-            finding="The required value was not given.",
+            finding="The command does not give the required value.",
             remedy="For example, write --mechanism gaussian.",
         )
     price = price_of(mechanism, **size)
@@ -214,7 +214,7 @@ def _settle(passes: bool) -> None:
             "that was made faulty on purpose.",
             finding="In this audit an attack proved a larger ε than a certificate states, or the audit did not detect "
             "a mechanism that was made faulty on purpose.",
-            remedy="Do not rely on this mechanism; please report the output with the version.",
+            remedy="Do not rely on this mechanism; please report the output of the audit with the version of hedgerow.",
         )
 
 

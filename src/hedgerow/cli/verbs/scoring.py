@@ -499,7 +499,7 @@ def _missed(verdict: str) -> VerificationError:
     }
     return VerificationError(
         "HG432",
-        rule="A model passes a gate if the whole 95 % interval lies on the required side of the limit.",
+        rule="A model passes a gate if the whole 95 % interval of its score lies on the required side of the limit.",
         finding=f"{record[verdict]} The score is recorded.",
         remedy=remedy[verdict],
     )

@@ -253,7 +253,7 @@ def own_function(
             return OfRows(name, checked_column(column), step, own)
     raise ParameterError(
         "HG112",
-        rule="The results of your function need a declared range with at most 2⁴⁰ steps.",
+        rule="The results of your function need a declared range with at most 2⁴⁰ grid steps.",
         finding=f"Found answers={format_argument(answers)}, answer_step={format_argument(answer_step)}.",
         remedy="For example, write answers=(0, 100_000), answer_step=10.",
     )

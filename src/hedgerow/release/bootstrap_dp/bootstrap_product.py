@@ -172,7 +172,7 @@ def figures_of(token: Token | None) -> CustodianFigures:
         raise ParameterError(
             "HG159",
             rule="Confidential numbers of a bootstrap-dp release stay in the memory of the process that drew them.",
-            finding="This release was read back, sent or written, so it has no confidential numbers.",
+            finding="The release was read back, sent or written, so the release has no confidential numbers.",
             remedy="Read the confidential numbers in the process that made the release, before the process ends.",
         )
     return figures
@@ -413,6 +413,6 @@ def check_guarantee(guarantee: object) -> str:
         "HG154",
         rule="`guarantee` must be one of " + ", ".join(f'"{name}"' for name in GUARANTEES) + ".",
         finding=f"Found {format_argument(guarantee)}.",
-        remedy='"dp" is differential privacy. "bootstrap-dp" protects less; its statement says whom it does not '
-        "protect.",
+        remedy='"dp" is differential privacy. The guarantee "bootstrap-dp" protects less; its statement says whom '
+        "bootstrap-dp does not protect.",
     )

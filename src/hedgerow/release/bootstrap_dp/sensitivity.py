@@ -282,8 +282,9 @@ class SensitivityBound:
         raise UncertifiedError(
             "HG412",
             rule="The noise needs a sensitivity that is proven, or found by trying every pair of neighbours.",
-            finding="There were too many neighbours to try, so an optimiser searched for a bad pair. The largest "
-            "difference that was found is a lower bound on the sensitivity, and not an upper bound.",
+            finding="There were too many pairs of neighbours to try, so an optimiser searched for the pair with the "
+            "largest difference. The largest difference that was found is a lower bound on the sensitivity, "
+            "and not an upper bound.",
             remedy="Give a formula for the sensitivity, raise `limit`, declare the function symmetric, or use fewer "
             "rows.",
         )
@@ -488,9 +489,9 @@ def _unfit(finding: str) -> ParameterError:
     # Fixed text: what the function returned is a number of the data.
     return ParameterError(
         "HG158",
-        rule="If the sensitivity of a function is searched, the function needs finite results of one shape on all of "
-        "Dⁿ.",
+        rule="If the sensitivity of a function is searched, the function needs finite results of one shape on all "
+        "data sets of n rows of D.",
         finding=finding,
-        remedy="Define the function for all such data sets, for instance as 0 for a variance of equal values; or use "
-        "symmetric=False.",
+        remedy="Define the function for all data sets of rows of D, for instance as 0 for a variance of equal "
+        "values; or use symmetric=False.",
     )

@@ -571,7 +571,7 @@ def check_hierarchies(shape: TableShape, hierarchies: Sequence[Hierarchy]) -> No
         raise ParameterError(
             "HG160",
             rule="The columns and the hierarchies of a table must have different names.",
-            finding="A column and a hierarchy, or two of them, have the same name.",
+            finding="A column and a hierarchy, or two hierarchies, have the same name.",
             remedy="Give the hierarchy another name.",
         )
 

@@ -189,7 +189,7 @@ class ReliabilityBands:
         if not self.bands or not rising or len(letters) <= len(self.bands):
             raise ParameterError(
                 "HG164",
-                rule="Each quality flag needs one letter, and their limits must rise, starting above 0.",
+                rule="Each quality flag needs one letter, and the limits of the flags must rise, starting above 0.",
                 finding="The given values do not follow this rule.",
                 remedy="Give (letter, limit, meaning) in rising order of the limit, and a last letter for all larger "
                 "values.",

@@ -317,7 +317,7 @@ def unit_design(
     if facts.census:
         raise ParameterError(
             "HG115",
-            rule="If rows beyond the limit are dropped, the remaining file is not a complete census.",
+            rule="If rows of a unit beyond the limit are dropped, the remaining file is not a complete census.",
             finding='target="file" was given with units of several rows.',
             remedy='Use target="population", whose intervals include the random choice of rows as sampling error.',
         )

@@ -148,7 +148,7 @@ def voting_of(facts: PublicFacts) -> Voting | None:
             "HG402",
             rule="Weights have a certified price in quantiles, shares and distributions only for units of one row.",
             finding="In this request, a privacy unit has several rows.",
-            remedy="Release the distribution without weights, or a mean, a share or a variance with them.",
+            remedy="Release the distribution without weights; or release a mean, a share or a variance with weights.",
         )
     weight = None if facts.weights is None else WeightOnGrid(facts.weights.column, facts.weights.grid(coarser=_COARSER))
     return Voting(facts.limit, facts.unit_weight == "unit", weight, facts.census)

@@ -406,7 +406,8 @@ def arrange(publication: Publication) -> Layout:
     if len(set(wanted)) < len(wanted) or not set(wanted) <= set(columns):
         raise ParameterError(
             "HG160",
-            rule="The columns that go across must be columns of the table, each named once.",
+            rule="The columns whose categories head the columns of the page must be columns of the table, each named "
+            "once.",
             finding=f"Found {', '.join(wanted)}.",
             remedy="The columns are: " + ", ".join(columns) + ".",
         )

@@ -61,8 +61,8 @@ def pivoted(columns: Mapping[str, list[Any]], across: Sequence[str], values: Seq
         if not given or not set(given) <= set(known) or len(set(given)) < len(given):
             raise ParameterError(
                 "HG160",
-                rule="The columns that go across must be columns of categories, each named once. The values must be "
-                "columns of the result too.",
+                rule="The argument `across` must name columns of categories, each once. The argument `values` must "
+                "name columns of the result.",
                 finding=f"Found {', '.join(map(str, given)) or 'none'}.",
                 remedy=f"The columns are: {', '.join(known)}.",
             )

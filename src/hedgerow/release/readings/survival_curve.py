@@ -486,4 +486,6 @@ def plot_curves(curves: Sequence[SurvivalCurve], ax: Axes | None = None, *, leve
 
 
 def _unread(rule: str, finding: str) -> ParameterError:
-    return ParameterError("HG112", rule=rule, finding=finding, remedy="Ask for what the release can tell.")
+    return ParameterError(
+        "HG112", rule=rule, finding=finding, remedy="Ask for a number that the released survival curves contain."
+    )

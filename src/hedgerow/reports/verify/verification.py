@@ -344,7 +344,7 @@ class Verification:
             if wrong
             else "They do, but the record contradicts itself. " + " ".join(self.contradictions),
             remedy="Do not rely on the price of this record. Either the record was altered, or a faulty version of "
-            "hedgerow made it.",
+            "hedgerow made the record.",
         )
 
     def to_dict(self) -> dict[str, Any]:

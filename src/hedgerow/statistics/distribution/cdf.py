@@ -101,7 +101,7 @@ def _built(column: str, at: object, bounds: tuple[float, float] | None, step: fl
     if place is None:
         raise ParameterError(
             "HG112",
-            rule="A distribution function needs a value of the column.",
+            rule="A distribution function needs the value of the column at which the function is evaluated.",
             finding=f"Found {format_argument(at)}.",
             remedy=f'For example hg.cdf("{checked}", at=15_000).',
             shell=f"For example {checked}:15000:0:200000.",

@@ -243,7 +243,8 @@ def require_parts(settings: Settings, kind: Kind) -> None:
         return
     raise UncertifiedError(
         "HG431",
-        rule="Looks by parts need Gaussian noise. Ranks, bins and squares also need a public number of records.",
+        rule="A metric of several noisy numbers, such as recall, needs Gaussian noise. Ranks (roc_auc), bins "
+        "(calibration_error) and squared errors also need a public number of records.",
         finding="This test set has another " + ("relation." if gaussian else "mechanism."),
         remedy="Make a test set with relation='replace-one' and mechanism='gaussian'. No look was taken.",
     )
@@ -283,7 +284,7 @@ def no_positive(given: Any) -> ParameterError:
     """Return the refusal of a positive label that is none (HG171)."""
     return ParameterError(
         "HG171",
-        rule="These metrics need one positive label, written exactly as in the labels.",
+        rule="A metric such as precision or recall needs one positive label, written exactly as in the labels.",
         finding="None was named, and 1 is no label." if given is None else "It is not one of the declared labels.",
         remedy='For example positive="yes". No look was taken.',
         shell="For example, write --positive yes. No look was taken.",
@@ -300,7 +301,7 @@ def checked_for(kind: Kind, labels: Sequence[Any], sent: Entries) -> Entries:
         raise ParameterError(
             "HG170",
             rule="Ranks and bins need finite numbers, one for each record.",
-            finding="Some predictions are missing or are not numbers.",
+            finding="Some of the predictions are missing or are not finite numbers.",
             remedy="For example, give probabilities of the positive label. No look was taken.",
         )
     return sent
@@ -458,7 +459,7 @@ def group_of(groups: Entries | None, n: int) -> tuple[tuple[str, ...], Integers]
         raise ParameterError(
             "HG170",
             rule=f"Groups are one label for each record, of at most {MOST_GROUPS} different ones; none is missing.",
-            finding="The given values are not.",
+            finding="The given groups do not follow this rule.",
             remedy="Groups may depend on predictions and features, but not on the labels of records. No look was "
             "taken.",
         )

@@ -589,8 +589,8 @@ def parse_measures(metric: str | Sequence[str]) -> tuple[Measure, ...]:
     if len({measure.kind for measure in measures}) > 1:
         raise ParameterError(
             "HG171",
-            rule="All metrics of one look must be computed from the same predictions and parts.",
-            finding="The requested metrics need different predictions or parts.",
+            rule="All metrics of one look must be computed from the same predictions and the same noisy numbers.",
+            finding="The requested metrics need different predictions or different noisy numbers.",
             remedy="Take a look for each kind: "
             + "; ".join(
                 ", ".join(measure.name for measure in MEASURES.values() if measure.kind == kind) for kind in SUBPARTS

@@ -184,7 +184,7 @@ class TestSetClient:
             raise ParameterError(
                 "HG314",
                 rule="`request_id` must be a text of 1 to 200 visible ASCII characters.",
-                finding="The given value is another one.",
+                finding="The given value does not follow this rule.",
                 remedy="Nothing was sent.",
             )
         if keys is not None:
@@ -370,7 +370,7 @@ def _plain(predictions: Any) -> list[Any]:
         raise ParameterError(
             "HG170",
             rule="Predictions are one finite number or label for each record of the test set.",
-            finding="Found another shape or type.",
+            finding="The given predictions have another shape or type.",
             remedy="If predictions are probabilities, give only the probabilities of the positive label. Nothing was "
             "sent.",
         )

@@ -344,7 +344,9 @@ class Service:
         except BaseException:
             # Compiled libraries raise outside Exception too, and no words of theirs may be told: they may quote a cell.
             refused = HedgerowError(
-                "HG901", rule="Every failure has a code and a page.", finding="The failure has no error code."
+                "HG901",
+                rule="Every failure has a code and a page.",
+                finding="The failure has no error code, so it is a bug in hedgerow.",
             )
         status = status_of(refused)
         if status >= 500:

@@ -86,8 +86,8 @@ def _workbook() -> Workbook:
         raise ParameterError(
             "HG163",
             rule="Spreadsheets are written by the package openpyxl.",
-            finding="The package is not installed.",
-            remedy='Install it with: pip install "hedgerow[xlsx]". CSV and HTML need no further package.',
+            finding="The package openpyxl is not installed.",
+            remedy='Install openpyxl with: pip install "hedgerow[xlsx]". CSV and HTML files need no further package.',
         )
     return Workbook()
 
