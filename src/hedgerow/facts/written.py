@@ -108,5 +108,5 @@ def _kept(finding: str) -> ParameterError:
         "HG119",
         rule="Facts are added to a facts file, and existing facts are never overwritten.",
         finding=finding,
-        remedy="Leave the option `--write` out, and copy the printed lines into the facts file.",
+        remedy="Leave out the option that writes facts, and copy the printed lines into the facts file.",
     )

@@ -155,7 +155,7 @@ def price_of(mechanism: str, *, relation: object, **options: Unpack[PriceOptions
         raise ParameterError(
             "HG117",
             rule=f'`mechanism="{mechanism}"` needs `delta` above 0.',
-            finding="delta=0 was given. No ε holds at δ = 0, for any amount of noise.",
+            finding="delta=0 was given. For this mechanism no ε holds at δ = 0, for any amount of noise.",
             remedy='Use mechanism="laplace" or "geometric" for a pure guarantee, or give delta=1e-6.',
         )
     if epsilon is not None:

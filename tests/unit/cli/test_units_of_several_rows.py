@@ -71,7 +71,7 @@ def test_searches_for_bounds_and_for_a_limit_of_rows() -> None:
     assert (
         refused.exit_code == 4
         and refused.stderr.startswith("HG402: ")
-        and "no price of a search for categories is proven" in refused.stderr
+        and "No price of a search for categories is proven" in refused.stderr
     )
 
 

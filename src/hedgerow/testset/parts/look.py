@@ -300,7 +300,7 @@ def checked_for(kind: Kind, labels: Sequence[Any], sent: Entries) -> Entries:
     if sent.is_text.any() or not np.isfinite(sent.numbers).all():
         raise ParameterError(
             "HG170",
-            rule="Ranks and bins need finite numbers, one for each record.",
+            rule="The metrics roc_auc and calibration_error need finite numbers as predictions, one for each record.",
             finding="Some of the predictions are missing or are not finite numbers.",
             remedy="For example, give probabilities of the positive label. No look was taken.",
         )
