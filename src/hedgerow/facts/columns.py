@@ -539,8 +539,7 @@ def _ordered(column: str, bounds: object) -> tuple[Fraction, Fraction]:
     if bounds is None:
         raise ParameterError(
             "HG104",
-            rule="A numeric statistic needs declared bounds: otherwise one person could change the statistic without "
-            "limit.",
+            rule="A numeric statistic needs declared bounds, so that no person can change its value without limit.",
             finding=f"Column {column!r} has none.",
             remedy="Give the bounds from the codebook: bounds=(LO, HI).",
             shell=f"Give the bounds from the codebook: {column}:LO:HI.",

@@ -301,8 +301,7 @@ class Resolver:
         if fact.bounds is None:
             raise ParameterError(
                 "HG104",
-                rule="A numeric statistic needs declared bounds: otherwise one person could change the statistic "
-                "without limit.",
+                rule="A numeric statistic needs declared bounds, so that no person can change its value without limit.",
                 finding=f"Column {column!r} has none, neither in the call nor in a facts file.",
                 remedy=f"Give the bounds from the codebook: {in_python}.",
                 shell=f"Give the bounds from the codebook: {in_shell}.",
