@@ -238,6 +238,16 @@ def _step(now: Floats, logs: Floats, tolerance: float, wanted: Floats) -> Floats
     return np.where(now > 0.0, step, 0.0)
 
 
+def expected_distance(released: TableResiduals) -> float:
+    """Return the mean of D of the data themselves: half of each number that is free, over the weights."""
+    workload = released.workload
+    return 0.5 * math.fsum(
+        math.prod(workload.sizes[column] - 1 for column in part) / KAPPA ** (workload.order - len(part))
+        for part, variance in released.variances.items()
+        if part and variance > 0.0
+    )
+
+
 def residuals_of(cells: LawCells, weights: Floats, like: TableResiduals) -> TableResiduals:
     """Return the exact residuals of weights on joint cells, of the tables of other residuals."""
     workload = like.workload

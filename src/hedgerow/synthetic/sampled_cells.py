@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 Levels = NDArray[np.int16]
 _LEAST_ROWS, _MOST_ROWS, _ROUNDS, _RAKINGS, _CHUNK = 100_000, 400_000, 8, 4, 20_000
-_WIDE = (0.1, 0.1)  # the tolerances while rows are moved: with tighter ones θ grows without end where no row is
+# The tolerances while rows are moved: with tighter ones θ grows without end where no row is. Each row adds up the θ of
+# one cell of every table, so more tables need wider ones.
+_WIDE, _TIGHTER, _TABLES = 0.1, 0.1, 84
 _LARGEST_LOG = 30.0  # e^−30 of a record: what is smaller is empty
 
 
@@ -35,7 +37,8 @@ def sampled_law(released: TableResiduals, agree: Agree, rng: np.random.Generator
     """Return the law nearest to released tables, on a sample of joint cells."""
     workload, agreed = released.workload, agree(released)
     tables = {table: np.maximum(agreed.residuals.table(table).reshape(-1), 0.0) for table in workload.tables}
-    total, tolerances = float(tables[()][0]), tolerances_of(released, *_WIDE)
+    wide = _WIDE * max(1.0, len(workload.largest) / _TABLES)
+    total, tolerances = float(tables[()][0]), tolerances_of(released, wide, _TIGHTER)
     size = int(np.clip(2.0 * total, _LEAST_ROWS, _MOST_ROWS))
     shares = [tables[(place,)] / tables[(place,)].sum() for place in range(len(workload.sizes))]
     levels = np.stack([rng.choice(len(share), size, p=share) for share in shares], axis=1).astype(np.int16)

@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 from hedgerow.errors import ParameterError
 from hedgerow.facts.validation import as_int, format_argument
 from hedgerow.mechanisms.residual_margins import contrasts
-from hedgerow.synthetic.joint_law import MOST_DENSE, Agree, JointLaw, fitted_law, residuals_of
+from hedgerow.synthetic.joint_law import MOST_DENSE, Agree, JointLaw, expected_distance, fitted_law, residuals_of
 from hedgerow.synthetic.sampled_cells import sampled_law
 
 if TYPE_CHECKING:
     from hedgerow.margins.residuals import TableResiduals
 
 MOST_ROWS = 50_000_000
+_FARTHER = 2.0  # than the data are on average: then the sampled cells cannot hold a law of these tables
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +62,7 @@ def synthetic_rows(
     Raises
     ------
     ParameterError
-        HG251: `n_files` or `n_rows` is invalid, or the release holds no record.
+        HG251: `n_files` or `n_rows` is invalid, the release holds no record, or no law near the release was found.
     """
     total = float(released.table(()))
     if not total >= 1.0:
@@ -74,6 +75,9 @@ def synthetic_rows(
     generator = np.random.default_rng(rng)
     dense = math.prod(released.workload.sizes) <= MOST_DENSE
     law = fitted_law(released, agree) if dense else sampled_law(released, agree, generator)
+    if not dense and law.fit.distance > _FARTHER * expected_distance(released):
+        finding = "No law near the released tables was found. Release fewer columns, or a lower order."
+        raise _unfit("The law of synthetic files is as near to the released tables as data are.", finding)
     refits = tuple(
         fitted_law(re_released(law, released, census=census, rng=generator), agree, start=law) for _ in range(files)
     )

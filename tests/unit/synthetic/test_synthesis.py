@@ -28,8 +28,8 @@ from hedgerow.margins.agreeing_fit import agreeing_fit
 from hedgerow.margins.residuals import TableResiduals, projected
 from hedgerow.margins.workload import Workload
 from hedgerow.reports.verify.verification import verify_file
-from hedgerow.synthetic import synthesis
-from hedgerow.synthetic.joint_law import FitDistance, LawCells, fitted_law
+from hedgerow.synthetic import sampled_cells, synthesis
+from hedgerow.synthetic.joint_law import FitDistance, LawCells, expected_distance, fitted_law, law_distance
 from hedgerow.synthetic.sampled_cells import sampled_law
 from hedgerow.synthetic.synthesis import SyntheticRows, drawn_rows, re_released, synthetic_rows
 
@@ -142,6 +142,28 @@ def test_sampled_cells_fit_as_well_as_all_cells(monkeypatch: pytest.MonkeyPatch)
     rows = synthetic_rows(noisy, agreeing_fit, census=False, n_files=2, rng=1)
     assert len(rows.law.weights) > math.prod(SIZES) and all(len(levels) == N for levels in rows.files)
     assert LawCells.dense(WORKLOAD).levels.shape == (24, 3)
+
+
+def test_rows_that_cannot_hold_the_tables_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand sampled rows for 120 tables collapse: their law is farther than the data, and no file is drawn."""
+    monkeypatch.setattr(sampled_cells, "_LEAST_ROWS", 1000)
+    monkeypatch.setattr(synthesis, "MOST_DENSE", 10)
+    workload, rng = Workload.up_to((3,) * 10, 3), np.random.default_rng(3)
+    people = (rng.random((400, 10, 1)) > [[0.5, 0.8]]).sum(axis=2)
+    tables = {table: np.zeros(workload.shape(table)) for table in workload.largest}
+    for table, counts in tables.items():
+        np.add.at(counts, tuple(people[:, table].T), 1.0)
+    exact = TableResiduals.of_tables(workload, tables)
+    variances = {part: 100.0 if part else 0.0 for part in workload.tables}
+    values = {
+        part: value + projected(rng.normal(0.0, math.sqrt(variances[part]), value.shape))
+        for part, value in exact.values.items()
+    }
+    noisy = replace(exact, values=values, variances=variances)
+    far = law_distance(LawCells.of(workload, people.astype(np.int16), np.full(400, 1 / 400)), np.ones(400), noisy)
+    assert 0.8 * expected_distance(noisy) < far < 1.2 * expected_distance(noisy)
+    with pytest.raises(ParameterError, match=r"HG251.*No law near the released tables"):
+        synthetic_rows(noisy, agreeing_fit, census=False, n_files=2, rng=1)
 
 
 BY: dict[str, Any] = {
