@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 MOST_CELLS, MOST_NUMBERS = 1_000_000, 4_000_000
 NOT_LISTED = "not_listed"
 _WHY = (
-    "The record of more than 100,000 cells lists no estimates. They follow from request, noisy and certificate: "
-    "hg.Release.from_json reads them."
+    "The record of more than 100,000 cells lists no estimates. They follow from request, noisy and certificate; "
+    "in Python, hg.Release.from_json computes them."
 )
 
 
