@@ -221,7 +221,7 @@ class Coefficients(Receivable, FitOutputs, Generic[ModelT, MechanismT]):
     def conf_int(self, level: float = 0.95) -> dict[str, Interval]:
         """Return the confidence interval of each coefficient.
 
-        The end of an interval is infinite if the noise hides the coefficient. Error HG110: the level is invalid.
+        The end of an interval is infinite if the noise hides the coefficient. HG110: invalid confidence level.
 
         The code ``low, high = fit.conf_int()["age"]`` unpacks the two ends of an interval.
         """
@@ -293,7 +293,7 @@ class Coefficients(Receivable, FitOutputs, Generic[ModelT, MechanismT]):
         Raises
         ------
         ParameterError
-            HG194: a hypothesis is not about a weighted sum of coefficients. HG110: the level is invalid.
+            HG194: a hypothesis is not about a weighted sum of coefficients. HG110: the confidence level is invalid.
 
         Examples
         --------

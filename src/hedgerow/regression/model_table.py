@@ -230,7 +230,7 @@ class ModelTable(Writable):
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
         """Return one line for each coefficient of each fit, with the name of the fit.
 
-        Error HG110: the level is invalid.
+        Error HG110: the confidence level is invalid.
         """
         lines = []
         for name, fit in zip(self.names, self.fits, strict=True):

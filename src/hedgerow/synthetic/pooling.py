@@ -131,7 +131,7 @@ class PooledEstimate:
         return math.sqrt(max(self.standard_error**2 - _squared_bias(self.bias, self.bias_error), 0.0))
 
     def confidence_interval(self, level: float = 0.95) -> Interval:
-        """Return the interval at a level; error HG110 says that the level is not between 0 and 1.
+        """Return the interval at a level; error HG110 says that the confidence level is not between 0 and 1.
 
         The interval is the Student interval of the standard error. Where files from the fit itself show a bias b, the
         interval also holds estimate − β ± t·√T for every β from 0 to 2·√max(0, b² − S), so the interval is longer on

@@ -253,11 +253,11 @@ class ProtectedTable(TwoWayReadings):
         return f"{GUARANTEES[self.guarantee]}, ε ≤ {cost.epsilon:.6g}{at}, {self.relation}, unit {self.unit}"
 
     def columns(self, level: float = 0.95) -> Columns:
-        """Return estimates, errors and interval ends of all cells as arrays. Error HG110: the level is invalid."""
+        """Return estimates, errors and interval ends of all cells as arrays. HG110: invalid confidence level."""
         return self.cells.columns(level)
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return the interval ends (low, high) of all cells as arrays; error HG110 says that the level is invalid."""
+        """Return the interval ends (low, high) of all cells as arrays. HG110: invalid confidence level."""
         columns = self.columns(level)
         return columns.low, columns.high
 

@@ -429,7 +429,7 @@ class Percentages(Outputs):
         )
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
-        """Return percentages as columns of equal length: groups, numbers, bounds. Error HG110: the level is invalid."""
+        """Return percentages as columns of equal length: groups, numbers, bounds. HG110: invalid confidence level."""
         read = self.cells.columns(level)
         columns: dict[str, list[Any]] = {"statistic": [self.cells.subject.statistic] * len(self)}
         columns |= columns_of_groups(self.cells.shape)

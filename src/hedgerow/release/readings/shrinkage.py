@@ -51,7 +51,7 @@ class ShrunkEstimate:
         return self.estimate
 
     def confidence_interval(self, level: float = 0.95) -> Interval:
-        """Return an interval that covers at `level` on average over all cells. Error HG110: the level is invalid."""
+        """Return an interval that covers at `level` on average over all cells. HG110: invalid confidence level."""
         reach = normal_quantile(parse_level(level)) * self.standard_error
         about = f"{self.raw.covers}; on average over cells"
         return Interval(self.estimate - reach, self.estimate + reach, level, "empirical-bayes", about)
@@ -94,7 +94,7 @@ class ShrunkCells(NumbersOfCells[ShrunkEstimate]):
         return "\n".join([*lines, *left, ON_AVERAGE])
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
-        """Return the shrunken estimates as columns of equal length; error HG110 says that the level is invalid."""
+        """Return the shrunken estimates as columns of equal length. HG110: invalid confidence level."""
         ends = [number.confidence_interval(level) for number in self]
         return {
             "cell": [dict(number.raw.cell) for number in self],
@@ -107,7 +107,7 @@ class ShrunkCells(NumbersOfCells[ShrunkEstimate]):
         }
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return the shrunken estimates as plain JSON data; error HG110 says that the level is invalid."""
+        """Return the shrunken estimates as plain JSON data; error HG110 says that the confidence level is invalid."""
         rows = rows_of_columns(self.to_columns(level))
         return {"spread": self.spread, "towards": list(self.towards), "level": level, "note": ON_AVERAGE, "cells": rows}
 

@@ -150,7 +150,7 @@ class SurvivalCurve:
         Raises
         ------
         ParameterError
-            HG110: the level is invalid. HG112: there is no such cause.
+            HG110: the confidence level is invalid. HG112: there is no such cause.
 
         Examples
         --------
@@ -323,7 +323,7 @@ class SurvivalCurve:
     def to_columns(self, level: float = 0.95) -> dict[str, list[float]]:
         """Return the curve as columns: time, at_risk, events, survival, standard_error, low and high.
 
-        Error HG110: the level is invalid.
+        Error HG110: the confidence level is invalid.
         """
         life, every = self.life, range(self.life.intervals)
         ends = [life.ends(place, parse_level(level)) for place in every]
