@@ -122,7 +122,7 @@ def test_accuracies_of_no_noise_are_refused(numbers: dict[str, float]) -> None:
         gaussian_half_width(given["scale"], cells=given["cells"], gamma=given["gamma"])  # type: ignore[arg-type]  # as above
     if "gamma" not in numbers:
         with pytest.raises(HedgerowError, match="HG157"):
-            geometric_probability(3, given["scale"], cells=given["cells"])  # type: ignore[arg-type]
+            geometric_probability(3, given["scale"], cells=given["cells"])  # type: ignore[arg-type]  # as above
 
 
 def test_numbers_of_draws() -> None:
@@ -131,7 +131,7 @@ def test_numbers_of_draws() -> None:
         with pytest.raises(HedgerowError, match="HG187"):
             parse_draws(wrong)
         with pytest.raises(HedgerowError, match="HG406"):
-            AveragedLaplace(wrong)  # type: ignore[arg-type]
+            AveragedLaplace(wrong)  # type: ignore[arg-type]  # wrong on purpose
     assert AveragedLaplace(500).draws == 500 and AveragedLaplace(1).draws == 1
     assert [law_named(*name) for name in (("laplace",), ("gaussian",), ("averaged-laplace", 7))] == [
         *(LAPLACE, GAUSSIAN, AveragedLaplace(7)),

@@ -106,7 +106,7 @@ def test_a_release_asked_for_what_an_estimate_has_says_where_it_is() -> None:
             getattr(release, name)
         eval(f"release[0].{meant}")
     with pytest.raises(AttributeError, match=r"A release has no 'nosuch'\.$"):
-        release.nosuch  # type: ignore[attr-defined]  # noqa: B018
+        release.nosuch  # type: ignore[attr-defined]  # noqa: B018  # a name that does not exist
     assert hasattr(release, "_repr_html_") and not hasattr(release, "__array__")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ def test_the_simplex_takes_the_steps_of_scipy(function, size: int, most: int) ->
     simplex = np.vstack([start, start + 0.5 * np.eye(size)])
     theirs, ours = list[list[float]](), list[list[float]]()
 
-    def noted(steps: list[list[float]]):  # type: ignore[no-untyped-def]
+    def noted(steps: list[list[float]]) -> Callable[[Floats], float]:
         def value(x: Floats) -> float:
             steps.append(x.tolist())
             return float(function(x))

@@ -44,7 +44,7 @@ def serving(ledger: Path, address: Address | None = None, **limits: Any) -> Iter
     try:
         declared = Limits(**{"requests_per_minute": 10_000, "most_bytes": 4096, "seconds": 5.0, **limits})
         with TestSetServer(service, address or Address(ledger.with_name("s")), declared) as server:
-            server.told = told  # type: ignore[attr-defined]
+            server.told = told  # type: ignore[attr-defined]  # what the tests read
             thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
             thread.start()
             try:
