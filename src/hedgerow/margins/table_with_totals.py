@@ -17,7 +17,6 @@ from typing import Any
 from hedgerow.accounting.calibrate import least_noise
 from hedgerow.clock import today
 from hedgerow.engines.source import ColumnSource
-from hedgerow.errors import HedgerowError, VerificationError
 from hedgerow.facts.columns import Missing
 from hedgerow.margins.asked_margins import CELLS_FIRST, parse_known
 from hedgerow.margins.beside_table import TotalsForecast, design_of_totals, forecasts_of_totals
@@ -25,7 +24,6 @@ from hedgerow.margins.margin_table import MarginTable
 from hedgerow.margins.release_margins import PlannedMargins, planned_again, planned_by, served
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
-from hedgerow.release.execute import certificate_of
 from hedgerow.release.record import Record, RecordKind, Rewritten, statistics_in_words
 from hedgerow.release.rewritten import certified_by, level_of
 from hedgerow.release.spend import OpenedSource
@@ -79,7 +77,7 @@ class PlannedTable:
     @property
     def price(self) -> Certificate:
         """The certificate; it depends on public facts alone."""
-        return self.own.price if self.totals is None else certificate_of(self.totals.plan)
+        return self._chosen.price
 
     @property
     def request(self) -> dict[str, Any]:
@@ -174,18 +172,8 @@ def any_table_from_record(record: Any) -> ProtectedTable:
     >>> any_table_from_record(table.to_dict()).to_json() == table.to_json()
     True
     """
-    if not isinstance(record, dict) or RECORD.field not in record:
-        return table_from_record(record)
-    try:
-        return _reread(record, Certificate.from_dict(record["certificate"]))[0]
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, HedgerowError):
-        raise VerificationError(
-            "HG502",
-            rule="A table is read only from a record that hedgerow wrote.",
-            finding="The given data are another kind of record, or were altered.",
-            remedy="Name the unchanged table.json or table.html; or, if the request is in the ledger, give the "
-            "request another id and pay its price.",
-        ) from None
+    with_totals = isinstance(record, dict) and RECORD.field in record
+    return table_from_record(record, reread=_reread if with_totals else None)
 
 
 def _reread(record: Record, certificate: Certificate) -> tuple[MarginTable, PlannedMargins]:

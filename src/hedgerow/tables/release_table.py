@@ -277,13 +277,17 @@ def _across_cells(record: Record) -> Iterator[str]:
                 yield f"noisy.{at}.values.{place}"
 
 
-def table_from_record(record: Any) -> ProtectedTable:
+def table_from_record(
+    record: Any, *, reread: Callable[[Record, Certificate], tuple[ProtectedTable, Any]] | None = None
+) -> ProtectedTable:
     """Return the table of a record, with which percentages and tests are computed at no price.
 
     Parameters
     ----------
     record : dict
         The record as `ProtectedTable.to_dict` returns it.
+    reread : callable, optional
+        (record, its certificate) → the table and its plan, of another way to release a table.
 
     Returns
     -------
@@ -292,7 +296,7 @@ def table_from_record(record: Any) -> ProtectedTable:
     Raises
     ------
     VerificationError
-        HG502: the data are not the record of a table, or only of a table of an earlier version.
+        HG502: the data are not the record of a table, or were altered.
 
     Examples
     --------
@@ -303,13 +307,14 @@ def table_from_record(record: Any) -> ProtectedTable:
     True
     """
     try:
-        return _reread(record, Certificate.from_dict(record["certificate"]))[0]
+        return (reread or _reread)(record, Certificate.from_dict(record["certificate"]))[0]
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, HedgerowError):
         raise VerificationError(
             "HG502",
-            rule="Percentages and tests of independence are computed from the record of a table.",
-            finding="The given data are not the record of a table.",
-            remedy="Name the table.json or the table.html of a table under differential privacy.",
+            rule="A table is read only from a record that hedgerow wrote.",
+            finding="The given data are another kind of record, or were altered.",
+            remedy="Name the unchanged table.json or table.html of a table under differential privacy; or, if the "
+            "request is in the ledger, give the request another id and pay its price.",
         ) from None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gzip import GzipFile
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from zlib import error as unpacked
+from zlib import error as ZlibError
 
 _SIGNATURE = b"\x1f\x8b"
 
@@ -42,7 +42,7 @@ def read_text(path: Path, *, most_bytes: int = -1) -> str:
         content = GzipFile(fileobj=file) if packed else file
         try:
             text = content.read(most_bytes if most_bytes < 0 else most_bytes + 1)
-        except (EOFError, unpacked):
+        except (EOFError, ZlibError):
             raise ValueError("the packed file is damaged") from None
     if 0 <= most_bytes < len(text):
         raise FileTooLarge
