@@ -285,7 +285,9 @@ def _lower_at(
         index = sign * math.ceil(end / step)
         if sign * index < sign * ends[place]:
             ends[place] = index
-            outside += math.exp(_total_moment(parts, theta + sign * s) - exactly - sign * s * index * step)
+            # The coarser grids may choose an end badly: there Chernoff's bound is of no use, and all may lie outside.
+            beyond = _total_moment(parts, theta + sign * s) - exactly - sign * s * index * step
+            outside += math.exp(min(0.0, beyond))
     first = min(ends[0], -shift)  # also where every loss is positive, ε is looked for from 0 on
     bins = max(2, min(ends[1] - first + 1, _MOST_BINS))
     if first + bins <= ends[1] or first + bins + shift <= 1:

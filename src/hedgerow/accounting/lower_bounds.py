@@ -339,11 +339,12 @@ def _folded(laws: dict[ExactLaw, int], delta: float) -> float:
     looks = {law: _Look.at(law, delta / times) for law, times in laws.items()}
     largest = sorted(laws, key=lambda law: -laws[law] * looks[law].variance)[:_MOST_TERMS]
     sd, times = math.sqrt(sum(laws[law] * looks[law].variance for law in largest)), sum(laws[law] for law in largest)
-    highest = [max(40.0 * sd, looks[law].highest) for law in largest]
+    highest = [min(max(40.0 * sd, looks[law].highest), LOSS_CAP) for law in largest]
     width = min(sum(2.0 * laws[law] * high for law, high in zip(largest, highest, strict=True)), 40.0 * sd)
     # Atoms lose up to a step each; a smooth law loses the square of it.
     finest = sd / 2000.0 if all(law.smooth for law in largest) else min(sd / 2000.0, _SHIFT / times)
-    step = max(finest, width / _BINS, 1e-9)
+    # Almost all mass may have one huge loss, of which the variance says nothing.
+    step = max(finest, width / _BINS, max(highest) / _BINS, 1e-9)
     parts, offset = [], 0.0
     for law, high in zip(largest, highest, strict=True):
         grid, start = _on_grid(*_cells(law, step), step, high)

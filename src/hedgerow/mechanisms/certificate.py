@@ -330,7 +330,7 @@ def further_bounds(
     no_mu, attained = why_no_mu(terms), LowerBoundPairs((), narrowed) if narrowed else mechanism.attained(relation)
     lower, upper = attained.epsilon_lower(delta), curve.epsilon_upper(delta)
     near = upper - lower <= GAP
-    proven = f" The pairs that are known prove ε ≥ {round_down(lower, 3):.3f}." if attained.pairs else ""
+    proven = f" The pairs that are known prove ε ≥ {round_down(lower, 3):.3f}." if lower > 0.0 else ""
     return FurtherBounds(
         None if no_mu else round_up(least_mu(terms, curve)),
         no_mu,

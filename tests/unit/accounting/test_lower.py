@@ -33,6 +33,7 @@ from hedgerow.accounting.lower_bounds import (
 from hedgerow.accounting.poisson_mixtures import MixturePair, PairKind, ResampledPair
 from hedgerow.accounting.profile import bisect
 from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.certificate import further_bounds
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.laws import Additive
 from hedgerow.mechanisms.laws import Gaussian as GaussianLaw
@@ -166,6 +167,49 @@ def test_pure_noise_costs_its_largest_loss_at_delta_zero() -> None:
     assert epsilon_lower(pair, 0.0) == pytest.approx(1.0 + 1 / 3 + 0.25, abs=1e-9)
     assert epsilon_lower(((NormalPair(0.1), 1),), 0.0) == math.inf
     assert LowerBoundPairs(()).epsilon_lower(1e-6) == 0.0
+
+
+@pytest.mark.parametrize("delta", [1e-12, 1e-2])
+@pytest.mark.parametrize("times", [2, 3])
+@pytest.mark.parametrize(("sd", "moved"), [(0.02, 1), (0.1, 1), (0.1, 10), (0.2, 10), (0.3, 3), (1.0, 10), (3.0, 100)])
+def test_noise_of_a_part_of_a_row_against_enumeration(sd: float, moved: int, times: int, delta: float) -> None:
+    """Losses that no float can hold as e^loss: a bound below the truth, and no error of arithmetic."""
+    far = math.ceil(13 * sd) + 1
+    z = np.arange(moved - far, moved + far + 1.0)
+    p = np.exp(-((z - moved) ** 2) / (2 * sd**2))
+    losses, total = (2 * moved * z - moved**2) / (2 * sd**2), np.zeros(1)
+    p, mass = p / p.sum(), np.ones(1)
+    for _ in range(times):
+        total, mass = np.add.outer(total, losses).ravel(), np.multiply.outer(mass, p).ravel()
+        total, mass = total[mass > 1e-18], mass[mass > 1e-18]
+
+    def held(epsilon: float) -> bool:
+        return bool((mass * -np.expm1(np.minimum(epsilon - total, 0.0))).sum() <= delta)
+
+    truth = bisect(held, held=float(total.max()), failed=0.0)
+    lower = epsilon_lower(((DiscreteNormalPair(sd, moved), times),), delta)
+    assert 0.0 <= lower <= truth * (1.0 + 1e-9)
+    if truth < 600.0:
+        assert lower >= truth - 2e-3 * truth
+
+
+def test_atoms_of_a_huge_loss_cost_what_laplace_noise_without_width_costs() -> None:
+    """Nearly all mass has the largest loss: no variance says how fine the grid must be."""
+    for scale, times in ((0.1, 2), (0.05, 2), (0.1, 5)):
+        lower = epsilon_lower(((LaplacePair(1, scale, 1.0), times),), 1e-6)
+        assert times / scale - 1e-3 <= lower <= times / scale
+    for law in (LaplacePair(1, 0.05, 10.0), LaplacePair(2, 0.05, 2.0), LaplacePair(1, None, 1000.0)):
+        assert 0.0 <= epsilon_lower(((law, 5),), 1e-2) <= 5 * law.largest
+
+
+def test_a_reason_names_no_bound_of_zero() -> None:
+    """Three counts with noise of a fifth of a row: the fold finds no bound, and the reason does not claim ε ≥ 0."""
+    mechanism, relation = GaussianCounts(0.2, 3), Relation.REPLACE_ONE
+    assert mechanism.attained(relation).epsilon_lower(1e-6) == 0.0
+    found = further_bounds(mechanism, relation, profile_of(mechanism, relation), 1e-6)
+    assert found.epsilon_lower is None
+    assert found.epsilon_lower_why == mechanism.attained(relation).why
+    assert mechanism.attained(relation).pairs
 
 
 ADDITIVE = [one for one in specimens() if isinstance(one.mechanism, Additive)]
