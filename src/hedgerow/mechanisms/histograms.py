@@ -235,6 +235,12 @@ class TreeCounts(Additive):
         pairs = zip(self.widths, self.touched(relation), strict=True)
         return math.fsum(times / width**self.noise_law.power for width, times in pairs)
 
+    def excess(self, relation: Relation, difference: Floats) -> float:
+        """Return √(Σ (d/w)²), or Σ |d|/w, over what was priced."""
+        power = self.noise_law.power
+        moved = (np.abs(difference) / np.repeat(np.array(self.widths), self.nodes)) ** power
+        return float((moved.sum() / self.cost(relation)) ** (1.0 / power))
+
     def level_counts(self, leaves: Integers) -> list[Integers]:
         """Return the exact counts of each released level, (cells, nodes), from those of the leaves."""
         levels = [leaves]

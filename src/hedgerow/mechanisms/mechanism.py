@@ -269,6 +269,4 @@ def _plain(value: Any) -> Any:
         listed = ((field.name, getattr(value, field.name), field.default) for field in dataclasses.fields(value))
         record = {name: _plain(held) for name, held, default in listed if name not in later or held != default}
         return {"type": record.pop("type"), **record} if "type" in record else record
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
