@@ -133,8 +133,10 @@ def sent_to(kind: str) -> Iterator[list[str]]:
             connection.execute("CALL enable_logging('QueryLog')")
             return _Logged(connection, heard)
 
+        files._KEPT.close()
         with mock.patch.object(files, "_connected", logged):
             yield heard
+            files._KEPT.close()
 
 
 class _Logged:
@@ -148,7 +150,7 @@ class _Logged:
 
     def close(self) -> None:
         said = self._connection.execute("SELECT message FROM duckdb_logs WHERE type = 'QueryLog'").fetchall()
-        setting_up = ("SET", "CALL", "SELECT", "ATTACH", "USE", "PRAGMA", "BEGIN")
+        setting_up = ("SET", "CALL", "SELECT", "ATTACH", "USE", "PRAGMA", "BEGIN", "ROLLBACK")
         # DuckDB looks up the names of a query of a relation by a view, which is gone before anything is read.
         setting_up += ("CREATE TEMPORARY VIEW", "DROP VIEW")
         texts = [text for (text,) in said if "?" not in text]

@@ -7,7 +7,6 @@ up, then quoted; no text of a request becomes SQL.
 
 from __future__ import annotations
 
-import csv
 import os
 import shutil
 import tempfile
@@ -20,14 +19,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hedgerow.engines import frames
 from hedgerow.engines.computed import columns_of_dates
+from hedgerow.engines.csv_header import CsvHeader, read_header
 from hedgerow.engines.databases import DatabaseSource, open_sqlite
 from hedgerow.engines.dialects import few_values
 from hedgerow.engines.exact_answers import FrameAnswers
-from hedgerow.engines.incoming.arrivals import plain_csv, unpacked
+from hedgerow.engines.incoming.arrivals import plain_csv
+from hedgerow.engines.kept_open import KeptOpen
 from hedgerow.engines.query import ColumnQuery, Query, SumsQuery
 from hedgerow.engines.reading import SourceFile, arrived, not_installed, unreadable, withheld
 from hedgerow.engines.schema import (
-    BLANKS,
     ROW_NAMES_LEFT_OUT,
     check_names,
     check_present,
@@ -49,13 +49,14 @@ if TYPE_CHECKING:
 
 
 _MOMENT = r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d([.]\d+)?)?Z?)?"
-DELIMITERS = (",", ";", "\t", "|")
-MAX_BYTES = 2**20
-MAX_COLUMNS = 10_000
 # A line of more bytes than this counts as a record in which everything is missing.
 MAX_LINE = 32 * 2**20
-# No network; DuckDB's own limit of memory stands.
-_SETTINGS: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+# No network; no parts of a file are kept in memory between two questions; DuckDB's own limit of memory stands.
+_SETTINGS: dict[str, Any] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "enable_external_file_cache": False,
+}
 _LOCKED: dict[str, Any] = {"enable_external_access": False, "lock_configuration": True}
 
 # The parallel reader cannot fill up short lines where a cell may hold a line break: there one thread reads.
@@ -99,7 +100,9 @@ def open_file(
 class TableSource(FrameAnswers):
     """A file that DuckDB reads as a table, such as Parquet: each release opens it anew, and closes it.
 
-    So it may be asked in several threads, and after a fork; and no lock is kept on a file that another program writes.
+    So no lock is kept on a file that another program writes. A connection to a Parquet file, which holds neither the
+    file nor values, stays open for the next release (`kept_open`). A source may be asked in several threads, and after
+    a fork.
     `relation` is that of the `connection`, from when a release begins until it has read.
     """
 
@@ -212,9 +215,30 @@ class _Opened(NamedTuple):
     unread: frozenset[str]
 
 
+_KEPT: KeptOpen[_Opened] = KeptOpen()
+
+
 @contextmanager
 def _relation(file: SourceFile, table: str | None) -> Iterator[_Opened]:
-    """Yield a file with its connection, which then dies."""
+    """Yield a file with its connection, which then dies, or is kept open where the file itself is not.
+
+    DuckDB keeps a database open and locked, and the keys of an object store may be others by the next question. A file
+    that was changed is another key, so its names are looked up anew.
+    """
+    if file.extension or formats()[file.format].TABLES:
+        with _newly_opened(file, table) as opened:
+            yield opened
+        return
+    with _KEPT.taken((file, table), lambda: _newly_opened(file, table)) as opened:
+        yield opened
+        # A failed statement, whose error went no further, ends a transaction.
+        opened.connection.rollback()
+        opened.connection.begin()
+
+
+@contextmanager
+def _newly_opened(file: SourceFile, table: str | None) -> Iterator[_Opened]:
+    """Yield a file with a connection of its own."""
     with _spilling() as folder, closing(_connected(folder)) as connection:
         known = formats()[file.format]
         where: Any = _paths(file)
@@ -345,87 +369,6 @@ def _check_case(names: Sequence[str]) -> None:
             finding=f"{twins[0]!r} and {twins[1]!r} differ in case alone.",
             remedy="Rename one of the two columns that have the same name.",
         )
-
-
-@dataclass(frozen=True, slots=True)
-class CsvHeader:
-    """What the first line of a CSV file says; a first name is empty where the names of rows stand."""
-
-    names: tuple[str, ...]
-    delimiter: str
-
-
-def read_header(file: SourceFile) -> CsvHeader:
-    r"""Read the first line of a CSV file, UTF-8 with or without a byte-order mark: names and delimiter, both public.
-
-    The delimiter is found in this line alone. Had it been sniffed from the rows, one record could change how every
-    other is read.
-
-    Raises
-    ------
-    DataError
-        HG202 the line is no UTF-8 text, too long, or spread over several; HG205 an empty or repeated name; HG206 the
-        line is blank; HG207 the file may not be read.
-
-    Examples
-    --------
-    >>> parsed(b'\xef\xbb\xbf"age, years";sex\r\n', "people.csv")
-    CsvHeader(names=('age, years', 'sex'), delimiter=';')
-    """
-    try:
-        with unpacked(file.path, file.packing) as opened:
-            start = opened.read(MAX_BYTES + 1)
-    except DataError:
-        raise
-    except Exception:  # each library of packed files has errors of its own
-        start = None
-    if start is None:
-        raise DataError(
-            "HG207",
-            rule="The source could not be read.",
-            finding=f"{file.name!r} {'is damaged, or ends too early' if file.packing else 'may not be read'}.",
-            remedy="Pack or copy it again." if file.packing else "Ask its owner.",
-        )
-    return parsed(start, file.name)
-
-
-def parsed(start: bytes, name: str) -> CsvHeader:
-    """Return the header that the first bytes of the file `name` hold."""
-    line = start.replace(b"\r", b"\n").split(b"\n", 1)[0]
-    if len(line) > MAX_BYTES:
-        raise _unfit(name, "is longer than a megabyte")
-    try:
-        text = line.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = "\0"
-    if "\0" in text:
-        raise _unfit(name, "is no UTF-8 text")
-    if not text.strip(BLANKS):
-        raise DataError(
-            "HG206",
-            rule="A CSV file begins with its header.",
-            finding=f"The first line of {name!r} is blank.",
-            remedy="Write the names of the columns into the first line of the file.",
-        )
-    if text.count('"') % 2:
-        raise _unfit(name, "has a quotation mark that does not end in it")
-    outside = "".join(text.split('"')[::2])
-    # The most frequent one; among equals, and where there is none, the first.
-    delimiter = max(DELIMITERS, key=outside.count)
-    names = tuple(cell.strip(BLANKS) for cell in next(csv.reader([text], delimiter=delimiter, skipinitialspace=True)))
-    if len(names) > MAX_COLUMNS:
-        raise _unfit(name, f"names more than {MAX_COLUMNS:,} columns")
-    check_names(without_row_names(names))
-    return CsvHeader(names, delimiter)
-
-
-def _unfit(name: str, finding: str) -> DataError:
-    return DataError(
-        "HG202",
-        rule="A CSV file begins with its header: one line of UTF-8 text.",
-        finding=f"That of {name!r} {finding}.",
-        remedy="Save the file again as CSV in UTF-8.",
-    )
 
 
 @dataclass(frozen=True, slots=True)

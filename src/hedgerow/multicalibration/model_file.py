@@ -25,7 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.engines.cells import as_numbers
-from hedgerow.engines.files import open_file, read_header
+from hedgerow.engines.csv_header import read_header
+from hedgerow.engines.files import open_file
 from hedgerow.engines.reading import SourceFile, source_file
 from hedgerow.engines.schema import BLANKS, comparable
 from hedgerow.engines.source import open_source

@@ -75,7 +75,7 @@ def _leaves(node: dict[str, Any]) -> int:
 
 @contextmanager
 def query_log() -> Iterator[QueryLog]:
-    """Yield the log of what hedgerow asks DuckDB about files meanwhile."""
+    """Yield the log of what hedgerow asks DuckDB about files meanwhile, on connections that are opened meanwhile."""
     log, connected = QueryLog(), files._connected
 
     def logged(folder: str = "") -> _Logged:
@@ -83,8 +83,10 @@ def query_log() -> Iterator[QueryLog]:
         connection.execute("CALL enable_logging('QueryLog')")
         return _Logged(connection, log)
 
+    files._KEPT.close()
     with mock.patch.object(files, "_connected", logged):
         yield log
+        files._KEPT.close()
 
 
 def sources(folder: Path, rows: int) -> dict[str, Any]:

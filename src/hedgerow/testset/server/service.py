@@ -30,7 +30,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr, ValidationError
 
 from hedgerow.canonical import value_of_json
-from hedgerow.engines.files import parsed
+from hedgerow.engines.csv_header import parsed
 from hedgerow.engines.query import Query, SumsQuery
 from hedgerow.engines.schema import BLANKS, NUMBER, TEXT_CELL, check_present, check_query
 from hedgerow.errors import BudgetExceeded, DataError, HedgerowError, LedgerError, ParameterError, SpentError
