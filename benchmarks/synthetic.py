@@ -1,7 +1,7 @@
 """Coverage of the intervals that an analyst pools from synthetic files.
 
 Run: HEDGEROW_DATA=folder python -m benchmarks.synthetic [--runs 5] [--files 50] [--rows N] [--n 5000] [--epsilon 1]
-     [--relation replace-one] [--held-out] [--every] [--nine] [--seed S] [--rule]
+     [--relation replace-one] [--held-out] [--every] [--nine] [--seed S] [--keep FILE] [--rule]
 
 The population are the records of both files of Adult, or with ``--held-out`` those of the file of tests alone. Each
 run draws n records with replacement, releases all margins of up to three of five columns with seeded noise, draws
@@ -15,18 +15,22 @@ intervals hold the population's answer, with the median width over that of the r
 * law: the answer of the fitted law itself, with the sd over the refits and m − 1 degrees of freedom;
 * release: the interval of the released margins themselves; a question of four columns has none.
 
-``flagged`` is how often `pool` marks the question as biased. The last lines are the seconds of the process for a run,
-and the fit gap. ``--every`` runs all eight settings of n, ε and relation; 200 runs of each take hours. ``--nine`` takes
-nine columns, whose joint table is not held. ``--rule`` simulates the pooling rule alone: estimates of m files whose law
-is normal, with the variance V of the refits from U/4 to 5·U. It prints the coverage of 95 % intervals and their median
-width over 2·1.96·√V, by degrees of freedom. Then the fit, and each refit again, leans
-by a part of √V: the coverage and width of `pool` with files of the centre, the coverage of the Student interval of √T,
-and how often `pool` marks the question.
+``flagged`` is how often `pool` marks the question as biased. The last line is the seconds of the process for a run, the
+fit gap, and the peak of the memory. Each run prints a line when it ends. ``--keep FILE`` keeps the answers of each run
+as one line of a file, and the same command then goes on after the last run that was kept. ``--every`` runs all eight
+settings of n, ε and relation; 200 runs of each take hours. ``--nine`` takes nine columns, whose joint table is not
+held.
+
+``--rule`` simulates the pooling rule alone: estimates of m files whose law is normal, with the variance V of the refits
+from U/4 to 5·U. It prints the coverage of 95 % intervals and their median width over 2·1.96·√V, by degrees of freedom.
+Then the fit, and each refit again, leans by a part of √V: the coverage and width of `pool` with files of the centre,
+the coverage of the Student interval of √T, and how often `pool` marks the question.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import resource
 import time
@@ -34,6 +38,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,6 +50,7 @@ import hedgerow as hg
 from hedgerow.errors import HedgerowError
 from hedgerow.margins.margin_tables import Margins
 from hedgerow.margins.release_margins import PlannedMargins
+from hedgerow.synthetic.joint_law import JointLaw
 
 Floats = NDArray[np.float64]
 SEED = 20261125
@@ -66,6 +72,7 @@ SHARES: dict[str, dict[str, str]] = {
     },
 }
 GAP = "gap of sexes, Bachelors"
+KINDS = ("pooled", "of s.e.", "less b", "without", "naive", "law", "release")
 SLOPES = ("logit: four years of education", "logit: married", "logit: Black", "logit: woman")
 
 
@@ -140,74 +147,122 @@ def of_release(margins: Margins, order: int) -> Iterator[tuple[str, Any]]:
     yield GAP, a / b - c / d
 
 
-def run(population: People, relation: str, options: argparse.Namespace) -> None:
-    """Print one setting."""
-    questions, every = Questions(population), np.arange(len(population.levels))
+def one_run(questions: Questions, seed: int, options: argparse.Namespace) -> dict[str, Any]:
+    """Return the answers of one run as plain JSON data: of the fit, its refits, its files, and the release."""
+    population, start = questions.population, time.process_time()
+    rows = np.random.default_rng([SEED, seed]).choice(len(population.levels), options.n)
+    (margins,) = released(_plan(population, rows, options), iter([seed]))
+    ready = time.process_time()
+    made = margins.synthesize(options.files, options.rows, rng=seed).rows
+    seconds = time.process_time() - ready
+    own: dict[str, tuple[float, float]] = {}
+    for name, estimate in of_release(margins, options.order):
+        try:
+            own[name] = tuple(estimate.confidence_interval(0.95))
+        except HedgerowError:
+            own[name] = (-math.inf, math.inf)
+
+    def of_law(law: JointLaw) -> dict[str, Answer]:
+        return questions.answers(questions.counts(law.cells.levels, law.weights))
+
+    return {
+        "setting": _setting(options),
+        "seed": seed,
+        "files": [questions.answers(questions.counts(levels)) for levels in made.files],
+        "centre": [questions.answers(questions.counts(levels)) for levels in made.centre_files],
+        "refits": [of_law(law) for law in made.refits],
+        "fit": of_law(made.law),
+        "release": own,
+        "seconds": seconds,
+        "all_seconds": time.process_time() - start,
+        "gap": made.law.fit.gap,
+        "gigabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2,
+    }
+
+
+def intervals(kept: dict[str, Any], name: str) -> Iterator[tuple[str, float, float]]:
+    """Yield the kinds of 95 % intervals of a question with their ends."""
+    values, spreads = np.array([file[name] for file in kept["files"]]).T
+    middles = [file[name][0] for file in kept["centre"]]
+    ((one,), (plain,)) = hg.pool(values, spreads, centre=middles), hg.pool(values, spreads)
+    yield "pooled", *one.confidence_interval()
+    t, bias = float(stdtrit(one.df, 0.975)), one.bias or 0.0
+    yield "of s.e.", one.estimate - t * one.standard_error, one.estimate + t * one.standard_error
+    root = math.sqrt(one.standard_error**2 - max(bias**2 - (one.bias_error or 0.0) ** 2, 0.0))
+    yield "less b", one.estimate - bias - t * root, one.estimate - bias + t * root
+    yield "without", *plain.confidence_interval()
+    half = 1.96 * math.sqrt(spreads[0])
+    yield "naive", values[0] - half, values[0] + half
+    refits = [refit[name][0] for refit in kept["refits"]]
+    half, fit = float(stdtrit(len(refits) - 1, 0.975)) * float(np.std(refits, ddof=1)), kept["fit"][name][0]
+    yield "law", fit - half, fit + half
+    if name in kept["release"]:
+        yield "release", *kept["release"][name]
+
+
+def flagged(kept: dict[str, Any], name: str) -> bool:
+    values, spreads = np.array([file[name] for file in kept["files"]]).T
+    (one,) = hg.pool(values, spreads, centre=[file[name][0] for file in kept["centre"]])
+    return bool(one.flagged)
+
+
+def _setting(options: argparse.Namespace) -> dict[str, Any]:
+    names = ("n", "epsilon", "relation", "order", "files", "rows", "held_out", "nine")
+    return {name: getattr(options, name) for name in names}
+
+
+def _kept(options: argparse.Namespace) -> dict[int, dict[str, Any]]:
+    """Return the runs of this setting in the file of kept runs, by seed; a line that was cut short is left out."""
+    found = {}
+    for line in options.keep.read_text().splitlines() if options.keep and options.keep.exists() else ():
+        try:
+            kept = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        if kept["setting"] == _setting(options):
+            found[kept["seed"]] = kept
+    return found
+
+
+def run(population: People, options: argparse.Namespace) -> None:
+    """Print one setting: a line of each run when it ends, and then the table of all runs."""
+    questions, kept = Questions(population), _kept(options)
     truth = {name: answer.value for name, answer in questions.answers(questions.counts(population.levels)).items()}
-    held: dict[tuple[str, str], list[tuple[bool, float]]] = defaultdict(list)
-    flagged: dict[str, list[bool]] = defaultdict(list)
-    rng, seconds, gaps = np.random.default_rng(options.seed), [], []
-
-    def add(kind: str, name: str, low: float, high: float) -> None:
-        held[kind, name].append((low <= truth[name] <= high, high - low))
-
-    for seed in rng.integers(2**32, size=options.runs).tolist():
-        rows = rng.choice(every, options.n)
-        (margins,) = released(_plan(population, rows, relation, options), iter([seed]))
-        start = time.process_time()
-        made = margins.synthesize(options.files, options.rows, rng=seed).rows
-        seconds.append(time.process_time() - start)
-        gaps.append(made.law.fit.gap)
-        files = [questions.answers(questions.counts(levels)) for levels in made.files]
-        centre = [questions.answers(questions.counts(levels)) for levels in made.centre_files]
-        refits = [questions.answers(questions.counts(law.cells.levels, law.weights)) for law in made.refits]
-        fitted = questions.answers(questions.counts(made.law.cells.levels, made.law.weights))
-        values = [{name: answer.value for name, answer in file.items()} for file in files]
-        spreads = [{name: answer.variance for name, answer in file.items()} for file in files]
-        middles = [{name: answer.value for name, answer in file.items()} for file in centre]
-        with_centre, without = hg.pool(values, spreads, centre=middles), hg.pool(values, spreads)
-        student = float(stdtrit(options.files - 1, 0.975))
-        for name in truth:
-            add("pooled", name, *with_centre[name].confidence_interval())
-            add("without", name, *without[name].confidence_interval())
-            flagged[name].append(with_centre[name].flagged)
-            one = with_centre[name]
-            t, bias = float(stdtrit(one.df, 0.975)), one.bias or 0.0
-            root = math.sqrt(one.standard_error**2 - max(bias**2 - (one.bias_error or 0.0) ** 2, 0.0))
-            add("of s.e.", name, one.estimate - t * one.standard_error, one.estimate + t * one.standard_error)
-            add("less b", name, one.estimate - bias - t * root, one.estimate - bias + t * root)
-            naive = files[0][name]
-            half = 1.96 * math.sqrt(naive.variance)
-            add("naive", name, naive.value - half, naive.value + half)
-            half = student * float(np.std([refit[name].value for refit in refits], ddof=1))
-            add("law", name, fitted[name].value - half, fitted[name].value + half)
-        for name, estimate in of_release(margins, options.order):
-            try:
-                add("release", name, *estimate.confidence_interval(0.95))
-            except HedgerowError:
-                add("release", name, -math.inf, math.inf)
-    where = f"n = {options.n:,}, ε = {options.epsilon:g}, {relation}, {options.files} files, {options.runs} runs"
-    kinds = ("pooled", "of s.e.", "less b", "without", "naive", "law", "release")
-    heads = "  ".join(f"{kind:<12}" for kind in kinds)
-    print(f"\n{where}\n{'coverage, and width over the release':<54} {heads}")
+    runs = []
+    for at, seed in enumerate(np.random.default_rng(options.seed).integers(2**32, size=options.runs).tolist()):
+        if seed not in kept:
+            kept[seed] = one_run(questions, seed, options)
+            if options.keep:
+                with options.keep.open("a") as file:
+                    file.write(json.dumps(kept[seed]) + "\n")
+        runs.append(kept[seed])
+        ends = {name: next(intervals(kept[seed], name)) for name in truth}
+        missed = [name for name, (_, low, high) in ends.items() if not low <= truth[name] <= high]
+        figures = f"{kept[seed]['seconds']:.1f} s, {kept[seed]['gigabytes']:.2f} GB"
+        print(f"run {at + 1} of {options.runs}: {figures}; not held: {', '.join(missed) or 'none'}", flush=True)
+    place = " ".join(["held-out"] * options.held_out + ["nine columns"] * options.nine)
+    where = f"{place} n = {options.n:,}, ε = {options.epsilon:g}, {options.relation}, {options.files} files".strip()
+    heads = "  ".join(f"{kind:<12}" for kind in KINDS)
+    print(f"\n{where}, {len(runs)} runs\n{'coverage, and width over the release':<54} {heads}")
     for name in truth:
-        own = np.median([width for _, width in held.get(("release", name), [(True, math.nan)])])
+        held: dict[str, list[tuple[bool, float]]] = defaultdict(list)
+        for one in runs:
+            for kind, low, high in intervals(one, name):
+                held[kind].append((low <= truth[name] <= high, high - low))
+        own = np.median([width for _, width in held.get("release", [(True, math.nan)])])
         line = []
-        for kind in kinds:
-            pairs = held.get((kind, name))
-            if pairs:
-                ratio = np.median([width for _, width in pairs]) / own
-                line.append(
-                    f"{np.mean([hit for hit, _ in pairs]):.3f}" + (f" ({ratio:.2f})" if ratio == ratio else " (   -)")
-                )
-        print(f"{name:<54} {'  '.join(line)}   flagged {np.mean(flagged[name]):.2f}", flush=True)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
-    spent, gap = np.median(seconds), np.median(gaps)
+        for kind in filter(held.__contains__, KINDS):
+            share, width = np.mean([hit for hit, _ in held[kind]]), np.median([width for _, width in held[kind]])
+            line.append(f"{share:.3f}" + (f" ({width / own:.2f})" if own == own else " (   -)"))
+        marked = np.mean([flagged(one, name) for one in runs])
+        print(f"{name:<54} {'  '.join(line)}   flagged {marked:.2f}", flush=True)
+    spent, gap = (np.median([one[key] for one in runs]) for key in ("seconds", "gap"))
+    peak = max(one["gigabytes"] for one in runs)
     print(f"{spent:.1f} s of the process for the files of a run; fit gap {gap:.3f}; {peak:.2f} GB", flush=True)
 
 
-def _plan(population: People, rows: NDArray[np.int64], relation: str, options: argparse.Namespace) -> PlannedMargins:
-    survey = hg.open(population.table(rows), relation=relation)  # type: ignore[arg-type]
+def _plan(population: People, rows: NDArray[np.int64], options: argparse.Namespace) -> PlannedMargins:
+    survey = hg.open(population.table(rows), relation=options.relation)
     return survey.plan_margins(
         by=population.categories, order=options.order, epsilon=options.epsilon, missing="error-if-declared-complete"
     )
@@ -271,6 +326,7 @@ def main() -> None:
     parser.add_argument("--every", action="store_true", help="all eight settings")
     parser.add_argument("--nine", action="store_true", help="nine columns")
     parser.add_argument("--seed", type=int, default=SEED, help="of all random numbers")
+    parser.add_argument("--keep", type=Path, help="a file of JSON lines: keeps each run, and gives those kept before")
     parser.add_argument("--rule", action="store_true", help="the pooling rule alone")
     options = parser.parse_args()
     if options.rule:
@@ -286,8 +342,8 @@ def main() -> None:
         population = replace(population, levels=population.levels[:, places], categories=kept)
     settings = product((5000, 48_842), (1.0, 3.0), ("replace-one", "add-remove")) if options.every else None
     for n, epsilon, relation in settings or [(options.n, options.epsilon, options.relation)]:
-        options.n, options.epsilon = n, epsilon
-        run(population, relation, options)
+        options.n, options.epsilon, options.relation = n, epsilon, relation
+        run(population, options)
 
 
 if __name__ == "__main__":
