@@ -42,6 +42,7 @@ def test_an_equivalent_fault_still_has_its_line_and_a_reason(entry: dict[str, st
     assert entry["before"] in source
     assert entry["after"] != entry["before"] and entry["after"] not in source
     assert len(entry["reason"].split()) >= 6
+    assert entry["same"] in ("result", "law", "bound"), "what the second reader found"
 
 
 def test_the_faults_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,3 +43,11 @@ def test_a_price_of_half_the_noise_is_not_taken_for_the_whole() -> None:
 def test_without_protection_everything_can_be_hit() -> None:
     assert attack_hits_upper(PureProfile(math.inf), 0.0) == 1.0
     assert attack_hits_upper(PureProfile(0.0), 0.05) == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.4, 0.9, 2.5, 10.0])
+def test_at_prices_of_the_grid_a_pure_mechanism_has_its_exact_curve(epsilon: float) -> None:
+    """The grid 40·(i/400)² holds these prices: there min(e^ε α, 1 − e^−ε (1 − α)) is returned, and no bound above."""
+    for alarms in (1e-6, 0.01, 0.3, 0.9):
+        truth = min(math.exp(epsilon) * alarms, 1.0 - math.exp(-epsilon) * (1.0 - alarms))
+        assert truth <= attack_hits_upper(PureProfile(epsilon), alarms) <= truth * (1.0 + 1e-9)

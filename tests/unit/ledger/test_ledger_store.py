@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -673,3 +674,20 @@ def test_a_ledger_that_was_made_for_any_text_is_still_read(path: Path, monkeypat
     assert ledger.unit == "household" and ledger.spent() == 0.25
     with pytest.raises(LedgerError, match="holds 'add-remove' for 'household'; the request has 'add-remove' for 'row'"):
         ledger.reserve(price(), request_id="b", fingerprint="count")
+
+
+def test_the_database_that_tells_the_tables_of_a_ledger_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection that is left open is a warning from Python 3.13 on."""
+    opened: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+
+    def remembered(*given: Any, **more: Any) -> sqlite3.Connection:
+        opened.append(connect(*given, **more))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", remembered)
+    assert file._expected.__wrapped__() == file._expected()
+    assert opened
+    for connection in opened:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            connection.execute("SELECT 1")

@@ -16,6 +16,7 @@ from hedgerow.mechanisms.mechanism import as_record
 from hedgerow.mechanisms.newton_steps import UNIT, Bound, NewtonSteps, logistic, step_cost
 from hedgerow.testing.simulated import SimulatedNoise
 
+Range = tuple[float, float]
 NEAR, FAR = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 CONSTANT = (1.0, 1.0)
 BOXES = [
@@ -176,6 +177,16 @@ def test_the_noise_is_that_of_the_price() -> None:
     for part, width in ((drawn[:, :3], noise.gradient.in_units), (drawn[:, 3:], noise.curvature.in_units)):
         assert part.std() / width == pytest.approx(1.0, abs=4.0 / math.sqrt(2 * part.size))
         assert abs(0.95 * part.std() / width - 1.0) > 4.0 / math.sqrt(2 * part.size), "noise 5 % off would show"
+
+
+@pytest.mark.parametrize("box", BOXES)
+def test_noise_is_wide_enough_for_two_roundings_of_each_number_and_not_wider(box: tuple[Range, ...]) -> None:
+    """At a precision of a thousandth, a tenth more than these roundings is a hundred steps of the lattice."""
+    steps, precision, beta = NewtonSteps(box, (1e-3,), 2.0, "add-remove"), 1e-3, (0.5,) * len(box)
+    numbers = len(box) + 2.0 * len(box) * (len(box) + 1) / 2.0
+    least = (math.sqrt(step_cost(beta, box, 2.0, NEAR, "entries")) / UNIT + math.sqrt(numbers)) / precision
+    width = steps.noise(0, beta).gradient.in_units
+    assert least <= width <= least * (1.0 + 3e-12) + 1e-5 * math.sqrt(numbers) / precision + 1.0
 
 
 def test_impossible_descriptions_are_refused() -> None:
