@@ -1,5 +1,8 @@
 """A bootstrap interval about an impossible estimate: moved to what is possible, never shrunk to a point."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from hedgerow.inference.bootstrap.replicate_intervals import INTERVALS
@@ -30,3 +33,28 @@ def test_a_possible_estimate_keeps_its_interval(method: str) -> None:
 
 def test_the_interval_of_a_census_is_moved_too() -> None:
     assert region(-500.0, census=True).ends(0.95, "student")[1] > 0.0
+
+
+def test_combinations_of_cells_are_those_of_their_replicates() -> None:
+    """2a + 1 and 3b − a: what both sides share is counted once, and noise of different cells is independent."""
+    rng, weights = np.random.default_rng(4), object()
+    estimates = rng.normal(100.0, 20.0, (2, 30))
+    a, b = (
+        replace(region(0.0), replicates=Replicates.of(list(row), noise_variance=variance, weights="multinomial"))
+        for row, variance in zip(estimates, (9.0, 25.0), strict=True)
+    )
+    a, b = (replace(cell, drawn=weights, margin=margin) for cell, margin in ((a, 0.5), (b, 0.25)))
+    left, right = a.scaled(2.0, 1.0), b.scaled(3.0, 0.0)
+    minus = a.scaled(-1.0, 0.0)
+    both = right.plus(minus)
+    assert both is not None
+    together = left.plus(both)
+    assert together is not None
+    assert together.replicates.mean == pytest.approx((estimates[0] + 3.0 * estimates[1]).mean() + 1.0)
+    assert together.replicates.spread == pytest.approx((estimates[0] + 3.0 * estimates[1]).var(ddof=1))
+    assert together.replicates.noise_variance == pytest.approx(9.0 + 9.0 * 25.0)
+    assert (together.low, together.high, together.margin) == pytest.approx((1.0, 4001.0, 0.5 + 3.0 * 0.25))
+    nothing = a.plus(minus)
+    assert nothing is not None and (nothing.replicates.spread, nothing.replicates.noise_variance) == (0.0, 0.0)
+    for stranger in (replace(b, drawn=None), replace(b, drawn=object())):
+        assert a.plus(stranger) is None and stranger.plus(a) is None

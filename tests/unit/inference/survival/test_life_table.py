@@ -104,6 +104,18 @@ def test_where_the_noise_hides_who_is_at_risk_the_interval_says_so() -> None:
     assert [end[0] for end in drowned.ends(3, 0.95)] == [0.0, 1.0]
 
 
+def test_a_sum_of_shares_is_as_uncertain_as_its_latest_cut() -> None:
+    life = tables((TREATED_EVENTS, TREATED_CENSORED), noise_sd=1.0)
+    clear = life.reliable[0]
+    first, late = 0, int(np.flatnonzero(~clear)[0])
+    assert clear[first] and late > 1
+    for cuts, sure in (((first, late), False), ((first, late - 1), True), ((late,), False), ((first,), True)):
+        weights = np.zeros(len(WEEKS))
+        weights[list(cuts)] = 0.5
+        assert bool(life.combined(weights).reliable[0]) is sure
+        assert life.combined(weights).value[0] == pytest.approx(0.5 * life.survival[0, list(cuts)].sum(), rel=1e-12)
+
+
 def test_errors_divide_by_less_where_the_noise_is_a_large_part() -> None:
     life = LifeTables(np.array([[0.0, 0.0, 30.0], [0.0, 0.0, 100.0]]), (1.0,), 10.0, "laplace", False, 0.0)
     sd = 10.0 * math.sqrt(3.0)  # of r = D + C + B; of a = C + B it is less
