@@ -58,3 +58,11 @@ def test_combinations_of_cells_are_those_of_their_replicates() -> None:
     assert nothing is not None and (nothing.replicates.spread, nothing.replicates.noise_variance) == (0.0, 0.0)
     for stranger in (replace(b, drawn=None), replace(b, drawn=object())):
         assert a.plus(stranger) is None and stranger.plus(a) is None
+
+
+def test_a_region_is_printed_without_the_cells_that_it_was_computed_from() -> None:
+    replicates = Replicates.of([40.0, 41.0, 39.0], noise_variance=0.25, weights="multinomial")
+    cell = replace(region(0.0), replicates=replicates, drawn=object())
+    for made in (cell, cell.moved(2.0, 1.0, None), cell.scaled(2.0, 1.0)):
+        assert repr(made).count("ReplicateRegion(") == 1
+        assert "object at" not in repr(made)
