@@ -138,3 +138,16 @@ def test_a_mean_near_a_bound_does_not_prove_a_small_variance() -> None:
     at_bound = Replicates(0.0, 0.02, 50, 0.02, centre=0.5, n=100, variance_cap=0.25 / 100)
     low, high = calibrated_interval(at_bound, level=0.95)
     assert (high - low) / 2 > 1.2 * stats.norm.ppf(0.975) * math.sqrt(0.02 / 50)
+
+
+@pytest.mark.parametrize(
+    ("rate", "shipped"), [(0.9 * RATES[0], RATES[0]), (RATES[0], RATES[0]), (RATES[-1], RATES[-1])]
+)
+def test_a_rate_is_read_as_the_next_one_that_is_shipped(rate: float, shipped: float) -> None:
+    assert replicate_intervals._shipped_rate(rate) == shipped
+
+
+def test_a_rate_above_all_that_are_shipped_is_read_as_the_next_power_of_two() -> None:
+    for exponent in range(1 + int(math.log2(RATES[-1])), 12):
+        assert replicate_intervals._shipped_rate(0.9 * 2.0**exponent) == 2.0**exponent
+        assert replicate_intervals._shipped_rate(2.0**exponent) == 2.0**exponent

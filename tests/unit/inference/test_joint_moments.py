@@ -329,3 +329,26 @@ def test_a_feature_that_may_be_missing_is_averaged_over_its_own_records(law: str
     assert made.standard_error.mean() / made.value.std() == pytest.approx(1.0, abs=0.05)
     low, high = estimate(MeanOfTotals(ScaledMean(2)), SideBySide((totals,))).accepted(0.95)
     assert stats.binom.cdf(int(((low <= truth) & (truth <= high)).sum()), runs, 0.94) < 1e-12
+
+
+@pytest.mark.parametrize("features", [1, 2])
+@pytest.mark.parametrize("limit", [2, 3, 9])
+def test_a_total_over_cells_bounds_the_squares_of_units_by_their_limit_of_rows(features: int, limit: int) -> None:
+    """Units in m of 5 cells: m times the squares; where rows alone are counted and m is the limit, limit times rows."""
+    cells, rng = 5, np.random.default_rng(2)
+    sums, mixing = (
+        rng.uniform(20.0, 40.0, (cells, features)),
+        np.diag(np.arange(1.0, 2 + features * (features + 3) / 2)),
+    )
+    products = np.einsum("ci,cj->cij", sums, sums) / 10.0
+    totals = JointTotals(np.full(cells, 30.0), sums, products, mixing, "gaussian", n=100, limit=limit)
+    over = totals.over(lambda numbers: np.array([numbers.sum()]), cells, np.ones(features))
+    most, width = min(limit, cells), math.sqrt(cells) * mixing
+    assert over.sums[0] == pytest.approx(sums.sum(axis=0)) and over.count.tolist() == [100.0]
+    assert over.mixing[: 1 + features] == pytest.approx(width[: 1 + features])
+    if features == 1 and limit <= cells:
+        assert over.products[0, 0, 0] == pytest.approx(limit * sums.sum())
+        assert over.mixing[2] == pytest.approx(limit * width[1])
+    else:
+        assert over.products[0] == pytest.approx(most * products.sum(axis=0))
+        assert over.mixing[1 + features :] == pytest.approx(most * width[1 + features :])

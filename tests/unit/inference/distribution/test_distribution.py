@@ -234,3 +234,10 @@ def test_values_on_a_declared_grid_are_read_as_such():
 
 def test_the_first_edge_that_a_curve_reaches_may_be_a_jump():
     assert first_reached(np.array([0.0, 1.0]), np.array([3.0, 3.0]), np.array([0.5])).tolist() == [3.0]
+
+
+@pytest.mark.parametrize(("q", "error"), [(0.5, 0.05), (0.3, 0.1), (0.5, 0.2)])
+def test_an_error_of_a_share_moves_a_quantile_of_even_values_in_proportion(q: float, error: float):
+    tree = NoisyTree(10, (10,), (np.full(10, 1e-9),), 0.0)
+    even = Distribution(np.arange(11.0), 10.0 * np.arange(11.0), 100.0, tree, 0.0, census=True)
+    assert even._slope(q, error) == pytest.approx(10.0 * error, rel=1e-9)

@@ -159,3 +159,26 @@ def test_a_mean_that_is_all_noise_excludes_nothing():
     for read in READ:
         one = read(found)
         assert 0.0 <= one.low <= one.value <= one.high <= 1.0 and one.high - one.low > 0.7
+
+
+def test_noise_of_the_shares_is_taken_from_what_is_curved_alone():
+    """A Lorenz share is linear in the counts: noise of a known size changes no value. A Gini coefficient is curved."""
+    edges, left = np.array([0.0, 0.5, 1.5, 2.5, 3.0]), np.array([0.0, 10.0, 30.0, 60.0, 100.0])
+    sharp, noisy = (
+        [
+            read(Distribution(edges, left, 100.0, NoisyTree(4, (4,), (np.full(4, v),), 0.0), 0.0, True, 1.0))
+            for read in READ
+        ]
+        for v in (1e-18, 4.0)
+    )
+    assert [noisy[place].value for place in (1, 2)] == pytest.approx(
+        [sharp[place].value for place in (1, 2)], abs=1e-12
+    )
+    assert noisy[0].value > sharp[0].value + 1e-4
+
+
+@pytest.mark.parametrize(("part", "share"), [(0.3, 0.1), (0.5, 0.1), (0.8, 0.3)])
+def test_the_interval_of_a_known_count_reaches_half_a_record(part: float, share: float):
+    """Of 0, 1, 2 and 3 the median is 2: a part of it lies between two of the values."""
+    read = share_below_of_median(whole_numbers([10, 20, 30, 40]), part)
+    assert (read.value, read.low, read.high) == pytest.approx((share, share - 0.005, share + 0.005), abs=1e-9)
