@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -9,6 +10,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.engines.files import write_parquet
+from hedgerow.errors import ParameterError
 from hedgerow.facts.printed import number
 from hedgerow.release.publication.folder import prepared_folder
 from hedgerow.release.publication.write_file import refused_where_unwritable
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from hedgerow.synthetic.synthesis import SyntheticRows
 
 README, RECORD, CERTIFICATE = "README.md", "margins.json", "certificate.json"
+_OF_FILES = re.compile(r"(file|centre)_[0-9]+[.](csv|parquet)")
 _QUOTED = frozenset(',"\r\n')
 
 
@@ -36,6 +39,7 @@ def write_files(
     certificate = margins.certificate
     names += [] if certificate is None else [CERTIFICATE]
     with prepared_folder(path, force=force, names=names) as folder:
+        _check_others(folder.path, names)
 
         def write() -> None:
             for place, stem in enumerate(stems):
@@ -48,6 +52,18 @@ def write_files(
         if certificate is not None:
             folder.put({CERTIFICATE: certificate.to_json()})
     return tuple(names)
+
+
+def _check_others(folder: Path, names: Sequence[str]) -> None:
+    """Refuse a folder in which files of another call would stay: all files of a folder are pooled."""
+    others = sorted(path.name for path in folder.iterdir() if _OF_FILES.fullmatch(path.name) and path.name not in names)
+    if others:
+        raise ParameterError(
+            "HG119",
+            rule="All synthetic files of a folder are pooled, so they come from one call.",
+            finding=f"{others[0]} is in the folder {str(folder)!r} and would stay beside the new files.",
+            remedy="Name a new folder.",
+        )
 
 
 def _write_rows(columns: dict[str, list[Any]], path: Path) -> None:

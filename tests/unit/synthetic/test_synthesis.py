@@ -220,6 +220,9 @@ def test_files_keep_types_labels_and_all_other_values(tmp_path: Path) -> None:
         made.write(tmp_path / "out")
     assert refusal.value.code == "HG119"
     made.write(tmp_path / "out", force=True)
+    # Files of a call with more files would stay, and would be pooled with the new ones.
+    with pytest.raises(ParameterError, match=r"centre_03\.csv"):
+        margins().synthesize(2, n_rows=50, rng=1).write(tmp_path / "out", force=True)
 
 
 def test_the_readme_says_what_the_files_carry_and_the_certificate_verifies(tmp_path: Path) -> None:
@@ -286,7 +289,8 @@ def run_stata(code: str, columns: dict[str, np.ndarray]) -> list[float]:
     def computed(expression: str) -> Any:
         for name, value in macros.items():
             expression = expression.replace(f"`{name}'", value)
-        names = {"max": max, "sqrt": math.sqrt, "invttail": lambda df, tail: student.isf(tail, df), "r": results.get}
+        names = {"max": max, "abs": abs, "sqrt": math.sqrt, "r": results.get}
+        names["invttail"] = lambda df, tail: student.isf(tail, df)
         return eval(re.sub(r"r\((\w+)\)", r"r('\1')", expression).replace("^", "**"), {"__builtins__": {}}, names)
 
     for line in map(str.strip, code.strip().split("\n")):

@@ -153,7 +153,7 @@ def prepared_folder(
             "HG118",
             rule="Results are written into a folder.",
             finding=f"{str(path)!r} has the name of a file.",
-            remedy=f"Name a folder, such as {target.stem!r}: it will hold {', '.join(names)}.",
+            remedy=f"Name a folder, such as {target.stem!r}: it will hold {_listed(names)}.",
         )
     staging = target / f".hedgerow-{uuid4().hex}"
     made: list[Path] = []
@@ -208,5 +208,10 @@ def _occupied(target: Path, finding: str, names: Sequence[str]) -> ParameterErro
         "HG119",
         rule="A release does not replace existing files.",
         finding=f"The folder {str(target)!r} {finding}.",
-        remedy="Name a new folder, or give `force` to replace its " + ", ".join(names) + ".",
+        remedy="Name a new folder, or give `force` to replace its " + _listed(names) + ".",
     )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return the names in a sentence: of more than 12 the first and the last ones."""
+    return ", ".join(names if len(names) <= 12 else (*names[:4], f"… ({len(names)} files)", *names[-3:]))
