@@ -120,9 +120,11 @@ def test_the_formulas_are_those_of_the_paper() -> None:
     total = 1.25 * between - 1.0
     assert one.estimate == np.mean(estimates) and one.standard_error == pytest.approx(np.sqrt(total))
     assert one.df == pytest.approx(max(2.0, 3 * (1 - 1.0 / (1.25 * between)) ** 2)) and not one.replaced
-    # A bias that may be chance adds nothing.
+    # A bias that may be chance adds nothing to the standard error. The interval is longer by twice the bias.
     (middle,) = hg.pool(estimates, variances, centre=[2.0, 3.0])
     assert middle.estimate == 2.5 and middle.standard_error == pytest.approx(np.sqrt(between - 1.0 + 0.5))
+    low, high = ends(middle)
+    assert 2.5 - low == pytest.approx(high - 2.5 + 2 * 1.25)
     assert middle.bias == pytest.approx(1.25) and middle.bias_error == pytest.approx(np.sqrt(between / 4 + 0.5))
     # Of a larger bias the part of the square is added that is more than chance.
     (leaning,) = hg.pool(estimates, variances, centre=[0.0, -2.0])
@@ -130,7 +132,7 @@ def test_the_formulas_are_those_of_the_paper() -> None:
     assert leaning.estimate == -1.0 and leaning.bias == pytest.approx(4.75)
     assert leaning.standard_error == pytest.approx(np.sqrt(total + squared))
     assert leaning.df == pytest.approx(max(2.0, 3 * (total / between) ** 2))
-    half, longer = of_standard_error(leaning)[1] + 1.0, student.ppf(0.975, leaning.df) * total**0.5 + 2 * squared**0.5
+    half, longer = of_standard_error(leaning)[1] + 1.0, student.ppf(0.975, leaning.df) * total**0.5 + 2 * 4.75
     assert ends(leaning) == pytest.approx((-1.0 - max(longer, half), -1.0 + half))
     (other,) = hg.pool([-number for number in estimates], variances, centre=[0.0, 2.0])
     assert ends(other) == pytest.approx((1.0 - half, 1.0 + max(longer, half)))
