@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from hedgerow.errors import ParameterError
+from hedgerow.keywords import takes
 from hedgerow.margins.agreeing_fit import agreeing_fit
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.statistics.statistic import Statistic
@@ -34,6 +35,7 @@ class Synthesizable:
 
     __slots__ = ()
 
+    @takes()
     def synthesize(
         self: MarginsOfStatistic,
         n_files: int = 50,
