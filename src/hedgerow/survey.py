@@ -140,7 +140,7 @@ def _check_source(source: object, declared: Facts | None) -> None:
             "HG703",
             rule="A survey needs a source: a file or a frame.",
             finding="Neither the call nor the facts name a source.",
-            remedy='For example hg.open("survey.csv", facts="hedgerow.toml"), or [data] with a path in the facts.',
+            remedy='Name a file, for example hg.open("survey.csv"), or write its path under [data] in the facts.',
             shell="Name the file first, or write [data] with a path into the facts.",
             facts_help=True,
         )
@@ -495,7 +495,7 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
             A public number near which values may lie. Bounds differ from `around` by a round number of steps.
         of : str
             With ``of="rows"``, the method finds a limit on rows per unit at which the share `share` of the units keep
-            all their rows. With ``of="rows"``, `column` is the column that names the privacy unit.
+            all their rows. With ``of="rows"``, `column` names the column of the privacy unit.
         where, request_id : str, optional
             The arguments of `release`.
 
@@ -509,7 +509,7 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
         ------
         HedgerowError
             HG101, HG131, HG145, HG203, HG204: an argument is invalid. HG402: with ``of="rows"``, the column does not
-            name the privacy unit. HG704: the facts do not allow this statistic. The errors in this list cost no budget.
+            name the privacy unit. HG704: the facts do not allow this statistic. The listed errors cost no budget.
 
         Examples
         --------
@@ -558,7 +558,7 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
         ------
         HedgerowError
             HG101, HG102, HG111, HG131, HG203: an argument is invalid. HG401: δ is 0. HG402: a privacy unit has several
-            rows. HG704: the facts do not allow this statistic. The errors in this list cost no budget.
+            rows. HG704: the facts do not allow this statistic. The listed errors cost no budget.
 
         Examples
         --------

@@ -130,7 +130,7 @@ def test_a_test_set_that_is_used_up_still_has_its_history() -> None:
 def test_a_wrong_quantile_is_told_of_quantiles(ask: Callable[[], object]) -> None:
     with pytest.raises(hg.ParameterError, match="HG112") as refused:
         ask()
-    (example,) = re.findall(r"(?:For example|Write) (hg\..*)\.$", refused.value.remedy)
+    (example,) = re.findall(r"(?:[Ff]or example|Write) (hg\..*)\.$", refused.value.remedy)
     assert eval(example).kind == "quantile"
 
 
@@ -167,5 +167,5 @@ def test_a_wrong_ratio_and_a_wrong_bootstrap_are_told_of_theirs() -> None:
     for ask, kind in ((lambda: hg.ratio("age", "age"), "ratio"), (lambda: hg.bootstrap(None, columns={}), "bootstrap")):
         with pytest.raises(hg.ParameterError, match="HG112") as refused:
             ask()
-        (example,) = re.findall(r"For example (hg\..*)\.$", refused.value.remedy)
+        (example,) = re.findall(r"[Ff]or example (hg\..*)\.$", refused.value.remedy)
         assert eval(example).kind == kind

@@ -305,7 +305,7 @@ def _require(holds: bool, name: str, interval: tuple[float, float]) -> None:
         raise UncertifiedError(
             "HG403",
             rule=f"A resampled release is priced for {name} from {interval[0]:g} to {interval[1]:g}.",
-            finding="The given value lies outside this range.",
+            finding="The given value lies outside the range of the rule.",
             remedy="Below the priced range, no ε under 600 would hold. Above the priced range, the price is lost in "
             "rounding or takes too long to compute.",
         )

@@ -171,7 +171,7 @@ class Approval:
             raise ApprovalError(
                 "HG329",
                 rule="A request that one approver denied never runs.",
-                finding="One of the signatures denies the request.",
+                finding="An approver denied the request in a signature.",
                 remedy="Ask the approver, and make a new request. Nothing was read or spent.",
             )
 

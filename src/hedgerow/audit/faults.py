@@ -329,7 +329,10 @@ class BrokenSource:
         values = query.values
         if len(values) != 1 or not isinstance(values[0], ValueOnGrid) or query.by or query.unit is not None:
             raise ParameterError(
-                "HG520", rule="This data source answers only one kind of question.", finding="Found another value."
+                "HG520",
+                rule="The made-up data source of an audit answers only the one kind of question that the audited "
+                "release asks.",
+                finding="Found another value.",
             )
 
     def histogram(self, query: Query) -> Histogram:

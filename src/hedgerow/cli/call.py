@@ -314,8 +314,7 @@ def spend(
         failure = SpentError(
             "HG901",
             rule="Every failure has a code and a page.",
-            finding="This failure has no code: it is a bug in hedgerow. The data may have been read before the "
-            "failure.",
+            finding="An error without a code is a bug in hedgerow. The data may have been read before the failure.",
             remedy="Count the price of this call as spent, and please report the command, without data.",
         )
     # Raised outside the handlers: inside them __context__ would carry the cause, which may quote data.

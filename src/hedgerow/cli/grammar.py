@@ -118,11 +118,11 @@ def with_labels(groups: dict[str, Any] | None, texts: Sequence[str]) -> dict[str
         if values is None or column in labelled:
             raise ParameterError(
                 "HG111",
-                rule="`--labels` names each column at most once. Categories or bands must be listed in the option "
-                "`--by`.",
+                rule="The option `--labels` may name each column once. Categories or bands must be listed in the "
+                "option `--by`.",
                 finding=f"{text!r} labels it again." if values is not None else f"`--by` lists none of {column!r}.",
-                remedy="For example --by sex=0,1 --labels sex=men,women. In a facts file, write the labels beside the "
-                "categories.",
+                remedy="Declare the categories before their labels, for example --by sex=0,1 --labels sex=men,women. "
+                "In a facts file, write the labels beside the categories.",
             )
         labelled[column] = with_names(column, values, names)
     return None if groups is None else groups | labelled
@@ -157,7 +157,8 @@ def parse_cell_bounds(texts: Sequence[str]) -> dict[Any, Any] | None:
                 rule="`--cell-bounds` is written CAT,CAT:LO:HI, with one category for each group, or "
                 "COL=CAT,CAT:LO:HI.",
                 finding=f"Found {text!r}.",
-                remedy="For example --cell-bounds share,trad:0:4000, or --cell-bounds status=share,mixed:0:9000.",
+                remedy="Write the categories of the cell and its bounds, for example --cell-bounds "
+                "share,trad:0:4000, or --cell-bounds status=share,mixed:0:9000.",
             )
         categories = tuple(parse_value(name) for name in names)
         group, keys = (bounds.setdefault(column, {}), categories) if equals else (bounds, (categories,))
@@ -167,7 +168,7 @@ def parse_cell_bounds(texts: Sequence[str]) -> dict[Any, Any] | None:
                     "HG152",
                     rule="The bounds of each cell are given once.",
                     finding=f"{text!r} names one again.",
-                    remedy="Leave one of the two out.",
+                    remedy="Give one pair of bounds for each cell.",
                 )
             group[key] = (low, high)
     return bounds or None
@@ -194,7 +195,8 @@ def parse_guess(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
                 "HG116",
                 rule="`--guess` is written COL:name=number,name=number.",
                 finding=f"Found {text!r}.",
-                remedy="For example, write --guess age:sd=18,mean=45, or --guess employed:share=0.6.",
+                remedy="Write a guess as a column and its moments, for example --guess age:sd=18,mean=45, or --guess "
+                "employed:share=0.6.",
             )
         known = guesses.setdefault(column, {})
         for name, number in numbers.items():
@@ -241,7 +243,7 @@ def parse_unit(text: str | None) -> tuple[str, int] | str | None:
             "HG116",
             rule="`--unit` is written as row, or as a column, a colon and a limit of rows.",
             finding=f"Found {text!r}.",
-            remedy="For example, write --unit person_id:4.",
+            remedy="Write row, or the column of the unit and its limit of rows, for example --unit person_id:4.",
         )
     return column, int(limit)
 

@@ -258,7 +258,7 @@ def exit_code_of(run: Callable[[], object]) -> int:
         HedgerowError(
             "HG901",
             rule="Every failure has a code and a page.",
-            finding="This failure has no code: it is a bug in hedgerow. No data were read and nothing was spent.",
+            finding="An error without a code is a bug in hedgerow. No data were read and nothing was spent.",
             remedy="Please report the command, without data.",
         )
     )

@@ -272,7 +272,7 @@ def bands(*cuts: float, labels: Sequence[str] | None = None) -> Bands:
             "HG133",
             rule="Bands need at least two cut points: rising numbers of at most 1e15 in size.",
             finding=f"Found {format_argument(list(cuts))[1:-1] or 'none'}{placed}.",
-            remedy="For example hg.bands(0, 25, 45, 65, 120).",
+            remedy="List two or more rising cut points, for example hg.bands(0, 25, 45, 65, 120).",
             shell="For example, write --by age=0..25..45..65..120.",
         )
     made = Bands(tuple(numbers))

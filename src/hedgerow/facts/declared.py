@@ -152,7 +152,7 @@ class ColumnFacts:
                 "HG111",
                 rule="A column has either categories or bands, not both.",
                 finding=f"The facts declare both for column {column!r}.",
-                remedy="Leave one of the two out.",
+                remedy="Declare either the categories or the bands of the column.",
             )
         if self.labels is not None and self.categories is not None:
             with_names(column, self.categories, self.labels)
@@ -163,7 +163,7 @@ class ColumnFacts:
                 "HG105",
                 rule="In a column of dates, the lower bound must lie before the upper bound.",
                 finding=f"Column {column!r} has {self.dates[0]} and {self.dates[1]}.",
-                remedy="For example bounds = [2020-01-01, 2026-12-31].",
+                remedy="Write the earlier date first, for example bounds = [2020-01-01, 2026-12-31].",
             )
         if self.groups is not None or self.other or self.labels is not None:
             Category.declared(column, self.groups, other=self.other)

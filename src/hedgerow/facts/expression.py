@@ -496,7 +496,8 @@ def _refuse_condition(text: str, finding: str) -> ParameterError:
         "HG131",
         rule="The condition `where` compares columns with constants; comparisons are joined by and, or, not.",
         finding=_told(text, finding),
-        remedy="For example, write where=\"age >= 25 and region in ['North', 'East']\".",
+        remedy="Write comparisons of columns with constants, for example where=\"age >= 25 and region in ['North', "
+        "'East']\".",
         shell="For example, write --where \"age >= 25 and region in ['North', 'East']\".",
     )
 
@@ -506,7 +507,8 @@ def _refuse_arithmetic(text: str, finding: str) -> ParameterError:
         "HG132",
         rule="The expression of a computed column has columns, numbers, + - * /, brackets and functions of one column.",
         finding=_told(text, finding),
-        remedy='For example hg.column("income / household", bounds=(0, 100_000)).',
+        remedy='Write an arithmetic expression of columns, for example hg.column("income / household", bounds=(0, '
+        "100_000)).",
         shell='For example --mean "(income / household):0:100000".',
     )
 

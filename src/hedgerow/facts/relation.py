@@ -103,7 +103,8 @@ class UnitLimit:
             "HG115",
             rule='`unit` must be "row", or a column with a limit of rows for each unit.',
             finding=f"Found {format_argument(unit)}.",
-            remedy='For example unit={"column": "person_id", "max_rows": 4}.',
+            remedy='Name the column of the unit and its limit of rows, for example unit={"column": "person_id", '
+            '"max_rows": 4}.',
         )
 
 

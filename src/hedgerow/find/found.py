@@ -68,7 +68,7 @@ class Found(Receivable):
     found : dict
         The answer and the noisy counts behind the answer, as plain JSON data. The price covers all of these data.
     request : dict or None
-        The request as plain JSON data. The value is None for a record that an earlier version wrote.
+        The request as plain JSON data; None for a record that an earlier version of hedgerow wrote.
     ledger_head, unrecorded, replayed
         The attributes of the same names of every release.
     notes : tuple of str
@@ -103,7 +103,7 @@ class Found(Receivable):
 
     @property
     def where(self) -> str | None:
-        """The condition that selects records, as it was written. None if all records count."""
+        """The condition that selects records, as it was written. None if the result uses all records."""
         return self.about.get("where")
 
     def facts(self) -> dict[str, Any]:

@@ -84,8 +84,9 @@ def normal_quantile(level: float) -> float:
 class Interval:
     """A confidence interval, with its level, its method and the quantity that it covers.
 
-    The attribute ``covers`` names the covered quantity in words. An end is infinite if no bound is possible; in JSON
-    such an end is null. An interval unpacks into its two ends: ``low, high = interval``.
+    The attribute ``covers`` names the covered quantity in words. An end of the interval is infinite if no bound is
+    known; in JSON the value of an infinite end is null. An interval unpacks into its two ends: ``low, high =
+    interval``.
 
     >>> low, high = Interval(1.0, 3.0, 0.95, "moments")
     >>> high - low

@@ -113,7 +113,7 @@ def other_request() -> LedgerError:
     return LedgerError(
         "HG311",
         rule="A request id names one request and is never used for another.",
-        finding="This request id was used for another request.",
+        finding="The given request id was used for another request.",
         remedy="Choose a new request id. Nothing was spent.",
     )
 
@@ -133,7 +133,8 @@ def never_recorded() -> LedgerError:
     return LedgerError(
         "HG312",
         rule="A reserved request stays spent, even if its result was not recorded.",
-        finding="This request was reserved but not recorded: it is still running elsewhere, or it failed.",
+        finding="The price of the request is reserved, but no result is recorded: the request is still running in "
+        "another process, or the request failed.",
         remedy="If the request is still running, wait for its end. If the request failed, send it again under a new "
         "id, at its full price. "
         "Nothing more was spent.",
@@ -177,7 +178,7 @@ def unverified(cause: LedgerError) -> VerificationError:
 
 def _malformed(rule: str) -> ParameterError:
     return ParameterError(
-        "HG314", rule=rule, finding="The given value does not satisfy this rule.", remedy="Nothing was spent."
+        "HG314", rule=rule, finding="The given value does not follow the rule.", remedy="Nothing was spent."
     )
 
 

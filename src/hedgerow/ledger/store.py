@@ -305,7 +305,7 @@ class Ledger:
     def would_spend(self, certificate: Price) -> float:
         """Return the ε that `spent` would return after one more request.
 
-        The returned value is ``math.inf`` if no ε holds after the request. Nothing is written to the ledger.
+        Return ``math.inf`` if no finite ε holds after the request. Nothing is written to the ledger.
 
         Raises
         ------
@@ -327,8 +327,8 @@ class Ledger:
     def news(self, since: Mark | None = None) -> tuple[tuple[LedgerEntry, ...], Mark]:
         """Return entries reserved or recorded since the last call, and the position where the next call continues.
 
-        This method serves a program that reads new entries repeatedly. If another process wrote to the ledger, or the
-        file was opened again, all entries are returned and checked, as by the method `entries` (HG305).
+        The method serves programs that read new entries repeatedly. If another process wrote to the ledger, or the file
+        was opened again, all entries are returned and checked, as by the method `entries` (HG305).
         """
         with self._file.transaction(write=False) as connection:
             chain = self._read(connection, whole=True)

@@ -231,7 +231,7 @@ def _not_gaussian() -> UncertifiedError:
     return UncertifiedError(
         "HG315",
         rule='A ledger of the family "gaussian" accepts Gaussian noise only.',
-        finding="This release uses other noise, or Gaussian noise with a standard deviation of less than two steps "
-        "of its lattice.",
+        finding="The requested release uses another noise, or Gaussian noise with a standard deviation of less than "
+        "two steps of its lattice.",
         remedy='Use noise="gaussian", or a ledger of the family "any".',
     )

@@ -196,7 +196,8 @@ def _no_tree(finding: str) -> ParameterError:
         "HG162",
         rule="A hierarchy puts every category of a column into one group.",
         finding=finding,
-        remedy='For example hierarchies={"region": {"country": {"England": ["N", "S"], "Wales": ["W"]}}}.',
+        remedy='List the categories of each group, for example hierarchies={"region": {"country": {"England": ["N", '
+        '"S"], "Wales": ["W"]}}}.',
         shell="A file of --hierarchy has a line for every category: the category, then its group at each level.",
     )
 

@@ -73,8 +73,8 @@ class Margins(Synthesizable, Result):
     remarks : tuple of str
         Notes for readers about the margins as a whole.
     shown : ShownTables or None
-        The numbers that are shown in place of the noisy numbers. The value is None if the noisy numbers themselves are
-        shown.
+        The numbers that are shown in place of the noisy numbers. The attribute `shown` is None if the noisy numbers
+        themselves are shown.
     hierarchies : tuple of Hierarchy
         Groups of categories. For columns with a hierarchy, every table also has the totals of groups of categories,
         which are sums of its cells.
@@ -83,7 +83,7 @@ class Margins(Synthesizable, Result):
     noisy : tuple of dict
         The noisy numbers as plain JSON data.
     steps : tuple of dict
-        The steps that computed the shown numbers from the noisy numbers, in order, as plain JSON data.
+        The list of changes, such as rounding, that made the shown numbers from the noisy numbers, as plain JSON data.
     """
 
     axes: tuple[Category, ...]
@@ -421,7 +421,7 @@ class Margins(Synthesizable, Result):
         return self._showing(in_whole_numbers(self.residuals, self.shown), {"step": "rounded"})
 
     def after(self, steps: Sequence[Mapping[str, Any]]) -> Self:
-        """Return the margins after the given steps, such as rounding, in the form of `steps` in a record."""
+        """Return the margins after changes such as rounding, given as the field `steps` of a record states them."""
         made = self
         for step in steps:
             match step["step"]:
@@ -477,7 +477,7 @@ class Margins(Synthesizable, Result):
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
         """Return the cells of all tables as columns of equal length.
 
-        In the line of a total, the columns over which the total is summed are empty ("").
+        In the line of a total, the entries of the columns over which the total is summed are empty ("").
         """
         head, *lines = self.lines(level)
         return {name: list(column) for name, column in zip(head, zip(*lines, strict=True), strict=True)}

@@ -362,7 +362,7 @@ def plan_margins(
             "HG240",
             rule="Margins need at least one column in `by`.",
             finding="None was given.",
-            remedy='For example by={"sex": [0, 1], "region": ["N", "S"]}.',
+            remedy='Name group columns and categories, for example by={"sex": [0, 1], "region": ["N", "S"]}.',
             shell="For example, write --by sex=0,1 --by region=N,S.",
         )
     protection, facts = opened.protection, opened.facts

@@ -162,7 +162,7 @@ class CellTotals(Additive):
                 "HG406",
                 rule="Totals of cells have bounds in order on one grid, within 31 bits, and 1 to "
                 f"{MOST_BOUNDED_CELLS:,} cells, each of a kind that is described; all with a second moment, or none.",
-                finding="The given numbers do not follow this rule.",
+                finding="The given numbers do not follow the rule.",
             )
 
     def _fits(self, kind: CellKind) -> bool:

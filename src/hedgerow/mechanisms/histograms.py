@@ -129,7 +129,7 @@ class TreeCounts(Additive):
                 "HG406",
                 rule=f"A tree of counts has 2 to {MOST_LEAVES:,} leaves, branchings of at least 2 whose product just "
                 "holds them, and a width for each level, with or without the root.",
-                finding="The given mechanism does not follow this rule.",
+                finding="The given mechanism does not follow the rule.",
             )
         require_positive(**{f"widths[{level}]": width for level, width in enumerate(self.widths)})
         require_drawable(*self.widths)

@@ -116,7 +116,7 @@ class Mechanism:
             "HG520",
             rule="An audit attacks single mechanisms whose worst neighbouring data sets are known.",
             finding=f"Found {self.type!r} of another shape.",
-            remedy="Audit the parts of a composition one by one.",
+            remedy="Audit each mechanism of a composition separately.",
         )
 
     def attained(self, relation: Relation) -> LowerBoundPairs:

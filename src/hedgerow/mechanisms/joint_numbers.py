@@ -416,7 +416,7 @@ def reading_of(
     if missing := sum(row < 0 or not determined[row] for row in rows):
         raise ParameterError(
             "HG406",
-            rule="A moment must be computed from numbers that determine the moment.",
+            rule="A mean or variance can be computed only from noisy numbers that determine it.",
             finding=f"{missing} of {len(wanted)} are not determined by what is released.",
         )
     matrix = inverse[rows]
@@ -554,7 +554,7 @@ def value_of(monomial: Monomial, values: Sequence[int | None]) -> int:
 def check(fits: bool, rule: str) -> None:
     """Refuse a description that does not fit its rule (HG406)."""
     if not fits:
-        raise ParameterError("HG406", rule=rule, finding="The given numbers do not determine the moment.")
+        raise ParameterError("HG406", rule=rule, finding="The noisy numbers do not determine the mean or variance.")
 
 
 def check_coordinates(

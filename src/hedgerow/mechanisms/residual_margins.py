@@ -110,7 +110,7 @@ class ResidualMargins(Additive):
                 "HG406",
                 rule="Residuals of tables have columns of 2 categories or more, different sets of them, noise for "
                 f"each, and {MOST_NUMBERS:,} numbers in all at most.",
-                finding="The given numbers do not follow this rule.",
+                finding="The given numbers do not follow the rule.",
             )
 
     @property

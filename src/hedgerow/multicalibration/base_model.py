@@ -75,7 +75,9 @@ def origin_of(
         )
     if base_rows is not None:
         if prefit is True:
-            raise _contradiction("`base_rows` were given with prefit=True.", "Leave one of the two out.")
+            raise _contradiction(
+                "`base_rows` were given with prefit=True.", "Leave out either `base_rows` or prefit=True."
+            )
         _rows_are_apart(base_rows, rows)
         return BaseOrigin.APART
     if prefit is True or (prefit == "auto" and _is_fitted(estimator)):

@@ -146,7 +146,8 @@ class CalibrationMechanism(ABC, Generic[D]):
     releases : tuple of str
         The kinds of statistics that are released, as a facts file allows or forbids them.
     untold : str
-        Why a report lacks errors before or after; empty where it has both.
+        The reason why a report lacks the calibration errors before or after the fit; empty if the report has both
+        errors.
     noise : tuple of type
         The types of the privacy mechanisms that `describe` returns for one model, in order.
     planned : tuple of str
@@ -247,7 +248,7 @@ class CalibrationMechanism(ABC, Generic[D]):
         Returns
         -------
         FittedCalibration
-            The same calibration that `run` returned when it drew these numbers.
+            The calibration that the method `run` returned when it drew the numbers.
 
         Raises
         ------
@@ -286,7 +287,7 @@ class CalibrationMechanism(ABC, Generic[D]):
         Raises
         ------
         HedgerowError
-            No error is expected: if model and certificate disagree, the method returns False.
+            The method raises no error: if the model and the certificate disagree, the method returns False.
 
         Examples
         --------

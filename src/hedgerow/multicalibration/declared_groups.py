@@ -279,7 +279,8 @@ def _unreadable(finding: str) -> ParameterError:
         "HG165",
         rule="Groups are declared as columns with their values, cut points, masks or predicates.",
         finding=finding,
-        remedy='For example groups={"race": ["White", "Black"], "age": cuts(30, 50)}.',
+        remedy='Name the columns of the groups with their values or cut points, for example groups={"race": '
+        '["White", "Black"], "age": cuts(30, 50)}.',
         shell="For example, write --group race=White,Black.",
     )
 

@@ -386,7 +386,8 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
                 rule="A private fit needs the neighbouring relation and epsilon (or rho). The relation and epsilon "
                 "have no default.",
                 finding=f"{' and '.join(missing)} {'was' if len(missing) == 1 else 'were'} not given.",
-                remedy='For example Multicalibrator(…, relation="add-remove", epsilon=1.0), or "replace-one".',
+                remedy='State the relation and the price, for example Multicalibrator(…, relation="add-remove", '
+                'epsilon=1.0), or relation="replace-one".',
             )
         relation = Relation.ADD_REMOVE if self.relation is None else parse_relation(self.relation)
         delta = mechanism.default_delta if self.delta is None else self.delta
@@ -454,7 +455,8 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
                 rule="For two classes, give one column of scores: the scores of the second class. For more than two "
                 "classes, give one column of scores for each class.",
                 finding=f"{len(self.classes_)} classes were given {len(named)}.",
-                remedy='For example classes=["a", "b", "c"], score_column=["p_a", "p_b", "p_c"].',
+                remedy='Name one column of scores for each class, for example classes=["a", "b", "c"], '
+                'score_column=["p_a", "p_b", "p_c"].',
             )
 
 

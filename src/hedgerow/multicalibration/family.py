@@ -161,8 +161,8 @@ def as_flags(values: object) -> NDArray[np.bool_]:
             "HG166",
             rule="A mask must hold yes or no for each record.",
             finding="The given mask holds other values.",
-            remedy="Give a mask of booleans. If groups are declared by the values of columns, a metric needs the "
-            "records too: X=….",
+            remedy="Give a mask of booleans. If groups are declared by the values of columns, pass the records to "
+            "the metric in the argument X.",
         )
     return np.asarray(places_of(flags.ravel(), (1,)).reshape(flags.shape) == 0)
 

@@ -253,8 +253,9 @@ def _labels_and_scores(y: object, p: object) -> tuple[Floats, Floats]:
         raise DataError(
             "HG166",
             rule="Labels must be 0 or 1 and scores must lie in [0, 1], with one label and one score for each record.",
-            finding="The given values do not follow this rule.",
-            remedy="If there are more than two classes, use one class at a time: y == c and the probability of c.",
+            finding="The given values do not follow the rule.",
+            remedy="If there are more than two classes, compute the error for one class c at a time, from the labels "
+            "y == c and the predicted probabilities of c.",
         )
     return labels, scores
 
@@ -270,7 +271,7 @@ def _membership(groups: object, X: object, n: int) -> tuple[tuple[str, ...], NDA
             "HG166",
             rule="A mask needs one entry for each record.",
             finding="The given mask has another number of entries.",
-            remedy="Groups that are declared by columns need the records too: X=….",
+            remedy="If groups are declared by columns, pass the records in the argument X.",
         )
     return ("all", *named), np.stack([np.ones(n, dtype=bool), *named.values()], axis=1)
 

@@ -255,6 +255,7 @@ def unfit(finding: str) -> ParameterError:
         "HG194",
         rule="A contrast names coefficients and their weights. A prediction names every column of the model.",
         finding=f"Of these, {finding}.",
-        remedy='For example .contrast({"age": 10.0}), .t_test("10 * age = 5") or .predict({"age": 40, "sex": 1}).',
+        remedy='Use the names of the coefficients or columns of the fit, for example .contrast({"age": 10.0}), '
+        '.t_test("10 * age = 5") or .predict({"age": 40, "sex": 1}).',
         shell="A contrast is asked for in Python.",
     )

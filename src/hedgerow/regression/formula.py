@@ -72,7 +72,7 @@ def unfit_formula(text: object, finding: str) -> ParameterError:
         rule="A formula has a numeric column, the sign ~ and terms: columns, categories, log, exp or sqrt of one "
         "column, powers, and products of these.",
         finding=f"In {format_argument(text)}, {finding}.",
-        remedy='For example "income ~ age + educ + C(sex)" or "y ~ a * b + I(a ** 2) - 1".',
+        remedy='Write a formula such as "income ~ age + educ + C(sex)" or "y ~ a * b + I(a ** 2) - 1".',
         shell="See: hedgerow ols --help.",
     )
 

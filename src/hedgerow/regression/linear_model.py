@@ -365,7 +365,8 @@ def named_columns(given: object, name: str) -> Mapping[str, Any]:
         "HG190",
         rule=f"`{name}` of a regression names columns.",
         finding="Found another value.",
-        remedy='For example bounds={"age": (0, 100)}, categories={"sex": [0, 1]}.',
+        remedy='Use the columns of the model as keys, for example bounds={"age": (0, 100)}, categories={"sex": [0, '
+        "1]}.",
         shell="For example, write --bounds age:0:100 --categories sex=0,1.",
     )
 

@@ -123,8 +123,8 @@ class FitPublication:
         if self.record is None:
             raise ParameterError(
                 "HG118",
-                rule="A JSON file holds the record of one release.",
-                finding="A table of models may hold several releases.",
+                rule="The format JSON stores the record of one release in each file.",
+                finding="A table of several fits may contain the results of several releases.",
                 remedy="Write each fit to a file of its own.",
             )
         yield json.dumps(self.record(self.level), ensure_ascii=False, allow_nan=False) + "\n"
@@ -310,8 +310,8 @@ def models(*fits: Any, names: Sequence[str] | None = None, p_values: bool = Fals
     Parameters
     ----------
     *fits
-        The fits: results of `Survey.ols` and `Survey.logit`, or their submodels. The fits to show; a result with
-        several cells adds one fit for each cell.
+        The fits: results of `Survey.ols` and `Survey.logit`, or their submodels. A result with several cells adds one
+        fit for each cell.
     names : list of str, optional
         The heading above the column of each fit. By default the headings are ``(1)``, ``(2)``, …; the heading of a fit
         for one cell is the label of the cell.
@@ -362,7 +362,8 @@ def _no_table(finding: str) -> ParameterError:
         "HG194",
         rule="A table of models needs one or more fitted regressions, and one name for each fit.",
         finding=finding,
-        remedy='For example hg.models(fit, fit.submodel("income ~ age"), names=["full", "small"]).',
+        remedy='Give the fits and one name for each fit, for example hg.models(fit, fit.submodel("income ~ age"), '
+        'names=["full", "small"]).',
     )
 
 

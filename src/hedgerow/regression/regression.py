@@ -323,7 +323,7 @@ class RegressionByCell(FitOutputs, Sequence[Regression]):
         return self.summary()
 
     def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
-        """Draw the coefficients of all cells. Coefficients of the same name share a panel; see `Regression.plot`.
+        """Draw the coefficients of all cells: coefficients of the same name share one panel, as in `Regression.plot`.
 
         Parameters
         ----------

@@ -120,7 +120,8 @@ def _coefficients(
             rule="A guess gives coefficients (without the intercept) and the share of records with the outcome, which "
             "lies in (0, 1).",
             finding=f"Found the share {format_argument(share)}, and coefficients {given}.",
-            remedy='For example share=0.3, effects={"age": 0.02}.',
+            remedy='Guess the share of the outcome and some coefficients, for example share=0.3, effects={"age": '
+            "0.02}.",
             shell="Such guesses are made in Python.",
         )
     beta = np.linalg.solve(model.back, np.array([float(effects.get(name, 0.0)) for name in names]))

@@ -113,7 +113,8 @@ def unfit_totals(finding: str) -> ParameterError:
         "HG138",
         rule=f"`totals` gives each cell of `by`, at most {MOST_STRATA}, its size, for means and shares by cell.",
         finding=finding,
-        remedy='For example by={"region": ["North", "South"]}, totals={("region",): {"North": 12000, "South": 8000}}.',
+        remedy='Give the population size of each cell, for example by={"region": ["North", "South"]}, '
+        'totals={("region",): {"North": 12000, "South": 8000}}.',
         shell="For example, write --by region=North,South --totals region=North:12000,South:8000.",
     )
 

@@ -459,5 +459,6 @@ def _unreadable(text: str, place: int, fault: str) -> ParameterError:
         rule="An expression contains estimates such as `mean(age | sex=0)`, numbers, + - * /, brackets, log, exp and "
         "sqrt.",
         finding=f"At character {place + 1} of {text!r}: {fault}." if text else fault,
-        remedy="For example `mean(age | sex=0) - mean(age | sex=1)`. Names with spaces or signs need quotation marks.",
+        remedy="Write an expression of estimates such as `mean(age | sex=0) - mean(age | sex=1)`. Names with spaces "
+        "or signs need quotation marks.",
     )

@@ -60,8 +60,8 @@ class Plan:
     items : tuple of PlannedStatistic
         The planned statistics, each with its mechanism.
     calibrated : Calibrated or None
-        The smallest noise that meets the budget, which the calibration found. The value is None if the release costs no
-        budget.
+        The smallest noise that meets the budget, which the calibration found. The attribute `calibrated` is None if the
+        release costs no budget.
     source : ColumnSource or None
         The data source for which the plan was made. The method `query` shows the SQL questions to the data source.
     """
@@ -274,7 +274,7 @@ class Plan:
                 "HG213",
                 rule="A query can be shown only for a plan with a source, because the columns and the engine determine "
                 "its text.",
-                finding="This plan was made without a source.",
+                finding="The plan was made without a data source.",
                 remedy="Open the source: hg.open(…).plan(…).query().",
                 shell="Name the source, and leave out --n.",
             )
@@ -303,7 +303,8 @@ class Plan:
     ) -> list[AdditiveTable | None]:
         """Return one table of noisy numbers for each statistic.
 
-        Statistics whose noise is drawn together share a table. A statistic that is public has None in place of a table.
+        Statistics whose noise is drawn together share a table. A statistic whose value is public has no table, and its
+        entry is None.
         """
         made: dict[int, AdditiveTable] = {}
         tables: list[AdditiveTable | None] = []
@@ -317,7 +318,7 @@ class Plan:
         return tables
 
     def places(self) -> Iterator[tuple[range, PlannedStatistic]]:
-        """Yield each statistic, with the positions of its estimates in the release."""
+        """Yield each statistic of the plan, with the positions of its estimates in the release."""
         place = 0
         for item in self.items:
             yield range(place, place := place + (1 if item.design is None else self.cells)), item

@@ -389,7 +389,7 @@ def _statistics(statistics: object) -> tuple[tuple[StatisticRequest, ...], tuple
             "HG112",
             rule="A release needs at least one statistic.",
             finding=_found(statistics, listed),
-            remedy='For example [hg.mean("age", bounds=(0, 100)), hg.count()].',
+            remedy='List the statistics to release, for example [hg.mean("age", bounds=(0, 100)), hg.count()].',
             shell="For example, write --mean age:0:100 --count.",
         )
     return listed, tuple(len(several) for several in each)
@@ -468,7 +468,7 @@ def _groups(by: object, other: bool | None, resolver: Resolver, most: int) -> tu
         rule="`by` names each column with its declared categories, or names columns whose categories a facts file "
         "declares.",
         finding="Found no categories." if by else "Found an empty group.",
-        remedy='For example by={"sex": [0, 1]}.',
+        remedy='Name the group columns with their categories, for example by={"sex": [0, 1]}.',
     )
 
 

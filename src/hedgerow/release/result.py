@@ -210,8 +210,8 @@ class Release(ReadsOfRelease, Result):
         Raises
         ------
         ParameterError
-            HG137: no estimate of the release matches the arguments, or several estimates match. The error message lists
-            all estimates of the release.
+            HG137: no estimate of the release matches the arguments, or several estimates match. The message of error
+            HG137 lists all estimates of the release.
 
         Examples
         --------

@@ -263,7 +263,8 @@ def function(
             "HG112",
             rule="A smooth function needs a function of means and its columns.",
             finding="Found no columns." if columns == {} else f"Found {kind_of(statistic)} and {kind_of(columns)}.",
-            remedy='For example hg.function(lambda t: t["tax"] / t["income"], columns={"tax": (0, 50), …}).',
+            remedy="Give a function of means and the bounds of its columns, for example hg.function(lambda t: "
+            't["tax"] / t["income"], columns={"tax": (0, 50), …}).',
             shell="A function of means is asked for in Python.",
         )
     grids = tuple(grid_of(column, facts) for column, facts in columns.items())

@@ -379,7 +379,8 @@ def _unfit(finding: str) -> ParameterError:
         rule=f"Survival has two columns or three, and times after the start (0 by default) that rise and make at most "
         f"{MOST_INTERVALS} intervals.",
         finding=finding,
-        remedy='For example hg.survival("months", "died", at=[12, 24], bins=range(1, 25)).',
+        remedy='Name the column of times, the column of events, and rising times, for example hg.survival("months", '
+        '"died", at=[12, 24], bins=range(1, 25)).',
         shell="For example, write --survival months/died=1:12,24.",
     )
 

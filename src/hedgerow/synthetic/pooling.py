@@ -95,7 +95,7 @@ class PooledEstimate:
     replaced : bool
         True if the estimated variance T was not positive, so that Ū (the mean of the estimated variances) replaced T.
     bias : float or None
-        q̄ − q̄₀: by how much a refit leans. The value is None if no files were drawn from the fit itself.
+        q̄ − q̄₀: by how much a refit leans. The attribute `bias` is None if no files were drawn from the fit itself.
     bias_error : float or None
         The standard error of the estimated bias.
     """
@@ -134,8 +134,9 @@ class PooledEstimate:
     def confidence_interval(self, level: float = 0.95) -> Interval:
         """Return the interval at a level; error HG110 says that the confidence level is not between 0 and 1.
 
-        The interval is the Student interval of the standard error. Where files from the fit itself show a bias b, the
-        interval also holds estimate − β ± t·√T for every β from 0 to 2·b, so the interval is longer on one side.
+        The interval is the Student interval of the standard error. If the files of the centre show a bias b of the fit,
+        the interval is longer on the side of the bias: it is the union of the intervals (estimate − β) ± t·√T for all β
+        from 0 to 2·b.
         """
         from hedgerow.special import stdtrit
 
@@ -419,6 +420,7 @@ def _unfit(rule: str, finding: str) -> ParameterError:
         "HG250",
         rule=rule,
         finding=finding,
-        remedy="For example hg.pool([0.31, 0.35, 0.28], [0.0004, 0.0004, 0.0005]), or hg.pool(fits).",
+        remedy="Give one estimate and one variance for each file, for example hg.pool([0.31, 0.35, 0.28], [0.0004, "
+        "0.0004, 0.0005]), or hg.pool(fits).",
         shell="The file has the columns file, question, estimate, and variance or standard_error.",
     )

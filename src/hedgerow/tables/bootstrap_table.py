@@ -126,7 +126,7 @@ class CellExtremes:
             raise ParameterError(
                 "HG156",
                 rule="Each row of a table over D has one finite value or NaN, and the number of its cell, or −1.",
-                finding="The given table does not follow this rule, or D has no rows.",
+                finding="The given table does not follow the rule, or the data set D has no rows.",
                 remedy="Give two arrays of the same length. Nothing was read, spent or written.",
             )
         void = np.zeros(size, dtype=bool)
@@ -540,7 +540,7 @@ def bootstrap_cells(
             "HG414",
             rule="Bootstrap differential privacy must be requested by name.",
             finding="The guarantee was not named.",
-            remedy='Write guarantee="bootstrap-dp", which is not differential privacy and protects less.',
+            remedy='Write guarantee="bootstrap-dp", a guarantee that is weaker than differential privacy.',
         )
     law = check_names(sensitivity, noise, options.get("by"))
     check_reach(opened, law, delta, where=options.get("where"), weights=options.get("weights"))
@@ -563,7 +563,7 @@ def _check_part(part: object) -> None:
         raise ParameterError(
             "HG111",
             rule="`part` of a larger table is a pair of texts: a public column and one of its categories.",
-            finding="The given value does not satisfy this rule.",
+            finding="The given value does not follow the rule.",
             remedy='For example part=("region", "north").',
         )
 

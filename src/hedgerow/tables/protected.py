@@ -105,19 +105,19 @@ class ProtectedTable(TwoWayReadings):
     option : str
         The kind of sensitivity that determines the noise.
     reason : str
-        The reason for the choice of `option`, which follows from public facts.
+        The reason why hedgerow chose this kind of sensitivity (`option`); the reason follows from public facts.
     unit_value : float
         The size of one integer step of the noise, in the unit of the column. For a count, one step of the noise is 1.
     mechanism : AtomicMechanism or None
-        The mechanism that drew the noise. The value is None for a simulated table, and if the parameters of the noise
-        are confidential.
+        The mechanism that drew the noise. The attribute `mechanism` is None for a simulated table, and if the
+        parameters of the noise are confidential.
     request : dict
         The request as plain JSON data.
     noisy : tuple of dict
         The noisy numbers as plain JSON data. All other parts of the record follow from the request and the noisy
         numbers.
     steps : tuple of dict
-        The steps that computed the shown numbers from the noisy numbers, in order, as plain JSON data.
+        The list of changes, such as rounding, that made the shown numbers from the noisy numbers, as plain JSON data.
     """
 
     table: ConsistentTable
@@ -335,7 +335,7 @@ class ProtectedTable(TwoWayReadings):
         return self._showing(whole_numbers(self.table, base=base), {"step": "rounded", "base": base})
 
     def after(self, steps: Sequence[Mapping[str, Any]]) -> Self:
-        """Return the table after the given steps, such as rounding, in the form of `steps` in a record."""
+        """Return the table after changes such as rounding, given as the field `steps` of a record states them."""
         table = self
         for step in steps:
             match step["step"]:
@@ -435,7 +435,7 @@ class ProtectedTable(TwoWayReadings):
         level : float
             The confidence level of the intervals.
         **more
-            Further fields, for the end of the JSON text.
+            Further fields, which are added at the end of the JSON text.
 
         Returns
         -------

@@ -169,7 +169,8 @@ def check_names(sensitivity: object, noise: object, by: object) -> str:
             "HG150",
             rule="A table needs at least one column in `by`.",
             finding="No column was given.",
-            remedy='For example by={"sex": [0, 1]}. For one number about all records, use survey.sum or survey.count.',
+            remedy='Name the group columns with their categories, for example by={"sex": [0, 1]}. For one number '
+            "about all records, use survey.sum or survey.count.",
             shell="For example --by sex=0,1; one number for everybody is hedgerow release with --sum or --count.",
         )
     if not isinstance(sensitivity, str) or sensitivity not in OPTIONS:

@@ -234,7 +234,7 @@ def sample(
 
 
 class SimulatedTestSet(TestSet):
-    """A `TestSet` whose noise comes from a seed. All else is as in the class `TestSet`."""
+    """A `TestSet` whose noise comes from a seed. Apart from its noise, the test set works like a `TestSet`."""
 
     __test__ = False
 

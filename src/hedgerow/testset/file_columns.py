@@ -216,7 +216,7 @@ def as_key(cell: Any) -> str:
 
 def _missing_declaration(rule: str, example: str) -> ParameterError:
     return ParameterError(
-        "HG177", rule=rule, finding="The command does not give the required value.", remedy=f"For example {example}."
+        "HG177", rule=rule, finding="An option that the command needs is missing.", remedy=f"For example {example}."
     )
 
 

@@ -293,7 +293,7 @@ class FileSource(LabelSource):
             rule="The ledger of a test set begins with its settings, in the format of this version or an earlier "
             "version.",
             finding="This version of hedgerow cannot read the settings of the test set.",
-            remedy="Use the version of hedgerow that made the test set, or a newer one. Nothing was spent.",
+            remedy="Use the version of hedgerow that made the test set, or a newer version. Nothing was spent.",
         )
 
     @property

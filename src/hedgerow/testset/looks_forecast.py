@@ -170,8 +170,8 @@ def forecast_of(conditions: Conditions, width: float | None, by_noise: ByNoise, 
     if width is not None and (wanted is None or not 0.0 < wanted < 1.0):
         raise ParameterError(
             "HG707",
-            rule="A half-width is a number between 0 and 1.",
-            finding="The given value does not satisfy this rule.",
+            rule="The half-width of an interval for a score is a number between 0 and 1.",
+            finding="The given value does not follow the rule.",
             remedy="Write a share as 0.05, not as 5.",
         )
 

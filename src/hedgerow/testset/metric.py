@@ -308,7 +308,8 @@ def from_function(
             rule="Your metric needs a name, a function of (labels, predictions), and predictions that are labels or "
             "probabilities.",
             finding="The name, the function or the kind of predictions is missing or wrong.",
-            remedy='For example from_function("absolute error", f, bounds=(0, 10)).',
+            remedy='Make the metric with a name, a function and bounds, for example from_function("absolute error", '
+            "f, bounds=(0, 10)).",
         )
     grid = Grid.from_bounds(name, bounds, step)
     better = bool(reading.get("greater_is_better", False))

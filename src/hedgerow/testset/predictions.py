@@ -119,8 +119,8 @@ def checked_labels(metric: Metric, labels: Sequence[Any] | None) -> tuple[Any, .
         raise ParameterError(
             "HG177",
             rule="Declared labels are a list of at least two different numbers or texts.",
-            finding="The given values are not of this kind.",
-            remedy="For example, write labels=[0, 1].",
+            finding="The given labels do not follow the rule.",
+            remedy="List all possible labels, for example labels=[0, 1].",
         )
     if metric.needs == "chances" and not entries_of([metric.positive]).among(given)[0]:
         raise ParameterError(

@@ -99,7 +99,7 @@ def require_paired(settings: Settings) -> None:
     raise UncertifiedError(
         "HG431",
         rule="Two models can be compared only by losses of 0 and 1, with Gaussian noise.",
-        finding="This test set has another metric or mechanism.",
+        finding="The test set has another metric or mechanism.",
         remedy="In Python, make a test set with metric='accuracy' and mechanism='gaussian'. No look was taken.",
     )
 

@@ -153,13 +153,13 @@ class Score(_Estimated, Receivable):
     n_looks : int
         The number of all allowed looks (queries).
     best : float or None
-        The best score among the earlier looks. The value is None at the first look.
+        The best score among the earlier looks; None at the first look at the test set.
     best_look : int or None
-        The number of the look with the best score. The value is None at the first look.
+        The number of the look with the best score; None at the first look at the test set.
     distinguishable : bool or None
         Whether this score differs from the best earlier score by more than the errors of both scores explain; see
-        `hedgerow.testset.scores`. The value is None at the first look, and if one of the two scores has no standard
-        error.
+        `hedgerow.testset.scores`. The attribute `distinguishable` is None at the first look, and if one of the two
+        scores has no standard error.
     fixed_model : Interval or None
         From the second look on, a narrower 95 % interval, which is valid only for a model that was made before any
         score was known.
@@ -167,8 +167,8 @@ class Score(_Estimated, Receivable):
         If one look answered several scores: every metric, for all records and then for each group. The first entry of
         `parts` is the score itself.
     paid : bool
-        True if the test set was used for the answer, which costs a part of the price. The value is False if the
-        mechanism `thresholdout` returned the training score.
+        True if the test set was used for the answer, which costs a part of the price. The attribute `paid` is False if
+        the mechanism `thresholdout` returned the training score.
     request_id : str
     certificate : Certificate or None
         The certificate of this look alone, with its price. The certificate is None for a simulated look.
@@ -182,7 +182,8 @@ class Score(_Estimated, Receivable):
         Sentences about the privacy price, for readers of the score.
     determined_by : mapping or None
         The data that determine all other fields, as plain JSON data: the settings of the test set, the drawn numbers,
-        and the best earlier score. The value is None for a record that an earlier version wrote.
+        and the best earlier score. The attribute `determined_by` is None for a record that an earlier version of
+        hedgerow wrote.
     """
 
     estimate: Estimate

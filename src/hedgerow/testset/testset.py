@@ -86,10 +86,10 @@ class TestSet:
     Parameters
     ----------
     X_test : table or None
-        The features, in the form that a model's ``predict`` takes. None if only predictions will be scored.
+        The features, in the form that a model's ``predict`` takes. None if no model will be scored.
     y_test : array
-        The labels of the rows: numbers, booleans or texts. Any other label counts as missing, and every prediction for
-        a row without a label counts as wrong.
+        The labels of the rows: numbers, booleans or texts. A label of another type counts as missing, and every
+        prediction for a row without a label counts as wrong.
     metric : str or Metric
         The metric: ``"accuracy"``, ``"zero-one"``, ``"brier"``, ``"log-loss"``, or a `Metric` that a
         function of the module `hedgerow.testset.metric` makes.
@@ -207,7 +207,7 @@ class TestSet:
         ------
         HedgerowError
             The same errors as those of `TestSet`. HG201 to HG209: the file cannot be read. HG302: the ledger exists.
-            HG436, HG437: the key column is invalid.
+            HG436, HG437: the column whose keys join predictions to records is invalid.
 
         Examples
         --------
@@ -305,7 +305,7 @@ class TestSet:
         metric : str or list of str, optional
             The metrics of predicted labels: ``"precision"``, ``"recall"``, ``"specificity"``, ``"f1"``,
             ``"balanced_accuracy"``; for groups also ``"accuracy"`` and ``"zero_one_loss"``. A metric of probabilities
-            or other scores: ``"roc_auc"``. A metric of probabilities: ``"calibration_error"`` in ten bins.
+            or other scores: ``"roc_auc"``. A metric of probabilities in ten bins: ``"calibration_error"``.
         groups : array, optional
             The group of each record, as an array, or as the name of a column in the file of predictions. Groups may
             depend on features and predictions, but never on labels.
@@ -317,8 +317,8 @@ class TestSet:
             The score of the same metric on the training set. Only the mechanism `thresholdout` needs this score.
         request_id : str, optional
             The permanent name of the request. If the same predictions come in the same order under the same name, the
-            recorded answer is returned, and no look (query) is taken. Of a model, only the class is compared with the
-            earlier request, because predictions depend on records. Give each model a request name of its own.
+            recorded answer is returned, and no look (query) is taken. Of models, only the Python class is compared with
+            the earlier request. Give each model a request name of its own.
         labels : path, optional
             The present path of the file of labels, if the file was moved after `create`. No digest is compared.
 
@@ -332,14 +332,14 @@ class TestSet:
         BudgetExceeded
             HG430: all declared looks (queries) are taken. Nothing was read.
         UncertifiedError
-            HG431: several scores in one look need Gaussian noise; add-remove excludes metrics of ranks, bins, squares.
+            HG431: several scores need Gaussian noise; scores of ranks, bins or squared errors also need replace-one.
         ParameterError
             HG170: the predictions have the wrong shape or kind. HG171: the metric or a label is invalid. HG174: the
             model has no suitable method for predictions. HG176: the score on the training set is missing. HG179: the
             process is the child of a fork, which has no ledger. HG314: the request id is invalid. No look was taken.
         ParameterError, DataError
             HG201 to HG209: the file cannot be read. HG434: the labels changed after `create`. HG435: the file of labels
-            is missing. HG437: the key column is invalid. No look was taken.
+            is missing. HG437: the column whose keys join predictions to records is invalid. No look was taken.
         LedgerError, SpentError
             HG311, HG312: the request id was used before. HG601, HG606: the look (query) counts as taken.
 

@@ -148,8 +148,8 @@ def refuse_declared_complete(asked: Mapping[str, Any]) -> None:
     if Missing.DECLARED_COMPLETE in asked.get("missing", ()):
         raise ParameterError(
             "HG334",
-            rule="A request must not declare that no value is missing: the failure of its release would reveal one "
-            "that is.",
+            rule="A request must not declare that no value is missing: if its release failed, the failure would "
+            "reveal that a value is missing.",
             finding=f"Its policy of missing values is {str(Missing.DECLARED_COMPLETE)!r}: see --missing and the facts.",
             remedy='Ask with the policy "drop" or "midpoint". Nothing was read or spent.',
         )

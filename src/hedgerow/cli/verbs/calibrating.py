@@ -67,7 +67,7 @@ def multicalibrate(
             "HG116",
             rule="`multicalibrate` needs --label, --score, --epsilon and --out.",
             finding="--label, --score, --epsilon or --out is missing.",
-            remedy="For example, write --label y --score p --epsilon 1 --out model.json.",
+            remedy="Give all four options, for example --label y --score p --epsilon 1 --out model.json.",
         )
     data, table = call.data, call.table
     if data is None:

@@ -24,7 +24,12 @@ if TYPE_CHECKING:
 FILES = ("regression.json", "certificate.json", "report.html")
 
 Formula = Annotated[
-    str, typer.Argument(metavar="FORMULA", help="A response, ~ and terms, as R writes them; before or after SOURCE.")
+    str,
+    typer.Argument(
+        metavar="FORMULA",
+        help='A formula such as "income ~ age": a response, the sign ~ and terms. The formula may stand before SOURCE '
+        "or after SOURCE.",
+    ),
 ]
 Bounds = Annotated[
     list[str] | None,

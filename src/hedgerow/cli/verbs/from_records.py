@@ -281,9 +281,10 @@ def ask(
     if not paths:
         raise ParameterError(
             "HG116",
-            rule="An expression needs one or several records.",
+            rule="The command `hedgerow ask` needs one or more files of released results, and an expression.",
             finding="The command has only one argument: the record or the expression is missing.",
-            remedy="For example: hedgerow ask release.json 'ratio(tax, income) * 100'.",
+            remedy="Name a file and an expression of its estimates, for example: hedgerow ask release.json "
+            "'ratio(tax, income) * 100'.",
         )
     records: list[Any] = [read_record(path) for path in paths]
     if len(records) == 1 and isinstance(records[0], dict) and "regression" in records[0]:
@@ -337,7 +338,8 @@ def _of_a_table(
             "HG116",
             rule="--percent and --independence read the record of one table; --out writes percentages.",
             finding="The command has no record, or further arguments, or --out without --percent.",
-            remedy="For example: hedgerow ask table.json --percent row --out percentages.tex.",
+            remedy="Name the file of one table, for example: hedgerow ask table.json --percent row --out "
+            "percentages.tex.",
         )
     table = any_table_from_record(read_record(paths[0])).reading(percentages=percent, independence=independence)
     if out is not None:
@@ -361,7 +363,8 @@ def _of_all_cells(
             "--method belongs to --screen and --towards to --shrink.",
             finding="The command has two of these options, or several records, or an option that belongs to an "
             "option that is absent.",
-            remedy="For example: `hedgerow ask release.json 'mean(income)' --screen common`.",
+            remedy="Give one of the options and one record, for example: `hedgerow ask release.json 'mean(income)' "
+            "--screen common`.",
         )
     release = _release(read_record(asked[0]))
     text, entries = read(release, asked[1] if len(asked) == 2 else None)

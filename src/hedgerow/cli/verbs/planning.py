@@ -580,5 +580,6 @@ def _nothing() -> tuple[Requested, ...]:
         "HG112",
         rule="A plan needs one or more statistics, or the [[release]] list of the facts.",
         finding="Neither was given.",
-        remedy="For example, write --mean age:0:100:1, or --facts hedgerow.toml.",
+        remedy="Name a statistic, for example --mean age:0:100:1, or a facts file that lists releases, --facts "
+        "hedgerow.toml.",
     )

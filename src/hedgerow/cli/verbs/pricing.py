@@ -49,8 +49,8 @@ def price(
         raise ParameterError(
             "HG124",
             rule="`--mechanism` must be one of " + ", ".join(priced()) + ".",
-            finding="The command does not give the required value.",
-            remedy="For example, write --mechanism gaussian.",
+            finding="An option that the command needs is missing.",
+            remedy="Name a mechanism, for example --mechanism gaussian.",
         )
     price = price_of(mechanism, **size)
     rows = _table(price, size["rho"], size["mu"], size["rate"]) if table else None
@@ -76,7 +76,7 @@ def _table(price: Price, rho: float | None, mu: float | None, rate: float | None
             "HG124",
             rule="`--table` compares a bootstrap with one plain release of the same ρ or μ.",
             finding="The number of bootstrap replicates is missing.",
-            remedy="For example, write --mechanism bootstrap --rho 0.5 --table.",
+            remedy="Request the table for a bootstrap, for example with --mechanism bootstrap --rho 0.5 --table.",
         )
     total = mu if mu is not None else math.sqrt(2.0 * (rho or 0.0))
     return price_of_errors(relation=price.relation, mu=total, delta=price.delta, rate=rate)
@@ -158,7 +158,8 @@ def _everything(size: dict[str, Any], runs: int | None, *, as_json: bool, report
             "HG124",
             rule="The options for the size of the noise and for the relation apply to one mechanism.",
             finding="Found --" + given[0].replace("_", "-") + " without --mechanism.",
-            remedy="For example, write --mechanism gaussian. Without any option, all mechanisms are audited.",
+            remedy="Name a mechanism, for example --mechanism gaussian. Without any option, all mechanisms are "
+            "audited.",
         )
     with working("audit") as work:
         campaign = run_campaign(runs=_CAMPAIGN_RUNS if runs is None else runs, progress=work.show)
@@ -225,7 +226,7 @@ def _check_report(path: str) -> None:
             "HG523",
             rule="A report is written to a new .html file in a folder that exists.",
             finding=f"Found {path!r}.",
-            remedy="For example, write --report audit.html; an existing file is not overwritten.",
+            remedy="Name a new file for the report, for example --report audit.html.",
         )
 
 

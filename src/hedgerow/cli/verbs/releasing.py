@@ -235,7 +235,8 @@ def _check_asked(total: str | None, count: bool) -> None:
             "HG116",
             rule="A table holds counts, or the totals of one column.",
             finding="Neither was asked for." if total is None else "Both were asked for.",
-            remedy="For example, write --count, or --total income:0:100000:100.",
+            remedy="Request a table of counts with --count, or a table of totals, for example with --total "
+            "income:0:100000:100.",
         )
 
 

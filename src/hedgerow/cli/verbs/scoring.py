@@ -108,7 +108,7 @@ def attack(
             rule="An attack on a test set needs at least two looks (queries): the last look shows how far the model "
             "was fitted to the other scores.",
             finding=f"Found {looks}.",
-            remedy="For example, write --looks 200.",
+            remedy="Declare two or more looks, for example --looks 200.",
         )
     look = choose(mechanism, conditions, Options())
     rng, noise = np.random.default_rng(), SecureNoise()
@@ -239,7 +239,7 @@ def create(
             "HG173",
             rule="A test set needs a budget and a number of looks, among which the budget is divided.",
             finding="`--epsilon` or `--looks` was not given.",
-            remedy="For example, write --epsilon 1 --looks 200.",
+            remedy="Give both the budget and the number of looks, for example --epsilon 1 --looks 200.",
         )
     declared = (parse_by([f"labels={labels}"]) or {}).get("labels") if labels is not None else None
     columns = FileColumns.declared(
@@ -467,7 +467,7 @@ def _check_bars(opened: TestSet | TestSetClient, name: str, ends: tuple[float, f
         raise ParameterError(
             "HG175",
             rule=f"A gate lies among the scores that there can be: of {name}, {ends[0]:g} to {ends[1]:.4g}.",
-            finding="The given value does not follow this rule.",
+            finding="The given value does not follow the rule.",
             remedy="Write a share as 0.8, not as 80. No look was taken.",
         )
 

@@ -64,7 +64,8 @@ def read_results(path: str) -> dict[str, dict[str, tuple[float, float]]]:
             rule="Results to pool are a CSV file with the columns file, question, estimate, and variance or "
             "standard_error, with one line for each file and question.",
             finding=f"{path!r} is none.",
-            remedy="For example the lines file,question,estimate,standard_error and 01,slope,0.31,0.02.",
+            remedy="Write a header and one line for each estimate, for example the lines "
+            "file,question,estimate,standard_error and 01,slope,0.31,0.02.",
         ) from None
     return files
 

@@ -141,7 +141,8 @@ def _weights(texts: Sequence[str]) -> dict[Any, float] | str | None:
                 "HG116",
                 rule="`--weight` is written as columns, or an order, and a number; or it is equal or cells.",
                 finding=f"Found {text!r}.",
-                remedy="For example, write --weight sex,region=5 or --weight 1=10.",
+                remedy="Give a weight to the table by named columns, as in --weight sex,region=5, or to all tables "
+                "of one column, as in --weight 1=10.",
             )
         weights[int(name) if name.isascii() and name.isdigit() else _columns(name)] = float(number)
     return weights or None

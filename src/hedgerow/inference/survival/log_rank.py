@@ -33,7 +33,8 @@ class LogRank:
     df : int
         The degrees of freedom.
     pvalue : float
-        The probability of a statistic at least as large if events are equally frequent in all cells.
+        The p-value: the probability that a test statistic is at least as large as `statistic`, if events are equally
+        frequent in all cells.
     until : float
         The last time at which every cell has enough records at risk; the test compares the curves up to this time.
     observed : tuple of float

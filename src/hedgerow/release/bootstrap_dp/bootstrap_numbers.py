@@ -255,7 +255,7 @@ def own_function(
         "HG112",
         rule="The results of your function need a declared range with at most 2⁴⁰ grid steps.",
         finding=f"Found answers={format_argument(answers)}, answer_step={format_argument(answer_step)}.",
-        remedy="For example, write answers=(0, 100_000), answer_step=10.",
+        remedy="Declare the range and the grid step of the results, for example answers=(0, 100_000), answer_step=10.",
     )
 
 

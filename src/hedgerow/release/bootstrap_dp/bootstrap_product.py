@@ -413,6 +413,6 @@ def check_guarantee(guarantee: object) -> str:
         "HG154",
         rule="`guarantee` must be one of " + ", ".join(f'"{name}"' for name in GUARANTEES) + ".",
         finding=f"Found {format_argument(guarantee)}.",
-        remedy='"dp" is differential privacy. The guarantee "bootstrap-dp" protects less; its statement says whom '
-        "bootstrap-dp does not protect.",
+        remedy='"dp" is differential privacy. The guarantee "bootstrap-dp" is weaker than differential privacy, and '
+        "its printed statement says which people the guarantee does not protect.",
     )

@@ -203,7 +203,7 @@ def exact_and_width(number: BootstrapNumber, source: ColumnSource, read: dict[st
         raise SpentError(
             "HG602",
             rule="A column that was declared complete must have no missing value.",
-            finding="This column has a missing value.",
+            finding="The column has a missing value.",
             remedy="Count the price of this call as spent, and correct the declaration.",
         )
     if without and number.missing is Missing.MIDPOINT:
@@ -333,7 +333,8 @@ def _listed(statistics: object) -> list[Any]:
         "HG112",
         rule="A release under bootstrap-dp needs one or more statistics.",
         finding="Found none." if not flat else "One of the arguments is not a statistic.",
-        remedy='For example [hg.mean("income", step=1), hg.bootstrap_dp.maximum("income", step=1)].',
+        remedy='List the statistics to release, for example [hg.mean("income", step=1), '
+        'hg.bootstrap_dp.maximum("income", step=1)].',
         shell="For example, write --mean income --maximum income --step 1.",
     )
 
@@ -417,8 +418,8 @@ def _step(asked: Any, column: str, grid: Grid | None) -> Fraction:
             rule="Without bounds, `step` declares the public grid of the values. Noise without a grid would be "
             "visible in the last digits of the result.",
             finding=f"Found {format_argument(asked.step)} for column {format_argument(column)}.",
-            remedy="For example, write step=1, or step=0.01 for cents. A finer step of the grid costs nothing under "
-            "bootstrap-dp.",
+            remedy="Declare the distance between grid values, for example step=1, or step=0.01 for cents. A finer "
+            "step of the grid costs nothing under bootstrap-dp.",
             shell="For example, write --step 1.",
         )
     return stride

@@ -342,7 +342,8 @@ class ConsistentTable:
         if wanted not in tables:
             raise ParameterError(
                 "HG160",
-                rule="A total is named by the columns or groups that it keeps, at most one for each dimension.",
+                rule="To name a marginal total, name the columns over which the total is not summed, or a level of "
+                "the hierarchy of such a column.",
                 finding=f"There is none by {', '.join(sorted(wanted)) or 'nothing: the grand total'}.",
                 remedy="The columns are: " + ", ".join(self.interior.shape.columns) + "."
                 if self.margins
@@ -543,8 +544,8 @@ def _placed(axes: Sequence[DimensionLevels], margin: ReleasedMargin) -> LevelRel
     if sorted(margin.columns) != sorted(level for level in levels if level is not None):
         raise ParameterError(
             "HG160",
-            rule="A released total keeps columns of the table or groups of its hierarchies, at most one for each "
-            "dimension.",
+            rule="To name a marginal total, name the columns over which the total is not summed, or a level of the "
+            "hierarchy of such a column.",
             finding=f"Found {', '.join(margin.columns)}.",
             remedy="The columns are: " + ", ".join(axis.axis.column for axis in axes) + ".",
         )

@@ -136,7 +136,7 @@ def whole_numbers(table: ConsistentTable, *, base: float = 1.0) -> ConsistentTab
             "HG164",
             rule="Cells are rounded to multiples of a positive number.",
             finding=f"Found {format_argument(base)}.",
-            remedy="For whole numbers, use base=1.",
+            remedy="To round cells to whole numbers, use base=1.",
         )
     before = table.interior.published
     rounded = rounded_in_turn(before / unit) * unit
@@ -190,7 +190,7 @@ class ReliabilityBands:
             raise ParameterError(
                 "HG164",
                 rule="Each quality flag needs one letter, and the limits of the flags must rise, starting above 0.",
-                finding="The given values do not follow this rule.",
+                finding="The given values do not follow the rule.",
                 remedy="Give (letter, limit, meaning) in rising order of the limit, and a last letter for all larger "
                 "values.",
             )

@@ -201,7 +201,7 @@ class TableShape(Sequence[Mapping[str, Scalar]]):
                 raise ParameterError(
                     "HG160",
                     rule="A cell is named by one declared category for every column of the table, and nothing else.",
-                    finding="The given value does not follow this rule.",
+                    finding="The given value does not follow the rule.",
                     remedy="The columns are: " + ", ".join(self.columns) + ".",
                 )
             flat = flat * axis.levels + axis.labels.index(cell[axis.column])

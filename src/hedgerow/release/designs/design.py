@@ -386,7 +386,7 @@ def complete(histogram: Histogram | GridSums | Tally, missing: Missing) -> None:
         raise SpentError(
             "HG602",
             rule="A column that was declared complete must have no missing value.",
-            finding="This column has a missing value. The data were read, so the price of this call counts as spent.",
+            finding="The column has a missing value. The data were read, so the price of this call counts as spent.",
             remedy='Release the column with missing="drop".',
         )
 

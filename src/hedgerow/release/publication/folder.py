@@ -197,7 +197,7 @@ def _check_names(target: Path, names: Sequence[str]) -> None:
         if reason is not None:
             raise ParameterError(
                 "HG119",
-                rule="No output replaces data, facts, a ledger or its secret.",
+                rule="An output file may not replace data, a facts file, a ledger or its secret.",
                 finding=f"The folder {str(target)!r} holds {reason}, under the name {name}.",
                 remedy="Name another folder. The option `force` does not allow an output to replace an input.",
             )

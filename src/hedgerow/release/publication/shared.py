@@ -342,10 +342,10 @@ class Result(Receivable, Outputs):
     n : int or None
         The public number of records, under the neighbouring relation replace-one.
     where : str or None
-        The condition that selects records, as it was given. None if all records count. Under replace-one `n` is the
-        number of all records.
+        The condition that selects records, as it was given. None if the result uses all records. Under replace-one `n`
+        is the number of all records.
     weights : mapping or None
-        The column of weights, and the largest weight that a record may have. None if all records count alike.
+        The column of weights, and the largest weight that a record may have. None if all records have the same weight.
     derived : mapping
         The expressions of the computed columns, by the names of these columns.
     date : str or None

@@ -32,7 +32,7 @@ def kept_apart(path: str | Path) -> None:
     if reason is not None:
         raise ParameterError(
             "HG317",
-            rule="No output may replace data that were opened, facts, a ledger or its secret.",
+            rule="An output file may not replace data that were opened, a facts file, a ledger or its secret.",
             finding=f"{str(path)!r} is {reason}.",
             remedy="Name another output file. The command wrote nothing, and nothing is lost.",
         )

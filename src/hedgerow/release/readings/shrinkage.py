@@ -70,7 +70,7 @@ class ShrunkCells(NumbersOfCells[ShrunkEstimate]):
         The group columns whose additive effects predict the value towards which an estimate is moved; without group
         columns, estimates are moved towards the common mean.
     left_out : tuple of Estimate
-        The cells that are left out of the shrinkage, because the noise hides their errors.
+        The cells that are not shrunken, because their noise is too large to compute a standard error.
     """
 
     spread: float

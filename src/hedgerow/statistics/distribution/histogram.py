@@ -93,7 +93,7 @@ def histogram(
         raise ParameterError(
             "HG112",
             rule=f"A histogram has 2 to {_MOST_BINS + 1:,} ends of bins, which rise.",
-            finding="The given ends do not follow this rule.",
+            finding="The given ends of bins do not follow the rule.",
             remedy=f'For example hg.histogram("{checked}", bins=[0, 10_000, 50_000]).',
             shell=f"For example {checked}:0,10000,50000:0:200000.",
         )

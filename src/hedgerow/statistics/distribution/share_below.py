@@ -96,7 +96,8 @@ def share_below(
             "HG112",
             rule="A share below a line needs the line in units of the column, or a positive fraction of the median.",
             finding="Found both." if line is not None and relative else "Found none that fits.",
-            remedy='For example hg.share_below("income", line=12_000) or hg.share_below("income", of_median=0.6).',
+            remedy='Give either a fixed line or a part of the median, for example hg.share_below("income", '
+            'line=12_000) or hg.share_below("income", of_median=0.6).',
             shell="For example income:12000:0:200000 or income:60%:0:200000.",
         )
     word = f"{'of_median' if relative else 'line'}={given:.15g}"

@@ -41,8 +41,8 @@ class Compared:
     name : str
     standard_error : float or None
         The standard deviation of the noise of one score, for a score in the middle of its range, where the resampling
-        error is largest. Under add-remove the error is in units of records, because n is private. The value is None if
-        the mechanism cannot be used.
+        error is largest. Under add-remove the error is in units of records, because n is private. The attribute
+        `standard_error` is None if the mechanism cannot be used.
     times_best : float or None
         The ratio of `standard_error` to the smallest `standard_error` among the mechanisms that ``"auto"`` may choose.
     note : str
@@ -83,7 +83,8 @@ def compare(conditions: Conditions, options: Options | None = None) -> tuple[Com
     Raises
     ------
     HedgerowError
-        No error is expected: for a mechanism that cannot be used, the attribute ``note`` states the reason.
+        The function raises no error: if a mechanism cannot be used, the attribute ``note`` of its entry states the
+        reason.
 
     Examples
     --------

@@ -84,7 +84,7 @@ class ThresholdoutLook(LookMechanism):
                 rule="`thresholdout` needs a threshold between 0 and the range of the losses, and at least one answer.",
                 finding=f"Found threshold={format_argument(options.threshold)}, "
                 f"n_answers={format_argument(options.n_answers)}.",
-                remedy="For example, write threshold=0.02, n_answers=20.",
+                remedy="Declare the threshold and the number of answers, for example threshold=0.02, n_answers=20.",
             )
         reach = conditions.grid.steps
         described = sparse_vector(

@@ -302,7 +302,8 @@ def checked_for(kind: Kind, labels: Sequence[Any], sent: Entries) -> Entries:
             "HG170",
             rule="The metrics roc_auc and calibration_error need finite numbers as predictions, one for each record.",
             finding="Some of the predictions are missing or are not finite numbers.",
-            remedy="For example, give probabilities of the positive label. No look was taken.",
+            remedy="Give finite numbers, for example the predicted probabilities of the positive label. No look was "
+            "taken.",
         )
     return sent
 
@@ -459,7 +460,7 @@ def group_of(groups: Entries | None, n: int) -> tuple[tuple[str, ...], Integers]
         raise ParameterError(
             "HG170",
             rule=f"Groups are one label for each record, of at most {MOST_GROUPS} different ones; none is missing.",
-            finding="The given groups do not follow this rule.",
+            finding="The given groups do not follow the rule.",
             remedy="Groups may depend on predictions and features, but not on the labels of records. No look was "
             "taken.",
         )

@@ -184,7 +184,7 @@ class TestSetClient:
             raise ParameterError(
                 "HG314",
                 rule="`request_id` must be a text of 1 to 200 visible ASCII characters.",
-                finding="The given value does not follow this rule.",
+                finding="The given value does not follow the rule.",
                 remedy="Nothing was sent.",
             )
         if keys is not None:
