@@ -316,7 +316,7 @@ def _by_column(labels: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
         for category in labels.by:
             inner //= category.levels
             if category.shown:
-                own = [category.label(level) for level in range(category.levels) for _ in range(inner)]
+                own = [value for value in (*category.values, *("other",) * category.other) for _ in range(inner)]
                 columns[category.column] = own * (len(labels) // len(own))
         return columns
     cells = list(labels)
@@ -325,12 +325,10 @@ def _by_column(labels: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
 
 def finite(column: Floats) -> list[float | None]:
     """Return numbers as JSON has them: None for one that is not finite."""
-    numbers: list[float | None] = column.tolist()
-    return (
-        numbers
-        if np.isfinite(column).all()
-        else [number if math.isfinite(number or 0.0) else None for number in numbers]
-    )
+    numbers = column.astype(object)
+    numbers[~np.isfinite(column)] = None
+    listed: list[float | None] = numbers.tolist()
+    return listed
 
 
 class Estimates(LazyEstimates):
@@ -387,9 +385,9 @@ class Estimates(LazyEstimates):
                 continue
             sizes = [len(part["estimate"]) for part in parts]
             columns[name] = {
-                group: [
-                    value for part, size in zip(own, sizes, strict=True) for value in part.get(group, [None] * size)
-                ]
+                group: list(
+                    chain.from_iterable(part.get(group, [None] * size) for part, size in zip(own, sizes, strict=True))
+                )
                 for group in dict.fromkeys(chain.from_iterable(own))
             }
         return columns

@@ -16,10 +16,11 @@ and its kind names it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from itertools import accumulate
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -38,7 +39,7 @@ from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.mechanism import AtomicMechanism, Mechanism, parts_of
 from hedgerow.noise.lattice import AdditiveTable
 from hedgerow.release.designs.column_distribution import DistributionStatistic
-from hedgerow.release.designs.design import Design, PlannedStatistic, PublicFacts, Recorded
+from hedgerow.release.designs.design import Design, PartOfRecord, PlannedStatistic, PublicFacts, Recorded
 from hedgerow.release.designs.joint_choice import JointQuestion
 from hedgerow.release.designs.joint_release import joint_totals
 from hedgerow.release.designs.joint_statistic import JointStatistic
@@ -215,7 +216,41 @@ def noisy_record(plan: Plan, tables: Sequence[AdditiveTable | None]) -> list[dic
     return list(noisy.values())
 
 
-def kept_records(plan: Plan, estimates: Sequence[Estimate]) -> dict[str, tuple[dict[str, Any], ...]]:
+class KeptParts(Sequence[dict[str, Any]]):
+    """What a record keeps of what was drawn, each part made when it is first read, and then kept.
+
+    A list of 100,000 cells takes as long as their release.
+
+    >>> parts = KeptParts([lambda: {"cells": []}])
+    >>> len(parts), parts[0], parts == ({"cells": []},)
+    (1, {'cells': []}, True)
+    """
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, parts: Iterable[Callable[[], dict[str, Any]]]) -> None:
+        self._parts = tuple(map(cache, parts))
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    @overload
+    def __getitem__(self, index: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[dict[str, Any]]: ...
+    def __getitem__(self, index: int | slice) -> dict[str, Any] | Sequence[dict[str, Any]]:
+        return [part() for part in self._parts[index]] if isinstance(index, slice) else self._parts[index]()
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self) == tuple(other) if isinstance(other, (tuple, KeptParts)) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # as of the mappings in it
+
+    def __reduce__(self) -> tuple[type[tuple[Any, ...]], tuple[tuple[dict[str, Any], ...]]]:
+        return tuple, (tuple(self),)
+
+
+def kept_records(plan: Plan, estimates: Sequence[Estimate]) -> dict[str, KeptParts]:
     """Return what a record keeps of what was drawn beside its noisy numbers: lists of plain JSON data, by field.
 
     ``joint`` holds, for each joint release, its features and its noisy moments by cell. Its ``noise_covariance`` is
@@ -225,20 +260,24 @@ def kept_records(plan: Plan, estimates: Sequence[Estimate]) -> dict[str, tuple[d
     are the places of the estimates that were read from each; of more than 100,000 cells, that of the first cell alone,
     and no moments.
     """
-    parts: dict[int, tuple[str, dict[str, Any]]] = {}
+    parts: dict[int, tuple[PartOfRecord, list[int], list[dict[str, Any]]]] = {}
     for places, item in plan.places():
         part = None if item.design is None else item.design.part_of_record(estimates[places[0]])
         if item.design is None or part is None:
             continue
-        drawn = id(item.design.drawn)
-        if drawn not in parts:
-            parts[drawn] = part.name, part.whole()
-        _, whole = parts[drawn]
         of_each = places[:1] if len(places) > LISTED_CELLS else places
-        whole["estimates"] += of_each
+        _, read, functions = parts.setdefault(id(item.design.drawn), (part, [], []))
+        read += of_each
         if part.function is not None:
-            whole["functions"].append({"estimates": list(of_each), "function": part.function})
-    return {name: tuple(whole for kind, whole in parts.values() if kind == name) for name in ("joint", "distributions")}
+            functions.append({"estimates": list(of_each), "function": part.function})
+
+    def whole(part: PartOfRecord, read: list[int], functions: list[dict[str, Any]]) -> dict[str, Any]:
+        return {**part.whole(), "estimates": read, **({"functions": functions} if functions else {})}
+
+    return {
+        name: KeptParts(partial(whole, *about) for about in parts.values() if about[0].name == name)
+        for name in ("joint", "distributions")
+    }
 
 
 def table_record(table: AdditiveTable) -> dict[str, Any]:

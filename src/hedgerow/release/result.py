@@ -88,8 +88,8 @@ class Release(ReadsOfRelease, Result):
     # What was asked of which opened source; in no record. It tells releases of one request from others.
     _asked: tuple[Statistic, ...] = ()
     _identity: str = ""
-    _joint: tuple[dict[str, Any], ...] = ()
-    _distributions: tuple[dict[str, Any], ...] = ()
+    _joint: Sequence[dict[str, Any]] = ()
+    _distributions: Sequence[dict[str, Any]] = ()
     answers: dict[str, Estimate] = field(default_factory=dict)
     # The request and the noisy tables, from which a record is read again; empty for records of earlier versions.
     _request: dict[str, Any] = field(default_factory=dict)
