@@ -133,10 +133,10 @@ def sent_to(kind: str) -> Iterator[list[str]]:
             connection.execute("CALL enable_logging('QueryLog')")
             return _Logged(connection, heard)
 
-        files._KEPT.close()
+        files.KEPT.close()
         with mock.patch.object(files, "_connected", logged):
             yield heard
-            files._KEPT.close()
+            files.KEPT.close()
 
 
 class _Logged:

@@ -34,6 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hedgerow
+from hedgerow.engines.files import KEPT
 from hedgerow.engines.query import Query, SumsQuery
 from hedgerow.engines.source import ColumnSource, Source, open_source
 from hedgerow.engines.streamed import Streams, Watch
@@ -480,6 +481,7 @@ def replay_pair(plan: Plan, first: Source, second: Source, *, seed: int) -> tupl
     for source in (first, second):
         trace = Trace()
         recorded = RecordedSource(source, trace)
+        KEPT.close()  # a connection that is open for the file of one source runs fewer lines than a new one
         with recording(trace):
             estimates = read_estimates(plan, run_reserved(plan, recorded, RecordedNoise(seed, trace)))
             trace.steps.append(f"estimates {len(estimates)} {[estimate.cell for estimate in estimates]!r}")

@@ -215,7 +215,7 @@ class _Opened(NamedTuple):
     unread: frozenset[str]
 
 
-_KEPT: KeptOpen[_Opened] = KeptOpen()
+KEPT: KeptOpen[_Opened] = KeptOpen()
 
 
 @contextmanager
@@ -229,7 +229,7 @@ def _relation(file: SourceFile, table: str | None) -> Iterator[_Opened]:
         with _newly_opened(file, table) as opened:
             yield opened
         return
-    with _KEPT.taken((file, table), lambda: _newly_opened(file, table)) as opened:
+    with KEPT.taken((file, table), lambda: _newly_opened(file, table)) as opened:
         yield opened
         # A failed statement, whose error went no further, ends a transaction.
         opened.connection.rollback()

@@ -83,10 +83,10 @@ def query_log() -> Iterator[QueryLog]:
         connection.execute("CALL enable_logging('QueryLog')")
         return _Logged(connection, log)
 
-    files._KEPT.close()
+    files.KEPT.close()
     with mock.patch.object(files, "_connected", logged):
         yield log
-        files._KEPT.close()
+        files.KEPT.close()
 
 
 def sources(folder: Path, rows: int) -> dict[str, Any]:

@@ -75,7 +75,7 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> list[duckdb.DuckDBPyConnecti
         made.append(connected(folder))
         return made[-1]
 
-    files._KEPT.close()
+    files.KEPT.close()
     monkeypatch.setattr(files, "_connected", counted)
     return made
 
