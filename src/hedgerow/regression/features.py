@@ -268,10 +268,7 @@ def request_record(
     return {
         "formula": formula,
         **terms.record(),
-        "bounds": {
-            column: [str(grid.lower), str(grid.upper), str(grid.step) if grid.declared else None]
-            for column, grid in grids.items()
-        },
+        "bounds": {column: _declared_bounds(grid) for column, grid in grids.items()},
         "categories": {column: list(values) for column, values in categories.items()},
         **{name: value for name, value in further.items() if value is not None},
     }
@@ -311,15 +308,18 @@ def written(record: Mapping[str, Any], path: str | Path | None = None) -> str:
     return optionally_written(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n", path)
 
 
+def _declared_bounds(grid: Grid) -> list[str | None]:
+    return [str(grid.lower), str(grid.upper), str(grid.step) if grid.declared else None]
+
+
 def _grid_of(low: str, high: str, step: str | None) -> Grid:
-    """Return the grid between declared bounds, with a declared step or none."""
+    """Return the grid between declared bounds, with a declared step or none, as `_declared_bounds` writes them."""
     lower, upper = Fraction(low), Fraction(high)
-    if step is None:
-        return Grid(lower, upper, DEFAULT_STEPS, declared=False)
-    steps = (upper - lower) / Fraction(step)
-    if steps.denominator != 1:
-        raise ValueError("step")
-    return Grid(lower, upper, int(steps))
+    steps = DEFAULT_STEPS if step is None else int((upper - lower) / Fraction(step))
+    grid = Grid(lower, upper, steps, declared=step is not None)
+    if _declared_bounds(grid) != [low, high, step]:
+        raise ValueError("bounds")
+    return grid
 
 
 def _grid(record: Mapping[str, Any]) -> Grid:

@@ -144,8 +144,10 @@ def consistency(record: object, certificate: Certificate) -> Consistency:
             contradictions += consistency(part, Certificate.from_dict(part["certificate"])).contradictions
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, HedgerowError):
         return Consistency((*dict.fromkeys(contradictions), _ALTERED))
-    # Whoever asked chose δ. The rounded ε is the same at each δ of a range, and the price holds.
-    chosen = () if "delta" in written.certified else ("certificate.delta",)
+    # Whoever asked chose δ. The rounded ε is the same at each δ of a range, and the price holds. What is assumed may
+    # be known to nobody but whoever asked, such as how a model was made.
+    given = {"delta": "certificate.delta", "assumptions": "certificate.assumptions.*"}
+    chosen = (field for name, field in given.items() if name not in written.certified)
     unpriced = (place for at, part in enumerate(parts_of(certificate.mechanism)) for place in _unpriced(at, part))
     named = (*written.unchecked, *chosen, *unpriced, "certificate.versions.*", *_beside(record, written))
     unchecked = (place for place in named if has_any(record, place))
