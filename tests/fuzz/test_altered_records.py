@@ -7,6 +7,7 @@ the verifier that shares no code with hedgerow (`hedgerow_verify.py`) must not f
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -37,7 +38,8 @@ def unnamed(record: Record, altered: Any, unchecked: tuple[str, ...]) -> Iterato
 
     A field that is left out is no altered figure: where it counts, the record no longer holds. Nor is an answer that is
     left out, since each answer follows from the release. Two noisy counts of a search whose sum stays are changed
-    together with all that follows from them, which no record can show.
+    together with all that follows from them, which no record can show. Nor does a noisy number that changes in its
+    sixth digit change a result by more than the digits that are compared.
     """
     places = [*differences(record, altered)]
     if len(places) > 1 and all(place.startswith("found.noisy_counts.") for place in places):
@@ -45,13 +47,24 @@ def unnamed(record: Record, altered: Any, unchecked: tuple[str, ...]) -> Iterato
     for place in places:
         if place == "asked" and all(answer in record["asked"] for answer in altered["asked"]):
             continue
-        holder: Any = altered
-        for step in place.split("."):
-            holder = holder[int(step)] if isinstance(holder, list) else holder.get(step, "left out")
-            if holder == "left out":
-                break
+        holder = _at(altered, place)
+        if place.startswith("noisy.") and _nearly(holder, _at(record, place)):
+            continue
         if holder != "left out" and not is_among(place, unchecked) and not is_among(f"{place}.0", unchecked):
             yield place
+
+
+def _at(record: Any, place: str) -> Any:
+    """Return the value of a field, or "left out"."""
+    for step in place.split("."):
+        record = record[int(step)] if isinstance(record, list) else record.get(step, "left out")
+        if record == "left out":
+            break
+    return record
+
+
+def _nearly(value: Any, other: Any) -> bool:
+    return all(type(each) in (int, float) for each in (value, other)) and math.isclose(value, other, rel_tol=1e-5)
 
 
 def check_holding(record: Record, altered: Any, found: Verification) -> None:
