@@ -39,7 +39,7 @@ def unnamed(record: Record, altered: Any, unchecked: tuple[str, ...]) -> Iterato
     A field that is left out is no altered figure: where it counts, the record no longer holds. Nor is an answer that is
     left out, since each answer follows from the release. Two noisy counts of a search whose sum stays are changed
     together with all that follows from them, which no record can show. Nor does a noisy number that changes in its
-    sixth digit change a result by more than the digits that are compared.
+    fifth digit change a result by more than the digits that are compared.
     """
     places = [*differences(record, altered)]
     if len(places) > 1 and all(place.startswith("found.noisy_counts.") for place in places):
@@ -64,7 +64,7 @@ def _at(record: Any, place: str) -> Any:
 
 
 def _nearly(value: Any, other: Any) -> bool:
-    return all(type(each) in (int, float) for each in (value, other)) and math.isclose(value, other, rel_tol=1e-5)
+    return all(type(each) in (int, float) for each in (value, other)) and math.isclose(value, other, rel_tol=1e-4)
 
 
 def check_holding(record: Record, altered: Any, found: Verification) -> None:

@@ -309,7 +309,7 @@ def certify(
         Point(round_up(epsilon * part), _round_up_delta(curve.delta_upper(round_up(epsilon * part))))
         for part in (0.25, 0.5, 0.75, 1.0)
     )
-    about = "upper", tuple(assumptions), _versions()
+    about = "upper", tuple(assumptions), versions_here()
     return Certificate(mechanism, relation, unit, epsilon, delta, points, *about, None, narrowed, curve)
 
 
@@ -418,7 +418,8 @@ def _adapter() -> Any:
 
 
 @cache
-def _versions() -> dict[str, str]:
+def versions_here() -> dict[str, str]:
+    """Return the versions that a certificate names: of hedgerow, and of the libraries that prices are computed with."""
     return {"hedgerow": __version__, **{name: version(name) for name in _VENDORS}}
 
 

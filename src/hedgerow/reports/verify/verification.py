@@ -38,6 +38,7 @@ from hedgerow.mechanisms.certificate import (
     holds,
     record_of,
     unreadable_record,
+    versions_here,
 )
 from hedgerow.mechanisms.mechanism import (
     AtomicMechanism,
@@ -89,6 +90,8 @@ NOT_CHECKED = (
 
 _ALTERED = "Something that a record of its kind holds is missing, or of another kind."
 _MOST_TOLD = 5
+_OF_A_PRICE = ("certificate.profile.**", "certificate.mu", "certificate.epsilon_lower", "certificate.epsilon_lower_why")
+"""What is computed beside ε: another version may give other figures, which hold too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +149,12 @@ def consistency(record: object, certificate: Certificate) -> Consistency:
         return Consistency((*dict.fromkeys(contradictions), _ALTERED))
     # Whoever asked chose δ. The rounded ε is the same at each δ of a range, and the price holds. What is assumed may
     # be known to nobody but whoever asked, such as how a model was made.
-    given = {"delta": "certificate.delta", "assumptions": "certificate.assumptions.*"}
-    chosen = (field for name, field in given.items() if name not in written.certified)
+    assumed = "certificate.assumptions.*" if certificate.assumptions else "certificate.assumptions"
+    given = {"delta": "certificate.delta", "assumptions": assumed}
+    chosen = [field for name, field in given.items() if name not in written.certified]
+    # Another version may find a sharper price. The one that was stated then holds all the same.
+    if not _priced_alike(record, certificate):
+        chosen += _OF_A_PRICE
     unpriced = (place for at, part in enumerate(parts_of(certificate.mechanism)) for place in _unpriced(at, part))
     named = (*written.unchecked, *chosen, *unpriced, "certificate.versions.*", *_beside(record, written))
     unchecked = (place for place in named if has_any(record, place))
@@ -230,13 +237,17 @@ def _compared(record: Mapping[str, Any], written: Rewritten, certificate: Certif
         assumptions=certificate.assumptions,
         narrowed=written.narrowed,
     )
-    # Another version may find a sharper price. The one that was stated then holds all the same.
-    if "reading" in record and dict(certificate.versions) == dict(made.versions):
+    if _priced_alike(record, certificate):
         places += [f"certificate.{place}" for place in differences(stated_certificate, json.loads(made.to_json()))]
     for place in places[:_MOST_TOLD]:
         yield f"The field {place} is not what the rest of the record gives."
     if len(places) > _MOST_TOLD:
         yield f"So are {len(places) - _MOST_TOLD:,} more fields."
+
+
+def _priced_alike(record: Mapping[str, Any], certificate: Certificate) -> bool:
+    """Return whether this version gives a certificate to the last digit: the versions that it names are those here."""
+    return "reading" in record and dict(certificate.versions) == versions_here()
 
 
 def refuse_statement(record: object) -> None:
