@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -55,6 +56,26 @@ def test_a_record_holds_and_says_for_whom(record: dict[str, Any]) -> None:
     of_release, of_certificate = ("source", "date", "methods.*"), ("delta", "versions.*")
     named = [*(f"release.{name}" for name in of_release), *(f"certificate.{name}" for name in of_certificate)]
     assert told["unchecked_fields"] == named
+
+
+def test_figures_that_another_version_may_compute_otherwise_are_named(record: dict[str, Any]) -> None:
+    altered = copy.deepcopy(record)
+    altered["certificate"]["profile"][1]["epsilon"] = 1e6
+    assert not verify_record(altered).holds
+    altered["certificate"]["versions"]["scipy"] = "0.1"
+    found = verify_record(altered)
+    assert found.holds and {"certificate.profile.**", "certificate.epsilon_lower"} <= {*found.unchecked}
+
+
+def test_assumptions_that_a_record_cannot_show_are_named() -> None:
+    people = pa.table({"x": np.arange(2000.0) % 10, "y": np.arange(2000.0) % 7})
+    given = {"bounds": {"x": (0, 10), "y": (0, 7)}, "epsilon": 2.0}
+    made = json.loads(hg.open(people, relation="replace-one").ols("y ~ x", **given).to_json())
+    for assumed, named in (([], "certificate.assumptions"), (["the moon is round"], "certificate.assumptions.*")):
+        made["certificate"]["assumptions"] = assumed
+        assert verify_record(made).holds and named in verify_record(made).unchecked
+    made["request"]["bounds"]["x"][0] = False
+    assert not verify_record(made).holds
 
 
 TAMPERED: dict[str, Callable[[dict[str, Any]], Any]] = {
