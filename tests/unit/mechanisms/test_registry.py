@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from types import FunctionType
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -125,6 +126,29 @@ def test_what_it_does_not_answer_is_refused(told_bit: ToldBit) -> None:
 def test_without_the_registry_its_record_is_none() -> None:
     with pytest.raises(VerificationError, match="HG502"):
         mechanism_from_record({"type": "told-bit", "epsilon": 1.0})
+
+
+def unwritten() -> dict[str, FunctionType]:
+    """Return the methods that a class of mechanisms leaves to those below: their bodies raise NotImplementedError."""
+    bases = {base for kind in kinds().values() for base in kind.__mro__}
+    methods = {
+        f"{base.__name__}.{name}": getattr(method, "fget", getattr(method, "__func__", method))
+        for base in bases
+        for name, method in vars(base).items()
+    }
+    return {
+        name: method
+        for name, method in sorted(methods.items())
+        if isinstance(method, FunctionType) and method.__code__.co_names == ("NotImplementedError",)
+    }
+
+
+def test_a_method_that_no_class_below_writes_is_an_error() -> None:
+    methods = unwritten()
+    assert "Mechanism.singles" in methods and "AtomicMechanism.priced_sd" in methods
+    for method in methods.values():
+        with pytest.raises(NotImplementedError):
+            method(*[None] * method.__code__.co_argcount)
 
 
 @dataclass(frozen=True, slots=True)
