@@ -36,15 +36,21 @@ def made(folder: Path, labels: list[Any] = LABELS, *, looks: int = 9, key: str |
     return ledger
 
 
+class HeardServer(TestSetServer):
+    """A server whose messages are kept in `told`."""
+
+    told: list[str]
+
+
 @contextmanager
-def serving(ledger: Path, address: Address | None = None, **limits: Any) -> Iterator[TestSetServer]:
+def serving(ledger: Path, address: Address | None = None, **limits: Any) -> Iterator[HeardServer]:
     """Serve a ledger at a Unix socket beside it, or at another address; what it tells is in `told`."""
     told: list[str] = []
     service = Service(ledger, ledger.with_name("test.csv"), told.append)
     try:
         declared = Limits(**{"requests_per_minute": 10_000, "most_bytes": 4096, "seconds": 5.0, **limits})
-        with TestSetServer(service, address or Address(ledger.with_name("s")), declared) as server:
-            server.told = told  # type: ignore[attr-defined]  # what the tests read
+        with HeardServer(service, address or Address(ledger.with_name("s")), declared) as server:
+            server.told = told
             thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
             thread.start()
             try:

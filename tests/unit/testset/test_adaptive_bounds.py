@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -106,8 +107,8 @@ def test_a_few_records_tell_no_more_than_the_information_claimed() -> None:
 def test_the_figures_of_a_thousand_looks() -> None:
     """n = 10,000, 1,000 looks, each bound at the noise that is best for it."""
 
-    def best(bound: object) -> float:
-        return float(min(bound(sd) for sd in np.geomspace(0.01, 0.2, 40)))  # type: ignore[operator]
+    def best(bound: Callable[[float], float]) -> float:
+        return float(min(bound(sd) for sd in np.geomspace(0.01, 0.2, 40)))
 
     def mu(sd: float) -> float:
         return math.sqrt(LOOKS) / (N * sd)

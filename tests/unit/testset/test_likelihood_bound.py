@@ -19,6 +19,7 @@ from hedgerow.reports.verify.verification import verify_record
 from hedgerow.testing.simulated import SimulatedNoise, SimulatedTestSet
 from hedgerow.testset import TestSet
 from hedgerow.testset.adaptive_bounds import chernoff, earlier_answers, information_exponent, likelihood_exponent
+from hedgerow.testset.looks import LooksInMemory
 from hedgerow.testset.looks_forecast import ATTACKS, attack, narrowest, plan_looks
 from hedgerow.testset.mechanisms.choose import choose
 from hedgerow.testset.mechanisms.look_mechanism import Conditions, Options
@@ -232,7 +233,8 @@ def test_a_look_whose_record_is_not_known_leaves_the_information() -> None:
     ts = SimulatedTestSet(None, y, relation="replace-one", epsilon=0.3, n_looks=60, mechanism="gaussian", rng=1)
     ts.score(y, request_id="a")
     looks = ts._looks
-    looks._texts["lost"], looks._requests["lost"] = None, "x"  # type: ignore[attr-defined]
+    assert isinstance(looks, LooksInMemory)
+    looks._texts["lost"], looks._requests["lost"] = None, "x"
     score = ts.score(y)
     assert score.look == 3 and score.determined_by is not None
     assert "numbers_before" not in score.determined_by["test_set"]

@@ -162,7 +162,7 @@ def test_a_bad_request_is_refused_by_its_code_and_takes_no_look(ledger: Path, mo
             if not name.startswith("csv: "):
                 request = request.replace(b"text/csv", b"application/json")
             found[name] = (answered(sent(server, request)), 400)
-        told = server.told  # type: ignore[attr-defined]
+        told = server.told
     for name, ((status, headers, record), wanted) in found.items():
         assert status == wanted, (name, status, record)
         assert set(record) == {"error"} and record["error"]["code"].startswith("HG"), name
@@ -350,7 +350,7 @@ def test_other_labels_and_labels_that_change_are_not_served(ledger: Path) -> Non
         labels.write_text(text + "1\n")
         status, headers, record = answered(sent(server, post(GOOD)))
         assert (status, record["error"]["code"], headers["Retry-After"]) == (503, "HG434", "10")
-        assert "changed" not in json.dumps(record) and "changed" in server.told[0]  # type: ignore[attr-defined]
+        assert "changed" not in json.dumps(record) and "changed" in server.told[0]
         labels.unlink()
         assert answered(sent(server, post(GOOD, "b")))[0] == 503
     with pytest.raises(DataError, match="HG435"), serving(ledger):
