@@ -272,7 +272,7 @@ def kept_records(plan: Plan, estimates: Sequence[Estimate]) -> dict[str, KeptPar
             functions.append({"estimates": list(of_each), "function": part.function})
 
     def whole(part: PartOfRecord, read: list[int], functions: list[dict[str, Any]]) -> dict[str, Any]:
-        return {**part.whole(), "estimates": read, **({"functions": functions} if functions else {})}
+        return {"estimates": read, **({"functions": functions} if functions else {}), **part.whole()}
 
     return {
         name: KeptParts(partial(whole, *about) for about in parts.values() if about[0].name == name)

@@ -380,7 +380,6 @@ class DistributionStatistic(Design[TreeCounts, DistributionTable]):
     def _whole_table(self, reading: TableReading) -> dict[str, Any]:
         grid = self.release.leaves.grid
         return {
-            "estimates": [],
             "column": self.release.leaves.column,
             "grid": [str(grid.lower), str(grid.upper), grid.steps],
             "declared": grid.declared,

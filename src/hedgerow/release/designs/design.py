@@ -273,8 +273,6 @@ class Design(Generic[M, T]):
     def _whole(self, totals: JointTotals) -> dict[str, Any]:
         """Return the features and noisy moments of what was drawn, as plain JSON data."""
         about = {
-            "estimates": [],
-            "functions": [],
             **self.joint_features,
             "noise_law": totals.law,
             **({} if len(totals.mixing) > _MOST_COVARIANCES else {"noise_covariance": noise_on_record(totals)}),
@@ -336,7 +334,7 @@ class PartOfRecord:
     name : str
         The list of the record in which it stands.
     whole : callable
-        Returns all of it but for the places of the estimates that were read from it.
+        Returns all of it but for the places of the estimates that were read from it, and how they were read.
     function : dict or None
         How these estimates were read from it, where that is kept.
     """
