@@ -51,6 +51,7 @@ from hedgerow.errors import HedgerowError
 from hedgerow.margins.margin_tables import Margins
 from hedgerow.margins.release_margins import PlannedMargins
 from hedgerow.synthetic.joint_law import JointLaw
+from hedgerow.synthetic.pooling import PooledEstimate
 
 Floats = NDArray[np.float64]
 SEED = 20261125
@@ -180,30 +181,30 @@ def one_run(questions: Questions, seed: int, options: argparse.Namespace) -> dic
     }
 
 
+def pooled(kept: dict[str, Any], name: str, *, centre: bool = True) -> PooledEstimate:
+    """Return the pooled answer to a question, with the bias that the files of the centre show, or without."""
+    values, spreads = np.array([file[name] for file in kept["files"]]).T
+    (one,) = hg.pool(values, spreads, centre=[file[name][0] for file in kept["centre"]] if centre else None)
+    return one
+
+
 def intervals(kept: dict[str, Any], name: str) -> Iterator[tuple[str, float, float]]:
     """Yield the kinds of 95 % intervals of a question with their ends."""
-    values, spreads = np.array([file[name] for file in kept["files"]]).T
-    middles = [file[name][0] for file in kept["centre"]]
-    ((one,), (plain,)) = hg.pool(values, spreads, centre=middles), hg.pool(values, spreads)
+    one, plain = pooled(kept, name), pooled(kept, name, centre=False)
     yield "pooled", *one.confidence_interval()
     t, bias = float(stdtrit(one.df, 0.975)), one.bias or 0.0
     yield "of s.e.", one.estimate - t * one.standard_error, one.estimate + t * one.standard_error
     root = math.sqrt(one.standard_error**2 - max(bias**2 - (one.bias_error or 0.0) ** 2, 0.0))
     yield "less b", one.estimate - bias - t * root, one.estimate - bias + t * root
     yield "without", *plain.confidence_interval()
-    half = 1.96 * math.sqrt(spreads[0])
-    yield "naive", values[0] - half, values[0] + half
+    value, spread = kept["files"][0][name]
+    half = 1.96 * math.sqrt(spread)
+    yield "naive", value - half, value + half
     refits = [refit[name][0] for refit in kept["refits"]]
     half, fit = float(stdtrit(len(refits) - 1, 0.975)) * float(np.std(refits, ddof=1)), kept["fit"][name][0]
     yield "law", fit - half, fit + half
     if name in kept["release"]:
         yield "release", *kept["release"][name]
-
-
-def flagged(kept: dict[str, Any], name: str) -> bool:
-    values, spreads = np.array([file[name] for file in kept["files"]]).T
-    (one,) = hg.pool(values, spreads, centre=[file[name][0] for file in kept["centre"]])
-    return bool(one.flagged)
 
 
 def _setting(options: argparse.Namespace) -> dict[str, Any]:
@@ -254,7 +255,7 @@ def run(population: People, options: argparse.Namespace) -> None:
         for kind in filter(held.__contains__, KINDS):
             share, width = np.mean([hit for hit, _ in held[kind]]), np.median([width for _, width in held[kind]])
             line.append(f"{share:.3f}" + (f" ({width / own:.2f})" if own == own else " (   -)"))
-        marked = np.mean([flagged(one, name) for one in runs])
+        marked = np.mean([pooled(one, name).flagged for one in runs])
         print(f"{name:<54} {'  '.join(line)}   flagged {marked:.2f}", flush=True)
     spent, gap = (np.median([one[key] for one in runs]) for key in ("seconds", "gap"))
     peak = max(one["gigabytes"] for one in runs)
