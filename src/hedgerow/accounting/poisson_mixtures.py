@@ -68,6 +68,7 @@ _WIDEST_CELL = 0.05  # in units of σ: there the five-point rule is exact to 1e-
 _NODES = (-0.906179845938664, -0.5384693101056831, 0.0, 0.5384693101056831, 0.906179845938664)
 _WEIGHTS = (0.23692688505618928, 0.4786286704993663, 0.5688888888888887, 0.4786286704993663, 0.23692688505618928)
 _MOST_OUTCOMES = 400_000
+_WITHOUT_THREADS = 250_000  # multiplications of a product of matrices for which OpenBLAS starts no thread
 _UNIT = float(np.finfo(np.float64).eps)
 
 
@@ -168,7 +169,7 @@ class ResampledLaw:
         r = np.arange(self.weights.shape[0])
         exponent = -0.5 * ((x[:, None] - r * self.bound) / self.sd) ** 2
         top = exponent.max(axis=1)
-        mixed = np.exp(exponent - top[:, None]) @ self.weights
+        mixed = _times(np.exp(exponent - top[:, None]), self.weights)
         return mixed, top - math.log(self.sd * math.sqrt(2.0 * math.pi))
 
     def _log_centre(self, x: Array) -> Array:
@@ -219,6 +220,15 @@ class ResampledLaw:
             if not self.symmetric:
                 q += share * np.exp(self._log_centre(at))
         return p, p[::-1] if self.symmetric else q
+
+
+def _times(left: Array, right: Array) -> Array:
+    """Return the product of two matrices, without the threads of linear algebra: here they cost more than they give."""
+    if right.shape[1] == 1:
+        return np.asarray(np.einsum("xr,ry->xy", left, right))
+    rows = max(1, _WITHOUT_THREADS // right.size)
+    blocks = [left[first : first + rows] @ right for first in range(0, left.shape[0], rows)]
+    return np.concatenate(blocks)
 
 
 def _upper_end(p: Array, shifts: Array, tail: float) -> float:
