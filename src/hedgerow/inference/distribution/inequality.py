@@ -46,6 +46,7 @@ from hedgerow.inference.interval import noise_quantiles
 from hedgerow.inference.score_test import Quadratic, QuadraticTest
 
 Floats = NDArray[np.float64]
+_WITHIN = 1e-6  # how far from 0 and 1 a ratio is kept for which a placement is chosen
 _ROUNDS = 6  # of finding a ratio and the placement that makes it extreme in turns: they settle after two or three
 _ONE_SD = 0.6826894921370859  # the level of ± one standard deviation of a normal number
 
@@ -249,12 +250,17 @@ def _ratio(distribution: Distribution, integrand: _Integrand, level: float) -> R
 
 
 def _extreme(middle: _Placed, side: float) -> _Placed:
-    """Return the placement that makes N/μ least (side −1) or greatest (1)."""
+    """Return the placement that makes N/μ least (side −1) or greatest (1).
+
+    Of a Lorenz share all s ≤ p gain the same at λ = 1, and all s ≥ p at λ = 0: rounding would choose one. An interval
+    asks about the λ inside (0, 1), where the same s ≤ p is extreme: the largest one for the least ratio,
+    the smallest one for the greatest. So λ is kept inside.
+    """
     curve, integrand = middle.distribution.curve, middle.integrand
     first, last = curve[:-1], curve[1:]
     placed = middle
     for _ in range(_ROUNDS):
-        ratio = placed.value
+        ratio = min(max(placed.value, _WITHIN), 1.0 - _WITHIN)
         tried = np.stack([first, last, np.clip(integrand.turn(ratio), first, last)])
         gained = side * (integrand.at(tried, tried) - ratio * (1.0 - tried))
         best = np.take_along_axis(tried, gained.argmax(axis=0)[None, :], axis=0)[0]

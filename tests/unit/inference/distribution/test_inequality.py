@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from hedgerow.facts.relation import Relation
-from hedgerow.inference.distribution.inequality import gini, lorenz, share_below_of_median
+from hedgerow.inference.distribution.inequality import _Placed, gini, lorenz, share_below_of_median
 from hedgerow.inference.distribution.noisy_distribution import Distribution, Read
 from hedgerow.inference.distribution.noisy_tree import NoisyTree, plain_levels
 from hedgerow.mechanisms.histograms import tree_counts
@@ -182,3 +182,54 @@ def test_the_interval_of_a_known_count_reaches_half_a_record(part: float, share:
     """Of 0, 1, 2 and 3 the median is 2: a part of it lies between two of the values."""
     read = share_below_of_median(whole_numbers([10, 20, 30, 40]), part)
     assert (read.value, read.low, read.high) == pytest.approx((share, share - 0.005, share + 0.005), abs=1e-9)
+
+
+def mostly_noise(rng: np.random.Generator, leaves: int, sd: float) -> Distribution:
+    """Return a distribution of a few records under much noise: the least Lorenz share is often clipped to 1."""
+    tree = NoisyTree(leaves, (leaves,), (np.full(leaves, sd**2),), 0.0)
+    counts = rng.integers(0, 40, leaves) + rng.normal(0.0, sd, leaves)
+    left, records = np.append(0.0, np.cumsum(counts)), max(float(counts.sum()), 1.0)
+    left[-1] = records
+    return Distribution(np.append(0.0, np.cumsum(rng.integers(1, 4, leaves))), left, records, tree, 0.0, False, 1.0)
+
+
+def test_no_placement_lowers_the_end_of_a_lorenz_share_where_placements_tie(monkeypatch: pytest.MonkeyPatch):
+    """At a ratio of 1 all places below p tie. Sabotage: a choice by rounding among them excludes what others do not."""
+    rng, placed, ties, excluded = np.random.default_rng(1), list[_Placed](), 0, 0
+    score = _Placed.score
+    monkeypatch.setattr(_Placed, "score", lambda self: placed.append(self) or score(self))
+    for _ in range(800):
+        found, p = mostly_noise(rng, 3, float(10.0 ** rng.uniform(0.8, 1.3))), float(rng.choice([0.5, 0.9]))
+        placed.clear()
+        read = lorenz(found, p)
+        lowest = placed[0]
+        if lowest.value < 1.0:
+            continue
+        first, last = found.curve[:-1], found.curve[1:]
+        below = (last < p) & (last > first)
+        lows = []
+        for at in product((0.0, 0.5, 1.0), repeat=int(below.sum())):
+            split = lowest.split.copy()
+            split[below] = at
+            lows.append(float(score(replace(lowest, split=split)).accepted(0.95)[0][0]))
+        assert read.low <= min(lows) + 1e-9
+        ties += 1
+        excluded += max(lows) > min(lows) + 0.1
+        # Rounding moves nothing.
+        moved = replace(found, left=found.left * (1.0 + 1e-13 * rng.normal(size=4)))
+        assert lorenz(moved, p).low == pytest.approx(read.low, abs=1e-6)
+    assert ties > 12 and excluded > 2, (ties, excluded)
+
+
+@pytest.mark.parametrize("values", [[0] * 13 + [1] * 4 + [3] * 3, [0] * 8 + [3] * 12, [2] * 20])
+def test_lorenz_shares_of_heaps_under_much_noise_are_covered(values: list[int]):
+    rng, runs = np.random.default_rng(3), 150
+    tree, counts = NoisyTree(4, (4,), (np.full(4, 50.0),), 0.0), np.bincount(values, minlength=4)
+    truth, covered = exact(np.array(values, dtype=float))[1:3], np.zeros(2)
+    for _ in range(runs):
+        leaves, _ = tree.fitted([counts + rng.laplace(0.0, 5.0, 4)], np.array(float(len(values))))
+        left = np.append(0.0, np.cumsum(leaves))
+        found = Distribution(np.array([0.0, 0.5, 1.5, 2.5, 3.0]), left, float(len(values)), tree, 50.0, True, 1.0)
+        reads = [lorenz(found, p) for p in (0.5, 0.9)]
+        covered += [one.low - 1e-9 <= share <= one.high + 1e-9 for one, share in zip(reads, truth, strict=True)]
+    assert np.all(stats.binom.cdf(covered, runs, 0.95) > 1e-6), covered / runs
