@@ -95,12 +95,13 @@ def gini(distribution: Distribution, level: float = 0.95) -> Read:
 
 def lorenz(distribution: Distribution, share: float, level: float = 0.95) -> Read:
     """Return the part of the total that the lowest `share` of the records hold, of a column nowhere negative."""
+    kink = share - 1e-12  # where a leaf is divided at the share itself, it lies beyond the kink, however it is rounded
     return _ratio(
         distribution,
         _Integrand(
             start=share,
-            at=lambda noisy, shares: np.where(shares < share, share - noisy, 0.0),
-            slope=lambda shares: np.where(shares < share, -1.0, 0.0),
+            at=lambda noisy, shares: np.where(shares < kink, share - noisy, 0.0),
+            slope=lambda shares: np.where(shares < kink, -1.0, 0.0),
             turn=lambda _: share,
             curved=0.0,
         ),
