@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -113,9 +113,7 @@ def extreme(found: Distribution, p: float | None, side: float) -> ByHand:
     best = ByHand(found, p, np.full(len(f) - 1, 0.5))
     for _ in range(6):
         turn = p if p is not None else (1.0 + best.value) / 2.0
-        kinds = [
-            sorted({0.0, 1.0, min(max((turn - a) / (b - a), 0.0), 1.0)}) for a, b in zip(f[:-1], f[1:], strict=True)
-        ]
+        kinds = [sorted({0.0, 1.0, min(max((turn - a) / (b - a), 0.0), 1.0)}) for a, b in pairwise(f)]
         # N − λμ of the shares as they are, without what noise takes from N.
         every = [ByHand(found, p, np.array(split)) for split in product(*kinds)]
         ratio = best.value
