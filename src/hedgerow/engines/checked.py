@@ -50,6 +50,8 @@ def distance(value: nw.Expr, grid: Grid) -> nw.Expr:
 
     lower, upper = (nw.lit(bound) for bound in grid.as_bounds())
     apart = nw.when(value > upper).then(upper).otherwise(nw.when(value < lower).then(lower).otherwise(value)) - lower
+    if grid.step <= 1:  # a quotient is no smaller than what is divided
+        return apart
     return nw.when(apart * 1024.0 < float(grid.step)).then(nw.lit(0.0)).otherwise(apart)
 
 

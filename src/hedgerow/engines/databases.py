@@ -32,6 +32,8 @@ _KINDS = (
     ("BLOB|^$", "binary"),
 )
 _LOCK_TIMEOUT = "SELECT set_config('lock_timeout', '5s', false) WHERE current_setting('lock_timeout') = '0'"
+# Compiling takes longer than it gives: each release opens a connection of its own, which would load the compiler again.
+_NOT_COMPILED = "SELECT set_config('jit', 'off', false) WHERE current_setting('jit', true) IS NOT NULL"
 # What a server says when it lets nobody in, what is told of it, and what to do.
 _REFUSALS = (
     ("does not exist", "The database, or the user, does not exist.", "List the databases with `psql -l`."),
@@ -238,6 +240,7 @@ class _Postgres:
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             # The transaction begins here, for all that follows. A server waits for a lock without end by default.
             connection.execute(_LOCK_TIMEOUT)
+            connection.execute(_NOT_COMPILED)
             yield connection
 
     def tables(self, connection: Any) -> list[tuple[str | None, str, bool]]:

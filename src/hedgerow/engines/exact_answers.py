@@ -62,15 +62,19 @@ class FrameAnswers(ABC):
                 source.check_column(query)
             else:
                 source.check(query)
-            source._rehearse(query)
+            # Kept until the answer is read, with the texts that were made of the question.
+            context.callback(lambda kept: None, source._rehearse(query))
         return source
 
-    def _rehearse(self, query: Query | SumsQuery | ColumnQuery) -> None:
+    def _rehearse(self, query: Query | SumsQuery | ColumnQuery) -> Asked[Any] | None:
         """Let the engine look up what a question needs, as it does before it computes; no value is read."""
         with self._roles(query, reading=False) as roles:
             # DuckDB looks names up where an expression is made, and files were opened with their columns.
-            if not roles.implementation.is_duckdb():
-                self._asked(roles, query, fresh_key()).explain()
+            if roles.implementation.is_duckdb():
+                return None
+            asked = self._asked(roles, query, fresh_key())
+            asked.explain()
+            return asked
 
     def _asked(self, roles: Any, query: Query | SumsQuery | ColumnQuery, key: bytes | None) -> Asked[Any]:
         """Return what an engine is sent for a question, built and not sent."""

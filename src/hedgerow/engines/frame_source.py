@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.engines import frames
-from hedgerow.engines.dialects.ibis_tables import check_listed, engine_of
+from hedgerow.engines.dialects.ibis_tables import Asked, check_listed, engine_of
 from hedgerow.engines.exact_answers import FrameAnswers
 from hedgerow.engines.query import ColumnQuery, Query, SumsQuery
 from hedgerow.engines.reading import withheld
@@ -95,10 +95,10 @@ class FrameSource(FrameAnswers):
         self._check_process()
         yield self
 
-    def _rehearse(self, query: Query | SumsQuery | ColumnQuery) -> None:
+    def _rehearse(self, query: Query | SumsQuery | ColumnQuery) -> Asked[Any] | None:
         """Let DuckDB, a database or Spark look it up; frames in memory are there, and have the columns checked."""
-        if self._takes_sql() or self.frame.implementation.is_spark_like():
-            super(FrameSource, self)._rehearse(query)
+        looked_up = self._takes_sql() or self.frame.implementation.is_spark_like()
+        return super(FrameSource, self)._rehearse(query) if looked_up else None
 
     def _loading(self, query: Query | SumsQuery) -> Sequence[str]:
         if self._takes_sql():

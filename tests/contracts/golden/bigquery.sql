@@ -92,327 +92,228 @@ FROM (
 
 -- mean
 SELECT
-  `t4`.`level`,
   COUNT(*) AS `records`,
-  SUM(`t4`.`one`) AS `sum_0`,
-  SUM(`t4`.`t_0`) AS `sum_1`,
-  SUM(`t4`.`t_0` * `t4`.`t_0`) AS `sum_2`
+  SUM(`t3`.`one`) AS `sum_0`,
+  SUM(`t3`.`t_0`) AS `sum_1`,
+  SUM(`t3`.`t_0` * `t3`.`t_0`) AS `sum_2`
 FROM (
   SELECT
-    `t3`.`level`,
-    CASE WHEN `t3`.`counts` THEN 1 ELSE 0 END AS `one`,
-    CASE WHEN `t3`.`counts` THEN `t3`.`index_0` ELSE 0 END AS `t_0`,
-    CASE WHEN `t3`.`counts` THEN 1 ELSE 0 END AS `there_0`
+    `t2`.`level`,
+    CASE WHEN `t2`.`counts` THEN 1 ELSE 0 END AS `one`,
+    CASE WHEN `t2`.`counts` THEN `t2`.`index_0` ELSE 0 END AS `t_0`,
+    CASE WHEN `t2`.`counts` THEN 1 ELSE 0 END AS `there_0`
   FROM (
     SELECT
-      `t2`.`index_0`,
-      `t2`.`level`,
+      `t1`.`index_0`,
+      `t1`.`level`,
       TRUE AND (
-        `t2`.`index_0` >= 0
+        `t1`.`index_0` >= 0
       ) AS `counts`
     FROM (
       SELECT
         CAST(FLOOR(
           CASE
-            WHEN `t1`.`there_0`
-            THEN CASE
-              WHEN CASE WHEN `t1`.`position_0` > 100.0 THEN 100.0 ELSE `t1`.`position_0` END < 0.0
-              THEN 0.0
-              ELSE CASE WHEN `t1`.`position_0` > 100.0 THEN 100.0 ELSE `t1`.`position_0` END
-            END
-            ELSE -1.0
-          END
-        ) AS INT64) AS `index_0`,
-        0 AS `level`
-      FROM (
-        SELECT
-          (
-            `t0`.`age` * 0.0
-          ) = 0.0 AS `there_0`,
-          ieee_divide(
-            CASE
-              WHEN (
-                (
-                  CASE
-                    WHEN `t0`.`age` > 100.0
-                    THEN 100.0
-                    ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
-                  END - 0.0
-                ) * 1024.0
-              ) < 1.0
-              THEN 0.0
-              ELSE CASE
+            WHEN (
+              `t0`.`age` * 0.0
+            ) = 0.0
+            THEN (
+              CASE
                 WHEN `t0`.`age` > 100.0
                 THEN 100.0
                 ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
               END - 0.0
-            END,
-            (
-              `t0`.`age` * 0.0
-            ) + 1.0
-          ) + 0.5 AS `position_0`
-        FROM `people` AS `t0`
-      ) AS `t1`
-    ) AS `t2`
-  ) AS `t3`
-) AS `t4`
-GROUP BY
-  1;
+            ) + 0.5
+            ELSE -1.0
+          END
+        ) AS INT64) AS `index_0`,
+        0 AS `level`
+      FROM `people` AS `t0`
+    ) AS `t1`
+  ) AS `t2`
+) AS `t3`;
 
 -- quantiles beside means
 SELECT
   *
 FROM (
   SELECT
-    `t2`.`key`,
+    `t1`.`key`,
     COUNT(*) AS `records`
   FROM (
     SELECT
       (
-        `t1`.`level_0` * 102
-      ) + (
-        CAST(FLOOR(
-          CASE
-            WHEN `t1`.`there_0`
-            THEN CASE
-              WHEN CASE WHEN `t1`.`position_0` > 100.0 THEN 100.0 ELSE `t1`.`position_0` END < 0.0
-              THEN 0.0
-              ELSE CASE WHEN `t1`.`position_0` > 100.0 THEN 100.0 ELSE `t1`.`position_0` END
-            END
-            ELSE -1.0
-          END
-        ) AS INT64) + 1
-      ) AS `key`
-    FROM (
-      SELECT
-        (
-          `t0`.`age` * 0.0
-        ) = 0.0 AS `there_0`,
-        ieee_divide(
-          CASE
-            WHEN (
-              (
-                CASE
-                  WHEN `t0`.`age` > 100.0
-                  THEN 100.0
-                  ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
-                END - 0.0
-              ) * 1024.0
-            ) < 1.0
-            THEN 0.0
-            ELSE CASE
-              WHEN `t0`.`age` > 100.0
-              THEN 100.0
-              ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
-            END - 0.0
-          END,
-          (
-            `t0`.`age` * 0.0
-          ) + 1.0
-        ) + 0.5 AS `position_0`,
         CASE
           WHEN CAST(`t0`.`sex` AS FLOAT64) = 0.0
           THEN 0
           ELSE CASE WHEN CAST(`t0`.`sex` AS FLOAT64) = 1.0 THEN 1 ELSE -1 END
-        END AS `level_0`
-      FROM `people` AS `t0`
-    ) AS `t1`
-  ) AS `t2`
+        END * 102
+      ) + (
+        CAST(FLOOR(
+          CASE
+            WHEN (
+              `t0`.`age` * 0.0
+            ) = 0.0
+            THEN (
+              CASE
+                WHEN `t0`.`age` > 100.0
+                THEN 100.0
+                ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
+              END - 0.0
+            ) + 0.5
+            ELSE -1.0
+          END
+        ) AS INT64) + 1
+      ) AS `key`
+    FROM `people` AS `t0`
+  ) AS `t1`
   GROUP BY
     1
-) AS `t3`;
+) AS `t2`;
 
 -- quantiles beside means
 SELECT
-  `t4`.`level`,
+  `t3`.`level`,
   COUNT(*) AS `records`,
-  SUM(`t4`.`one`) AS `sum_0`,
-  SUM(`t4`.`t_0`) AS `sum_1`,
-  SUM(`t4`.`t_0` * `t4`.`t_0`) AS `sum_2`
+  SUM(`t3`.`one`) AS `sum_0`,
+  SUM(`t3`.`t_0`) AS `sum_1`,
+  SUM(`t3`.`t_0` * `t3`.`t_0`) AS `sum_2`
 FROM (
   SELECT
-    `t3`.`level`,
-    CASE WHEN `t3`.`counts` THEN 1 ELSE 0 END AS `one`,
-    CASE WHEN `t3`.`counts` THEN `t3`.`index_0` ELSE 0 END AS `t_0`,
-    CASE WHEN `t3`.`counts` THEN 1 ELSE 0 END AS `there_0`
+    `t2`.`level`,
+    CASE WHEN `t2`.`counts` THEN 1 ELSE 0 END AS `one`,
+    CASE WHEN `t2`.`counts` THEN `t2`.`index_0` ELSE 0 END AS `t_0`,
+    CASE WHEN `t2`.`counts` THEN 1 ELSE 0 END AS `there_0`
   FROM (
     SELECT
-      `t2`.`index_0`,
-      `t2`.`level`,
+      `t1`.`index_0`,
+      `t1`.`level`,
       TRUE AND (
-        `t2`.`index_0` >= 0
+        `t1`.`index_0` >= 0
       ) AS `counts`
     FROM (
       SELECT
         CAST(FLOOR(
           CASE
-            WHEN `t1`.`there_0`
-            THEN CASE
-              WHEN CASE WHEN `t1`.`position_0` > 100.0 THEN 100.0 ELSE `t1`.`position_0` END < 0.0
-              THEN 0.0
-              ELSE CASE WHEN `t1`.`position_0` > 100.0 THEN 100.0 ELSE `t1`.`position_0` END
-            END
-            ELSE -1.0
-          END
-        ) AS INT64) AS `index_0`,
-        `t1`.`level_0` AS `level`
-      FROM (
-        SELECT
-          (
-            `t0`.`age` * 0.0
-          ) = 0.0 AS `there_0`,
-          ieee_divide(
-            CASE
-              WHEN (
-                (
-                  CASE
-                    WHEN `t0`.`age` > 100.0
-                    THEN 100.0
-                    ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
-                  END - 0.0
-                ) * 1024.0
-              ) < 1.0
-              THEN 0.0
-              ELSE CASE
+            WHEN (
+              `t0`.`age` * 0.0
+            ) = 0.0
+            THEN (
+              CASE
                 WHEN `t0`.`age` > 100.0
                 THEN 100.0
                 ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
               END - 0.0
-            END,
-            (
-              `t0`.`age` * 0.0
-            ) + 1.0
-          ) + 0.5 AS `position_0`,
-          CASE
-            WHEN CAST(`t0`.`sex` AS FLOAT64) = 0.0
-            THEN 0
-            ELSE CASE WHEN CAST(`t0`.`sex` AS FLOAT64) = 1.0 THEN 1 ELSE -1 END
-          END AS `level_0`
-        FROM `people` AS `t0`
-      ) AS `t1`
-    ) AS `t2`
-  ) AS `t3`
-) AS `t4`
+            ) + 0.5
+            ELSE -1.0
+          END
+        ) AS INT64) AS `index_0`,
+        CASE
+          WHEN CAST(`t0`.`sex` AS FLOAT64) = 0.0
+          THEN 0
+          ELSE CASE WHEN CAST(`t0`.`sex` AS FLOAT64) = 1.0 THEN 1 ELSE -1 END
+        END AS `level`
+      FROM `people` AS `t0`
+    ) AS `t1`
+  ) AS `t2`
+) AS `t3`
 GROUP BY
   1;
 
 -- bands
 SELECT
-  `t4`.`level`,
+  `t3`.`level`,
   COUNT(*) AS `records`,
-  SUM(`t4`.`one`) AS `sum_0`,
-  SUM(`t4`.`t_0`) AS `sum_1`,
+  SUM(`t3`.`one`) AS `sum_0`,
+  SUM(`t3`.`t_0`) AS `sum_1`,
   SUM((
-    `t4`.`t_0` * `t4`.`t_0`
+    `t3`.`t_0` * `t3`.`t_0`
   ) & 2097151) AS `sum_2`,
   SUM((
-    `t4`.`t_0` * `t4`.`t_0`
+    `t3`.`t_0` * `t3`.`t_0`
   ) >> 21) AS `sum_3`
 FROM (
   SELECT
-    `t3`.`level`,
-    CASE WHEN `t3`.`counts` THEN 1 ELSE 0 END AS `one`,
-    CASE WHEN `t3`.`counts` THEN `t3`.`index_0` ELSE 0 END AS `t_0`,
-    CASE WHEN `t3`.`counts` THEN 1 ELSE 0 END AS `there_0`
+    `t2`.`level`,
+    CASE WHEN `t2`.`counts` THEN 1 ELSE 0 END AS `one`,
+    CASE WHEN `t2`.`counts` THEN `t2`.`index_0` ELSE 0 END AS `t_0`,
+    CASE WHEN `t2`.`counts` THEN 1 ELSE 0 END AS `there_0`
   FROM (
     SELECT
-      `t2`.`index_0`,
-      `t2`.`level`,
+      `t1`.`index_0`,
+      `t1`.`level`,
       TRUE AND (
-        `t2`.`index_0` >= 0
+        `t1`.`index_0` >= 0
       ) AS `counts`
     FROM (
       SELECT
         CAST(FLOOR(
           CASE
-            WHEN `t1`.`there_0`
-            THEN CASE
-              WHEN CASE WHEN `t1`.`position_0` > 1048576.0 THEN 1048576.0 ELSE `t1`.`position_0` END < 0.0
-              THEN 0.0
-              ELSE CASE WHEN `t1`.`position_0` > 1048576.0 THEN 1048576.0 ELSE `t1`.`position_0` END
-            END
-            ELSE -1.0
-          END
-        ) AS INT64) AS `index_0`,
-        `t1`.`level_0` AS `level`
-      FROM (
-        SELECT
-          (
-            `t0`.`pay` * 0.0
-          ) = 0.0 AS `there_0`,
-          ieee_divide(
-            CASE
-              WHEN (
-                (
-                  CASE
-                    WHEN `t0`.`pay` > 1000.0
-                    THEN 1000.0
-                    ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
-                  END - 0.0
-                ) * 1024.0
-              ) < 0.00095367431640625
-              THEN 0.0
-              ELSE CASE
+            WHEN (
+              `t0`.`pay` * 0.0
+            ) = 0.0
+            THEN ieee_divide(
+              CASE
                 WHEN `t0`.`pay` > 1000.0
                 THEN 1000.0
                 ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
-              END - 0.0
-            END,
-            (
-              `t0`.`pay` * 0.0
-            ) + 0.00095367431640625
-          ) + 0.5 AS `position_0`,
-          CASE
-            WHEN (
+              END - 0.0,
               (
-                `t0`.`age` * 0.0
-              ) = 0.0
-            )
-            AND (
-              `t0`.`age` >= 0.0
-            )
-            AND (
-              `t0`.`age` <= 60.0
-            )
-            THEN CASE WHEN `t0`.`age` < 30.0 THEN 0 ELSE 1 END
-            ELSE -1
-          END AS `level_0`
-        FROM `people` AS `t0`
-      ) AS `t1`
-    ) AS `t2`
-  ) AS `t3`
-) AS `t4`
+                `t0`.`pay` * 0.0
+              ) + 0.00095367431640625
+            ) + 0.5
+            ELSE -1.0
+          END
+        ) AS INT64) AS `index_0`,
+        CASE
+          WHEN (
+            (
+              `t0`.`age` * 0.0
+            ) = 0.0
+          )
+          AND (
+            `t0`.`age` >= 0.0
+          )
+          AND (
+            `t0`.`age` <= 60.0
+          )
+          THEN CASE WHEN `t0`.`age` < 30.0 THEN 0 ELSE 1 END
+          ELSE -1
+        END AS `level`
+      FROM `people` AS `t0`
+    ) AS `t1`
+  ) AS `t2`
+) AS `t3`
 GROUP BY
   1;
 
 -- sums of squares beyond 64 bits
 SELECT
-  `t5`.`level`,
+  `t4`.`level`,
   COUNT(*) AS `records`,
-  SUM(`t5`.`one`) AS `sum_0`,
-  SUM(`t5`.`t_0` & 2097151) AS `sum_1`,
-  SUM(`t5`.`t_0` >> 21) AS `sum_2`,
+  SUM(`t4`.`one`) AS `sum_0`,
+  SUM(`t4`.`t_0` & 2097151) AS `sum_1`,
+  SUM(`t4`.`t_0` >> 21) AS `sum_2`,
   SUM((
     (
-      `t5`.`t_0` & 2097151
+      `t4`.`t_0` & 2097151
     ) * (
-      `t5`.`t_0` & 2097151
+      `t4`.`t_0` & 2097151
     )
   ) & 2097151) AS `sum_3`,
   SUM((
     (
-      `t5`.`t_0` & 2097151
+      `t4`.`t_0` & 2097151
     ) * (
-      `t5`.`t_0` & 2097151
+      `t4`.`t_0` & 2097151
     )
   ) >> 21) AS `sum_4`,
   SUM(
     (
       (
-        `t5`.`t_0` & 2097151
+        `t4`.`t_0` & 2097151
       ) * (
         (
-          `t5`.`t_0` >> 21
+          `t4`.`t_0` >> 21
         ) & 2097151
       )
     ) & 2097151
@@ -420,36 +321,36 @@ SELECT
   SUM(
     (
       (
-        `t5`.`t_0` & 2097151
+        `t4`.`t_0` & 2097151
       ) * (
         (
-          `t5`.`t_0` >> 21
+          `t4`.`t_0` >> 21
         ) & 2097151
       )
     ) >> 21
   ) AS `sum_6`,
   SUM((
     (
-      `t5`.`t_0` & 2097151
+      `t4`.`t_0` & 2097151
     ) * (
-      `t5`.`t_0` >> 42
+      `t4`.`t_0` >> 42
     )
   ) & 2097151) AS `sum_7`,
   SUM((
     (
-      `t5`.`t_0` & 2097151
+      `t4`.`t_0` & 2097151
     ) * (
-      `t5`.`t_0` >> 42
+      `t4`.`t_0` >> 42
     )
   ) >> 21) AS `sum_8`,
   SUM(
     (
       (
         (
-          `t5`.`t_0` >> 21
+          `t4`.`t_0` >> 21
         ) & 2097151
       ) * (
-        `t5`.`t_0` & 2097151
+        `t4`.`t_0` & 2097151
       )
     ) & 2097151
   ) AS `sum_9`,
@@ -457,10 +358,10 @@ SELECT
     (
       (
         (
-          `t5`.`t_0` >> 21
+          `t4`.`t_0` >> 21
         ) & 2097151
       ) * (
-        `t5`.`t_0` & 2097151
+        `t4`.`t_0` & 2097151
       )
     ) >> 21
   ) AS `sum_10`,
@@ -468,11 +369,11 @@ SELECT
     (
       (
         (
-          `t5`.`t_0` >> 21
+          `t4`.`t_0` >> 21
         ) & 2097151
       ) * (
         (
-          `t5`.`t_0` >> 21
+          `t4`.`t_0` >> 21
         ) & 2097151
       )
     ) & 2097151
@@ -481,11 +382,11 @@ SELECT
     (
       (
         (
-          `t5`.`t_0` >> 21
+          `t4`.`t_0` >> 21
         ) & 2097151
       ) * (
         (
-          `t5`.`t_0` >> 21
+          `t4`.`t_0` >> 21
         ) & 2097151
       )
     ) >> 21
@@ -494,10 +395,10 @@ SELECT
     (
       (
         (
-          `t5`.`t_0` >> 21
+          `t4`.`t_0` >> 21
         ) & 2097151
       ) * (
-        `t5`.`t_0` >> 42
+        `t4`.`t_0` >> 42
       )
     ) & 2097151
   ) AS `sum_13`,
@@ -505,34 +406,34 @@ SELECT
     (
       (
         (
-          `t5`.`t_0` >> 21
+          `t4`.`t_0` >> 21
         ) & 2097151
       ) * (
-        `t5`.`t_0` >> 42
+        `t4`.`t_0` >> 42
       )
     ) >> 21
   ) AS `sum_14`,
   SUM((
     (
-      `t5`.`t_0` >> 42
+      `t4`.`t_0` >> 42
     ) * (
-      `t5`.`t_0` & 2097151
+      `t4`.`t_0` & 2097151
     )
   ) & 2097151) AS `sum_15`,
   SUM((
     (
-      `t5`.`t_0` >> 42
+      `t4`.`t_0` >> 42
     ) * (
-      `t5`.`t_0` & 2097151
+      `t4`.`t_0` & 2097151
     )
   ) >> 21) AS `sum_16`,
   SUM(
     (
       (
-        `t5`.`t_0` >> 42
+        `t4`.`t_0` >> 42
       ) * (
         (
-          `t5`.`t_0` >> 21
+          `t4`.`t_0` >> 21
         ) & 2097151
       )
     ) & 2097151
@@ -540,117 +441,253 @@ SELECT
   SUM(
     (
       (
-        `t5`.`t_0` >> 42
+        `t4`.`t_0` >> 42
       ) * (
         (
-          `t5`.`t_0` >> 21
+          `t4`.`t_0` >> 21
         ) & 2097151
       )
     ) >> 21
   ) AS `sum_18`,
   SUM((
     (
-      `t5`.`t_0` >> 42
+      `t4`.`t_0` >> 42
     ) * (
-      `t5`.`t_0` >> 42
+      `t4`.`t_0` >> 42
     )
   ) & 2097151) AS `sum_19`,
   SUM((
     (
-      `t5`.`t_0` >> 42
+      `t4`.`t_0` >> 42
     ) * (
-      `t5`.`t_0` >> 42
+      `t4`.`t_0` >> 42
     )
   ) >> 21) AS `sum_20`
 FROM (
   SELECT
-    `t4`.`level`,
-    CASE WHEN `t4`.`counts` THEN 1 ELSE 0 END AS `one`,
-    CASE WHEN `t4`.`counts` THEN `t4`.`index_0` ELSE 0 END AS `t_0`,
-    CASE WHEN `t4`.`counts` THEN 1 ELSE 0 END AS `there_0`
+    `t3`.`level`,
+    CASE WHEN `t3`.`counts` THEN 1 ELSE 0 END AS `one`,
+    CASE WHEN `t3`.`counts` THEN `t3`.`index_0` ELSE 0 END AS `t_0`,
+    CASE WHEN `t3`.`counts` THEN 1 ELSE 0 END AS `there_0`
   FROM (
     SELECT
-      `t3`.`index_0`,
-      `t3`.`level`,
+      `t2`.`index_0`,
+      `t2`.`level`,
       TRUE AND (
-        `t3`.`index_0` >= 0
+        `t2`.`index_0` >= 0
       ) AS `counts`
     FROM (
       SELECT
         CAST(FLOOR(
           CASE
-            WHEN `t2`.`there_0`
-            THEN CASE
-              WHEN CASE
-                WHEN `t2`.`position_0` > 1099511627776.0
-                THEN 1099511627776.0
-                ELSE `t2`.`position_0`
-              END < 0.0
-              THEN 0.0
-              ELSE CASE
-                WHEN `t2`.`position_0` > 1099511627776.0
-                THEN 1099511627776.0
-                ELSE `t2`.`position_0`
-              END
-            END
-            ELSE -1.0
-          END
-        ) AS INT64) AS `index_0`,
-        `t2`.`level_0` AS `level`
-      FROM (
-        SELECT
-          (
-            `t1`.`age` * 0.0
-          ) = 0.0 AS `there_0`,
-          ieee_divide(
-            CASE
-              WHEN (
-                (
-                  CASE
-                    WHEN `t1`.`age` > 100.0
-                    THEN 100.0
-                    ELSE CASE WHEN `t1`.`age` < 0.0 THEN 0.0 ELSE `t1`.`age` END
-                  END - 0.0
-                ) * 1024.0
-              ) < 9.094947017729282e-11
-              THEN 0.0
-              ELSE CASE
+            WHEN (
+              `t1`.`age` * 0.0
+            ) = 0.0
+            THEN ieee_divide(
+              CASE
                 WHEN `t1`.`age` > 100.0
                 THEN 100.0
                 ELSE CASE WHEN `t1`.`age` < 0.0 THEN 0.0 ELSE `t1`.`age` END
-              END - 0.0
-            END,
-            (
-              `t1`.`age` * 0.0
-            ) + 9.094947017729282e-11
-          ) + 0.5 AS `position_0`,
-          CASE
-            WHEN `t1`.`job` = 'nurse'
-            THEN 0
-            ELSE CASE
-              WHEN `t1`.`job` = 'O\'Brien \\ so\n"n"'
-              THEN 1
-              ELSE CASE WHEN `t1`.`job` = 'é' THEN 2 ELSE -1 END
-            END
-          END AS `level_0`
-        FROM (
-          SELECT
-            `t0`.`age`,
-            (
-              CAST(CAST(`t0`.`job` AS BYTES) AS STRING)
-            ) AS `job`
-          FROM `people` AS `t0`
-        ) AS `t1`
-      ) AS `t2`
-    ) AS `t3`
-  ) AS `t4`
-) AS `t5`
+              END - 0.0,
+              (
+                `t1`.`age` * 0.0
+              ) + 9.094947017729282e-11
+            ) + 0.5
+            ELSE -1.0
+          END
+        ) AS INT64) AS `index_0`,
+        CASE
+          WHEN `t1`.`job` = 'nurse'
+          THEN 0
+          ELSE CASE
+            WHEN `t1`.`job` = 'O\'Brien \\ so\n"n"'
+            THEN 1
+            ELSE CASE WHEN `t1`.`job` = 'é' THEN 2 ELSE -1 END
+          END
+        END AS `level`
+      FROM (
+        SELECT
+          `t0`.`age`,
+          (
+            CAST(CAST(`t0`.`job` AS BYTES) AS STRING)
+          ) AS `job`
+        FROM `people` AS `t0`
+      ) AS `t1`
+    ) AS `t2`
+  ) AS `t3`
+) AS `t4`
 GROUP BY
   1;
 
 -- cross moments
 SELECT
-  `t4`.`level`,
+  `t3`.`level`,
+  COUNT(*) AS `records`,
+  SUM(`t3`.`one`) AS `sum_0`,
+  SUM(`t3`.`t_0`) AS `sum_1`,
+  SUM(`t3`.`t_0` * `t3`.`t_0`) AS `sum_2`,
+  SUM(`t3`.`t_1` * `t3`.`t_0`) AS `sum_3`,
+  SUM((
+    `t3`.`t_1` * `t3`.`t_1`
+  ) & 2097151) AS `sum_4`,
+  SUM((
+    `t3`.`t_1` * `t3`.`t_1`
+  ) >> 21) AS `sum_5`
+FROM (
+  SELECT
+    `t2`.`level`,
+    CASE WHEN `t2`.`counts` THEN 1 ELSE 0 END AS `one`,
+    CASE WHEN `t2`.`counts` THEN `t2`.`index_0` ELSE 0 END AS `t_0`,
+    CASE WHEN `t2`.`counts` THEN 1 ELSE 0 END AS `there_0`,
+    CASE WHEN `t2`.`counts` THEN `t2`.`index_1` ELSE 0 END AS `t_1`,
+    CASE WHEN `t2`.`counts` THEN 1 ELSE 0 END AS `there_1`
+  FROM (
+    SELECT
+      `t1`.`index_0`,
+      `t1`.`index_1`,
+      `t1`.`level`,
+      TRUE AND (
+        `t1`.`index_0` >= 0
+      ) AND (
+        `t1`.`index_1` >= 0
+      ) AS `counts`
+    FROM (
+      SELECT
+        CAST(FLOOR(
+          CASE
+            WHEN (
+              `t0`.`age` * 0.0
+            ) = 0.0
+            THEN (
+              CASE
+                WHEN `t0`.`age` > 100.0
+                THEN 100.0
+                ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
+              END - 0.0
+            ) + 0.5
+            ELSE -1.0
+          END
+        ) AS INT64) AS `index_0`,
+        CAST(FLOOR(
+          CASE
+            WHEN (
+              `t0`.`pay` * 0.0
+            ) = 0.0
+            THEN ieee_divide(
+              CASE
+                WHEN `t0`.`pay` > 1000.0
+                THEN 1000.0
+                ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
+              END - 0.0,
+              (
+                `t0`.`pay` * 0.0
+              ) + 0.125
+            ) + 0.5
+            ELSE -1.0
+          END
+        ) AS INT64) AS `index_1`,
+        CASE
+          WHEN CAST(`t0`.`sex` AS FLOAT64) = 0.0
+          THEN 0
+          ELSE CASE WHEN CAST(`t0`.`sex` AS FLOAT64) = 1.0 THEN 1 ELSE -1 END
+        END AS `level`
+      FROM `people` AS `t0`
+    ) AS `t1`
+  ) AS `t2`
+) AS `t3`
+GROUP BY
+  1;
+
+-- decimals and booleans
+SELECT
+  COUNT(*) AS `records`,
+  SUM(`t4`.`one`) AS `sum_0`,
+  SUM(`t4`.`t_0`) AS `sum_1`,
+  SUM(`t4`.`t_0` * `t4`.`t_0`) AS `sum_2`,
+  SUM(`t4`.`t_0` * `t4`.`t_1`) AS `sum_3`,
+  SUM(`t4`.`t_1` * `t4`.`t_1`) AS `sum_4`
+FROM (
+  SELECT
+    `t3`.`level`,
+    CASE WHEN `t3`.`counts` THEN 1 ELSE 0 END AS `one`,
+    CASE WHEN `t3`.`counts` THEN `t3`.`index_0` ELSE 0 END AS `t_0`,
+    CASE WHEN `t3`.`counts` THEN 1 ELSE 0 END AS `there_0`,
+    CASE WHEN `t3`.`counts` AND (
+      `t3`.`index_1` >= 0
+    ) THEN `t3`.`index_1` ELSE 0 END AS `t_1`,
+    CASE WHEN `t3`.`counts` AND (
+      `t3`.`index_1` >= 0
+    ) THEN 1 ELSE 0 END AS `there_1`
+  FROM (
+    SELECT
+      `t2`.`index_0`,
+      `t2`.`index_1`,
+      `t2`.`level`,
+      TRUE AND (
+        `t2`.`index_0` >= 0
+      ) AS `counts`
+    FROM (
+      SELECT
+        CAST(FLOOR(
+          CASE
+            WHEN (
+              `t1`.`value_0` * 0.0
+            ) = 0.0
+            THEN ieee_divide(
+              CASE
+                WHEN `t1`.`value_0` > 50.0
+                THEN 50.0
+                ELSE CASE WHEN `t1`.`value_0` < 0.0 THEN 0.0 ELSE `t1`.`value_0` END
+              END - 0.0,
+              (
+                `t1`.`value_0` * 0.0
+              ) + 0.5
+            ) + 0.5
+            ELSE -1.0
+          END
+        ) AS INT64) AS `index_0`,
+        CASE
+          WHEN (
+            `t1`.`value_1` * 0.0
+          ) = 0.0
+          THEN CASE WHEN `t1`.`value_1` = 1.0 THEN 1 ELSE 0 END
+          ELSE -1
+        END AS `index_1`,
+        0 AS `level`
+      FROM (
+        SELECT
+          CAST(CASE
+            WHEN (
+              `t0`.`rate` > -1E-300
+            ) AND (
+              `t0`.`rate` < 1e-300
+            )
+            THEN 0
+            ELSE CASE
+              WHEN (
+                `t0`.`rate` > -1E+300
+              ) AND (
+                `t0`.`rate` < 1e+300
+              )
+              THEN `t0`.`rate`
+              ELSE NULL
+            END
+          END AS FLOAT64) AS `value_0`,
+          CASE
+            WHEN `t0`.`employed`
+            THEN 1.0
+            ELSE CASE WHEN NOT (
+              `t0`.`employed`
+            ) THEN 0.0 ELSE NULL END
+          END AS `value_1`
+        FROM `people` AS `t0`
+      ) AS `t1`
+    ) AS `t2`
+  ) AS `t3`
+) AS `t4`;
+
+-- weighted
+SELECT
   COUNT(*) AS `records`,
   SUM(`t4`.`one`) AS `sum_0`,
   SUM(`t4`.`t_0`) AS `sum_1`,
@@ -682,506 +719,182 @@ FROM (
       ) AS `counts`
     FROM (
       SELECT
-        CAST(FLOOR(
-          CASE
-            WHEN `t1`.`there_0`
-            THEN CASE
-              WHEN CASE WHEN `t1`.`position_0` > 100.0 THEN 100.0 ELSE `t1`.`position_0` END < 0.0
-              THEN 0.0
-              ELSE CASE WHEN `t1`.`position_0` > 100.0 THEN 100.0 ELSE `t1`.`position_0` END
-            END
-            ELSE -1.0
-          END
-        ) AS INT64) AS `index_0`,
-        CAST(FLOOR(
-          CASE
-            WHEN `t1`.`there_1`
-            THEN CASE
-              WHEN CASE WHEN `t1`.`position_1` > 8000.0 THEN 8000.0 ELSE `t1`.`position_1` END < 0.0
-              THEN 0.0
-              ELSE CASE WHEN `t1`.`position_1` > 8000.0 THEN 8000.0 ELSE `t1`.`position_1` END
-            END
-            ELSE -1.0
-          END
-        ) AS INT64) AS `index_1`,
-        `t1`.`level_0` AS `level`
-      FROM (
-        SELECT
-          (
-            `t0`.`age` * 0.0
-          ) = 0.0 AS `there_0`,
-          (
-            `t0`.`pay` * 0.0
-          ) = 0.0 AS `there_1`,
-          ieee_divide(
-            CASE
-              WHEN (
-                (
-                  CASE
-                    WHEN `t0`.`age` > 100.0
-                    THEN 100.0
-                    ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
-                  END - 0.0
-                ) * 1024.0
-              ) < 1.0
-              THEN 0.0
-              ELSE CASE
-                WHEN `t0`.`age` > 100.0
-                THEN 100.0
-                ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
-              END - 0.0
-            END,
-            (
-              `t0`.`age` * 0.0
-            ) + 1.0
-          ) + 0.5 AS `position_0`,
-          ieee_divide(
-            CASE
-              WHEN (
-                (
-                  CASE
-                    WHEN `t0`.`pay` > 1000.0
-                    THEN 1000.0
-                    ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
-                  END - 0.0
-                ) * 1024.0
-              ) < 0.125
-              THEN 0.0
-              ELSE CASE
-                WHEN `t0`.`pay` > 1000.0
-                THEN 1000.0
-                ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
-              END - 0.0
-            END,
-            (
-              `t0`.`pay` * 0.0
-            ) + 0.125
-          ) + 0.5 AS `position_1`,
-          CASE
-            WHEN CAST(`t0`.`sex` AS FLOAT64) = 0.0
-            THEN 0
-            ELSE CASE WHEN CAST(`t0`.`sex` AS FLOAT64) = 1.0 THEN 1 ELSE -1 END
-          END AS `level_0`
-        FROM `people` AS `t0`
-      ) AS `t1`
-    ) AS `t2`
-  ) AS `t3`
-) AS `t4`
-GROUP BY
-  1;
-
--- decimals and booleans
-SELECT
-  `t5`.`level`,
-  COUNT(*) AS `records`,
-  SUM(`t5`.`one`) AS `sum_0`,
-  SUM(`t5`.`t_0`) AS `sum_1`,
-  SUM(`t5`.`t_0` * `t5`.`t_0`) AS `sum_2`,
-  SUM(`t5`.`t_0` * `t5`.`t_1`) AS `sum_3`,
-  SUM(`t5`.`t_1` * `t5`.`t_1`) AS `sum_4`
-FROM (
-  SELECT
-    `t4`.`level`,
-    CASE WHEN `t4`.`counts` THEN 1 ELSE 0 END AS `one`,
-    CASE WHEN `t4`.`counts` THEN `t4`.`index_0` ELSE 0 END AS `t_0`,
-    CASE WHEN `t4`.`counts` THEN 1 ELSE 0 END AS `there_0`,
-    CASE WHEN `t4`.`counts` AND (
-      `t4`.`index_1` >= 0
-    ) THEN `t4`.`index_1` ELSE 0 END AS `t_1`,
-    CASE WHEN `t4`.`counts` AND (
-      `t4`.`index_1` >= 0
-    ) THEN 1 ELSE 0 END AS `there_1`
-  FROM (
-    SELECT
-      `t3`.`index_0`,
-      `t3`.`index_1`,
-      `t3`.`level`,
-      TRUE AND (
-        `t3`.`index_0` >= 0
-      ) AS `counts`
-    FROM (
-      SELECT
-        CAST(FLOOR(
-          CASE
-            WHEN `t2`.`there_0`
-            THEN CASE
-              WHEN CASE WHEN `t2`.`position_0` > 100.0 THEN 100.0 ELSE `t2`.`position_0` END < 0.0
-              THEN 0.0
-              ELSE CASE WHEN `t2`.`position_0` > 100.0 THEN 100.0 ELSE `t2`.`position_0` END
-            END
-            ELSE -1.0
-          END
-        ) AS INT64) AS `index_0`,
-        CASE
-          WHEN `t2`.`there_1`
-          THEN CASE WHEN `t2`.`position_1` THEN 1 ELSE 0 END
-          ELSE -1
-        END AS `index_1`,
-        0 AS `level`
-      FROM (
-        SELECT
-          (
-            `t1`.`value_0` * 0.0
-          ) = 0.0 AS `there_0`,
-          (
-            `t1`.`value_1` * 0.0
-          ) = 0.0 AS `there_1`,
-          ieee_divide(
-            CASE
-              WHEN (
-                (
-                  CASE
-                    WHEN `t1`.`value_0` > 50.0
-                    THEN 50.0
-                    ELSE CASE WHEN `t1`.`value_0` < 0.0 THEN 0.0 ELSE `t1`.`value_0` END
-                  END - 0.0
-                ) * 1024.0
-              ) < 0.5
-              THEN 0.0
-              ELSE CASE
-                WHEN `t1`.`value_0` > 50.0
-                THEN 50.0
-                ELSE CASE WHEN `t1`.`value_0` < 0.0 THEN 0.0 ELSE `t1`.`value_0` END
-              END - 0.0
-            END,
-            (
-              `t1`.`value_0` * 0.0
-            ) + 0.5
-          ) + 0.5 AS `position_0`,
-          `t1`.`value_1` = 1.0 AS `position_1`
-        FROM (
-          SELECT
-            CAST(CASE
-              WHEN (
-                `t0`.`rate` > -1E-300
-              ) AND (
-                `t0`.`rate` < 1e-300
-              )
-              THEN 0
-              ELSE CASE
-                WHEN (
-                  `t0`.`rate` > -1E+300
-                ) AND (
-                  `t0`.`rate` < 1e+300
-                )
-                THEN `t0`.`rate`
-                ELSE NULL
-              END
-            END AS FLOAT64) AS `value_0`,
-            CASE
-              WHEN `t0`.`employed`
-              THEN 1.0
-              ELSE CASE WHEN NOT (
-                `t0`.`employed`
-              ) THEN 0.0 ELSE NULL END
-            END AS `value_1`
-          FROM `people` AS `t0`
-        ) AS `t1`
-      ) AS `t2`
-    ) AS `t3`
-  ) AS `t4`
-) AS `t5`
-GROUP BY
-  1;
-
--- weighted
-SELECT
-  `t5`.`level`,
-  COUNT(*) AS `records`,
-  SUM(`t5`.`one`) AS `sum_0`,
-  SUM(`t5`.`t_0`) AS `sum_1`,
-  SUM(`t5`.`t_0` * `t5`.`t_0`) AS `sum_2`,
-  SUM(`t5`.`t_1` * `t5`.`t_0`) AS `sum_3`,
-  SUM((
-    `t5`.`t_1` * `t5`.`t_1`
-  ) & 2097151) AS `sum_4`,
-  SUM((
-    `t5`.`t_1` * `t5`.`t_1`
-  ) >> 21) AS `sum_5`
-FROM (
-  SELECT
-    `t4`.`level`,
-    CASE WHEN `t4`.`counts` THEN 1 ELSE 0 END AS `one`,
-    CASE WHEN `t4`.`counts` THEN `t4`.`index_0` ELSE 0 END AS `t_0`,
-    CASE WHEN `t4`.`counts` THEN 1 ELSE 0 END AS `there_0`,
-    CASE WHEN `t4`.`counts` THEN `t4`.`index_1` ELSE 0 END AS `t_1`,
-    CASE WHEN `t4`.`counts` THEN 1 ELSE 0 END AS `there_1`
-  FROM (
-    SELECT
-      `t3`.`index_0`,
-      `t3`.`index_1`,
-      `t3`.`level`,
-      TRUE AND (
-        `t3`.`index_0` >= 0
-      ) AND (
-        `t3`.`index_1` >= 0
-      ) AS `counts`
-    FROM (
-      SELECT
-        `t2`.`index_0`,
-        CASE WHEN `t2`.`index_1` >= 0 THEN `t2`.`index_0` * `t2`.`index_1` ELSE -1 END AS `index_1`,
-        `t2`.`level`
+        `t1`.`index_0`,
+        CASE WHEN `t1`.`index_1` >= 0 THEN `t1`.`index_0` * `t1`.`index_1` ELSE -1 END AS `index_1`,
+        `t1`.`level`
       FROM (
         SELECT
           CAST(FLOOR(
             CASE
-              WHEN `t1`.`there_0`
-              THEN CASE
-                WHEN CASE WHEN `t1`.`position_0` > 16.0 THEN 16.0 ELSE `t1`.`position_0` END < 0.0
-                THEN 0.0
-                ELSE CASE WHEN `t1`.`position_0` > 16.0 THEN 16.0 ELSE `t1`.`position_0` END
-              END
+              WHEN (
+                `t0`.`w` * 0.0
+              ) = 0.0
+              THEN ieee_divide(
+                CASE
+                  WHEN `t0`.`w` > 8.0
+                  THEN 8.0
+                  ELSE CASE WHEN `t0`.`w` < 0.0 THEN 0.0 ELSE `t0`.`w` END
+                END - 0.0,
+                (
+                  `t0`.`w` * 0.0
+                ) + 0.5
+              ) + 0.5
               ELSE 0.0
             END
           ) AS INT64) AS `index_0`,
           CAST(FLOOR(
             CASE
-              WHEN `t1`.`there_1`
-              THEN CASE
-                WHEN CASE WHEN `t1`.`position_1` > 8000.0 THEN 8000.0 ELSE `t1`.`position_1` END < 0.0
-                THEN 0.0
-                ELSE CASE WHEN `t1`.`position_1` > 8000.0 THEN 8000.0 ELSE `t1`.`position_1` END
-              END
+              WHEN (
+                `t0`.`pay` * 0.0
+              ) = 0.0
+              THEN ieee_divide(
+                CASE
+                  WHEN `t0`.`pay` > 1000.0
+                  THEN 1000.0
+                  ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
+                END - 0.0,
+                (
+                  `t0`.`pay` * 0.0
+                ) + 0.125
+              ) + 0.5
               ELSE -1.0
             END
           ) AS INT64) AS `index_1`,
           0 AS `level`
-        FROM (
-          SELECT
-            (
-              `t0`.`w` * 0.0
-            ) = 0.0 AS `there_0`,
-            (
-              `t0`.`pay` * 0.0
-            ) = 0.0 AS `there_1`,
-            ieee_divide(
-              CASE
-                WHEN (
-                  (
-                    CASE
-                      WHEN `t0`.`w` > 8.0
-                      THEN 8.0
-                      ELSE CASE WHEN `t0`.`w` < 0.0 THEN 0.0 ELSE `t0`.`w` END
-                    END - 0.0
-                  ) * 1024.0
-                ) < 0.5
-                THEN 0.0
-                ELSE CASE
-                  WHEN `t0`.`w` > 8.0
-                  THEN 8.0
-                  ELSE CASE WHEN `t0`.`w` < 0.0 THEN 0.0 ELSE `t0`.`w` END
-                END - 0.0
-              END,
-              (
-                `t0`.`w` * 0.0
-              ) + 0.5
-            ) + 0.5 AS `position_0`,
-            ieee_divide(
-              CASE
-                WHEN (
-                  (
-                    CASE
-                      WHEN `t0`.`pay` > 1000.0
-                      THEN 1000.0
-                      ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
-                    END - 0.0
-                  ) * 1024.0
-                ) < 0.125
-                THEN 0.0
-                ELSE CASE
-                  WHEN `t0`.`pay` > 1000.0
-                  THEN 1000.0
-                  ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
-                END - 0.0
-              END,
-              (
-                `t0`.`pay` * 0.0
-              ) + 0.125
-            ) + 0.5 AS `position_1`
-          FROM `people` AS `t0`
-        ) AS `t1`
-      ) AS `t2`
-    ) AS `t3`
-  ) AS `t4`
-) AS `t5`
-GROUP BY
-  1;
+        FROM `people` AS `t0`
+      ) AS `t1`
+    ) AS `t2`
+  ) AS `t3`
+) AS `t4`;
 
 -- a product of values
 SELECT
-  `t5`.`level`,
   COUNT(*) AS `records`,
-  SUM(`t5`.`one`) AS `sum_0`,
-  SUM(`t5`.`t_0` & 2097151) AS `sum_1`,
-  SUM(`t5`.`t_0` >> 21) AS `sum_2`,
+  SUM(`t4`.`one`) AS `sum_0`,
+  SUM(`t4`.`t_0` & 2097151) AS `sum_1`,
+  SUM(`t4`.`t_0` >> 21) AS `sum_2`,
   SUM((
-    `t5`.`t_0` * `t5`.`t_0`
+    `t4`.`t_0` * `t4`.`t_0`
   ) & 2097151) AS `sum_3`,
   SUM((
     (
-      `t5`.`t_0` * `t5`.`t_0`
+      `t4`.`t_0` * `t4`.`t_0`
     ) >> 21
   ) & 2097151) AS `sum_4`,
   SUM((
-    `t5`.`t_0` * `t5`.`t_0`
+    `t4`.`t_0` * `t4`.`t_0`
   ) >> 42) AS `sum_5`,
   SUM((
-    `t5`.`t_0` * `t5`.`t_1`
+    `t4`.`t_0` * `t4`.`t_1`
   ) & 2097151) AS `sum_6`,
   SUM((
-    `t5`.`t_0` * `t5`.`t_1`
+    `t4`.`t_0` * `t4`.`t_1`
   ) >> 21) AS `sum_7`,
   SUM((
-    `t5`.`t_1` * `t5`.`t_1`
+    `t4`.`t_1` * `t4`.`t_1`
   ) & 2097151) AS `sum_8`,
   SUM((
-    `t5`.`t_1` * `t5`.`t_1`
+    `t4`.`t_1` * `t4`.`t_1`
   ) >> 21) AS `sum_9`
 FROM (
   SELECT
-    `t4`.`level`,
-    CASE WHEN `t4`.`counts` THEN 1 ELSE 0 END AS `one`,
-    CASE WHEN `t4`.`counts` THEN `t4`.`index_0` ELSE 0 END AS `t_0`,
-    CASE WHEN `t4`.`counts` THEN 1 ELSE 0 END AS `there_0`,
-    CASE WHEN `t4`.`counts` AND (
-      `t4`.`index_1` >= 0
-    ) THEN `t4`.`index_1` ELSE 0 END AS `t_1`,
-    CASE WHEN `t4`.`counts` AND (
-      `t4`.`index_1` >= 0
+    `t3`.`level`,
+    CASE WHEN `t3`.`counts` THEN 1 ELSE 0 END AS `one`,
+    CASE WHEN `t3`.`counts` THEN `t3`.`index_0` ELSE 0 END AS `t_0`,
+    CASE WHEN `t3`.`counts` THEN 1 ELSE 0 END AS `there_0`,
+    CASE WHEN `t3`.`counts` AND (
+      `t3`.`index_1` >= 0
+    ) THEN `t3`.`index_1` ELSE 0 END AS `t_1`,
+    CASE WHEN `t3`.`counts` AND (
+      `t3`.`index_1` >= 0
     ) THEN 1 ELSE 0 END AS `there_1`
   FROM (
     SELECT
-      `t3`.`index_0`,
-      `t3`.`index_1`,
-      `t3`.`level`,
+      `t2`.`index_0`,
+      `t2`.`index_1`,
+      `t2`.`level`,
       TRUE AND (
-        `t3`.`index_0` >= 0
+        `t2`.`index_0` >= 0
       ) AS `counts`
     FROM (
       SELECT
         CASE
           WHEN (
-            `t2`.`index_0` >= 0
+            `t1`.`index_0` >= 0
           )
           AND (
-            `t2`.`index_1` >= 0
+            `t1`.`index_1` >= 0
           )
           AND (
-            `t2`.`index_2` >= 0
+            `t1`.`index_2` >= 0
           )
           THEN (
             (
               (
-                `t2`.`index_0` * 2
+                `t1`.`index_0` * 2
               ) - 100
             ) * 1 * (
               (
-                `t2`.`index_0` * 2
+                `t1`.`index_0` * 2
               ) - 100
             ) * (
               (
-                `t2`.`index_1` * 2
+                `t1`.`index_1` * 2
               ) - 8000
-            ) * `t2`.`index_2`
+            ) * `t1`.`index_2`
           ) + 80000000
           ELSE -1
         END AS `index_0`,
-        `t2`.`index_1`,
-        `t2`.`level`
+        `t1`.`index_1`,
+        `t1`.`level`
       FROM (
         SELECT
           CAST(FLOOR(
             CASE
-              WHEN `t1`.`there_0`
-              THEN CASE
-                WHEN CASE WHEN `t1`.`position_0` > 100.0 THEN 100.0 ELSE `t1`.`position_0` END < 0.0
-                THEN 0.0
-                ELSE CASE WHEN `t1`.`position_0` > 100.0 THEN 100.0 ELSE `t1`.`position_0` END
-              END
+              WHEN (
+                `t0`.`age` * 0.0
+              ) = 0.0
+              THEN (
+                CASE
+                  WHEN `t0`.`age` > 100.0
+                  THEN 100.0
+                  ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
+                END - 0.0
+              ) + 0.5
               ELSE -1.0
             END
           ) AS INT64) AS `index_0`,
           CAST(FLOOR(
             CASE
-              WHEN `t1`.`there_1`
-              THEN CASE
-                WHEN CASE WHEN `t1`.`position_1` > 8000.0 THEN 8000.0 ELSE `t1`.`position_1` END < 0.0
-                THEN 0.0
-                ELSE CASE WHEN `t1`.`position_1` > 8000.0 THEN 8000.0 ELSE `t1`.`position_1` END
-              END
+              WHEN (
+                `t0`.`pay` * 0.0
+              ) = 0.0
+              THEN ieee_divide(
+                CASE
+                  WHEN `t0`.`pay` > 1000.0
+                  THEN 1000.0
+                  ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
+                END - 0.0,
+                (
+                  `t0`.`pay` * 0.0
+                ) + 0.125
+              ) + 0.5
               ELSE -1.0
             END
           ) AS INT64) AS `index_1`,
           CASE
-            WHEN `t1`.`there_2`
-            THEN CASE WHEN `t1`.`position_2` THEN 1 ELSE 0 END
+            WHEN (
+              CAST(`t0`.`sex` AS FLOAT64) * 0.0
+            ) = 0.0
+            THEN CASE WHEN CAST(`t0`.`sex` AS FLOAT64) = 1.0 THEN 1 ELSE 0 END
             ELSE -1
           END AS `index_2`,
           0 AS `level`
-        FROM (
-          SELECT
-            (
-              `t0`.`age` * 0.0
-            ) = 0.0 AS `there_0`,
-            (
-              `t0`.`pay` * 0.0
-            ) = 0.0 AS `there_1`,
-            (
-              CAST(`t0`.`sex` AS FLOAT64) * 0.0
-            ) = 0.0 AS `there_2`,
-            ieee_divide(
-              CASE
-                WHEN (
-                  (
-                    CASE
-                      WHEN `t0`.`age` > 100.0
-                      THEN 100.0
-                      ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
-                    END - 0.0
-                  ) * 1024.0
-                ) < 1.0
-                THEN 0.0
-                ELSE CASE
-                  WHEN `t0`.`age` > 100.0
-                  THEN 100.0
-                  ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
-                END - 0.0
-              END,
-              (
-                `t0`.`age` * 0.0
-              ) + 1.0
-            ) + 0.5 AS `position_0`,
-            ieee_divide(
-              CASE
-                WHEN (
-                  (
-                    CASE
-                      WHEN `t0`.`pay` > 1000.0
-                      THEN 1000.0
-                      ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
-                    END - 0.0
-                  ) * 1024.0
-                ) < 0.125
-                THEN 0.0
-                ELSE CASE
-                  WHEN `t0`.`pay` > 1000.0
-                  THEN 1000.0
-                  ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
-                END - 0.0
-              END,
-              (
-                `t0`.`pay` * 0.0
-              ) + 0.125
-            ) + 0.5 AS `position_1`,
-            CAST(`t0`.`sex` AS FLOAT64) = 1.0 AS `position_2`
-          FROM `people` AS `t0`
-        ) AS `t1`
-      ) AS `t2`
-    ) AS `t3`
-  ) AS `t4`
-) AS `t5`
-GROUP BY
-  1;
+        FROM `people` AS `t0`
+      ) AS `t1`
+    ) AS `t2`
+  ) AS `t3`
+) AS `t4`;
 
 -- counts by many groups
 SELECT
@@ -1251,463 +964,6 @@ FROM (
 
 -- into a ball
 SELECT
-  `t6`.`level`,
-  COUNT(*) AS `records`,
-  SUM(`t6`.`one`) AS `sum_0`,
-  SUM(`t6`.`t_0`) AS `sum_1`
-FROM (
-  SELECT
-    `t5`.`level`,
-    CASE WHEN `t5`.`counts` THEN 1 ELSE 0 END AS `one`,
-    CASE WHEN `t5`.`counts` THEN `t5`.`index_0` ELSE 0 END AS `t_0`,
-    CASE WHEN `t5`.`counts` THEN 1 ELSE 0 END AS `there_0`,
-    CASE WHEN `t5`.`counts` THEN `t5`.`index_1` ELSE 0 END AS `t_1`,
-    CASE WHEN `t5`.`counts` THEN 1 ELSE 0 END AS `there_1`
-  FROM (
-    SELECT
-      `t4`.`index_0`,
-      `t4`.`index_1`,
-      `t4`.`level`,
-      TRUE AND (
-        `t4`.`index_0` >= 0
-      ) AND (
-        `t4`.`index_1` >= 0
-      ) AS `counts`
-    FROM (
-      SELECT
-        CASE
-          WHEN (
-            `t3`.`index_0` >= 0
-          ) AND (
-            `t3`.`index_1` >= 0
-          )
-          THEN CASE
-            WHEN (
-              (
-                `t3`.`index_0` * 2
-              ) - 100
-            ) >= 0
-            THEN CASE
-              WHEN (
-                (
-                  (
-                    (
-                      `t3`.`index_0` * 2
-                    ) - 100
-                  ) * (
-                    (
-                      `t3`.`index_0` * 2
-                    ) - 100
-                  )
-                ) + (
-                  (
-                    (
-                      `t3`.`index_1` * 2
-                    ) - 100
-                  ) * (
-                    (
-                      `t3`.`index_1` * 2
-                    ) - 100
-                  )
-                )
-              ) > 3600
-              THEN CAST(FLOOR(
-                ieee_divide(
-                  CAST(ABS((
-                    `t3`.`index_0` * 2
-                  ) - 100) * 60 AS FLOAT64),
-                  CAST(CEIL(
-                    CASE
-                      WHEN CAST(CASE
-                        WHEN (
-                          (
-                            (
-                              (
-                                `t3`.`index_0` * 2
-                              ) - 100
-                            ) * (
-                              (
-                                `t3`.`index_0` * 2
-                              ) - 100
-                            )
-                          ) + (
-                            (
-                              (
-                                `t3`.`index_1` * 2
-                              ) - 100
-                            ) * (
-                              (
-                                `t3`.`index_1` * 2
-                              ) - 100
-                            )
-                          )
-                        ) > 3600
-                        THEN (
-                          (
-                            (
-                              `t3`.`index_0` * 2
-                            ) - 100
-                          ) * (
-                            (
-                              `t3`.`index_0` * 2
-                            ) - 100
-                          )
-                        ) + (
-                          (
-                            (
-                              `t3`.`index_1` * 2
-                            ) - 100
-                          ) * (
-                            (
-                              `t3`.`index_1` * 2
-                            ) - 100
-                          )
-                        )
-                        ELSE 1
-                      END AS FLOAT64) < 0
-                      THEN CAST('NaN' AS FLOAT64)
-                      ELSE SQRT(
-                        CAST(CASE
-                          WHEN (
-                            (
-                              (
-                                (
-                                  `t3`.`index_0` * 2
-                                ) - 100
-                              ) * (
-                                (
-                                  `t3`.`index_0` * 2
-                                ) - 100
-                              )
-                            ) + (
-                              (
-                                (
-                                  `t3`.`index_1` * 2
-                                ) - 100
-                              ) * (
-                                (
-                                  `t3`.`index_1` * 2
-                                ) - 100
-                              )
-                            )
-                          ) > 3600
-                          THEN (
-                            (
-                              (
-                                `t3`.`index_0` * 2
-                              ) - 100
-                            ) * (
-                              (
-                                `t3`.`index_0` * 2
-                              ) - 100
-                            )
-                          ) + (
-                            (
-                              (
-                                `t3`.`index_1` * 2
-                              ) - 100
-                            ) * (
-                              (
-                                `t3`.`index_1` * 2
-                              ) - 100
-                            )
-                          )
-                          ELSE 1
-                        END AS FLOAT64)
-                      )
-                    END
-                  ) AS INT64)
-                )
-              ) AS INT64)
-              ELSE ABS((
-                `t3`.`index_0` * 2
-              ) - 100)
-            END + 60
-            ELSE 60 - CASE
-              WHEN (
-                (
-                  (
-                    (
-                      `t3`.`index_0` * 2
-                    ) - 100
-                  ) * (
-                    (
-                      `t3`.`index_0` * 2
-                    ) - 100
-                  )
-                ) + (
-                  (
-                    (
-                      `t3`.`index_1` * 2
-                    ) - 100
-                  ) * (
-                    (
-                      `t3`.`index_1` * 2
-                    ) - 100
-                  )
-                )
-              ) > 3600
-              THEN CAST(FLOOR(
-                ieee_divide(
-                  CAST(ABS((
-                    `t3`.`index_0` * 2
-                  ) - 100) * 60 AS FLOAT64),
-                  CAST(CEIL(
-                    CASE
-                      WHEN CAST(CASE
-                        WHEN (
-                          (
-                            (
-                              (
-                                `t3`.`index_0` * 2
-                              ) - 100
-                            ) * (
-                              (
-                                `t3`.`index_0` * 2
-                              ) - 100
-                            )
-                          ) + (
-                            (
-                              (
-                                `t3`.`index_1` * 2
-                              ) - 100
-                            ) * (
-                              (
-                                `t3`.`index_1` * 2
-                              ) - 100
-                            )
-                          )
-                        ) > 3600
-                        THEN (
-                          (
-                            (
-                              `t3`.`index_0` * 2
-                            ) - 100
-                          ) * (
-                            (
-                              `t3`.`index_0` * 2
-                            ) - 100
-                          )
-                        ) + (
-                          (
-                            (
-                              `t3`.`index_1` * 2
-                            ) - 100
-                          ) * (
-                            (
-                              `t3`.`index_1` * 2
-                            ) - 100
-                          )
-                        )
-                        ELSE 1
-                      END AS FLOAT64) < 0
-                      THEN CAST('NaN' AS FLOAT64)
-                      ELSE SQRT(
-                        CAST(CASE
-                          WHEN (
-                            (
-                              (
-                                (
-                                  `t3`.`index_0` * 2
-                                ) - 100
-                              ) * (
-                                (
-                                  `t3`.`index_0` * 2
-                                ) - 100
-                              )
-                            ) + (
-                              (
-                                (
-                                  `t3`.`index_1` * 2
-                                ) - 100
-                              ) * (
-                                (
-                                  `t3`.`index_1` * 2
-                                ) - 100
-                              )
-                            )
-                          ) > 3600
-                          THEN (
-                            (
-                              (
-                                `t3`.`index_0` * 2
-                              ) - 100
-                            ) * (
-                              (
-                                `t3`.`index_0` * 2
-                              ) - 100
-                            )
-                          ) + (
-                            (
-                              (
-                                `t3`.`index_1` * 2
-                              ) - 100
-                            ) * (
-                              (
-                                `t3`.`index_1` * 2
-                              ) - 100
-                            )
-                          )
-                          ELSE 1
-                        END AS FLOAT64)
-                      )
-                    END
-                  ) AS INT64)
-                )
-              ) AS INT64)
-              ELSE ABS((
-                `t3`.`index_0` * 2
-              ) - 100)
-            END
-          END
-          ELSE -1
-        END AS `index_0`,
-        CASE
-          WHEN (
-            `t3`.`index_0` >= 0
-          ) AND (
-            `t3`.`index_1` >= 0
-          )
-          THEN CASE
-            WHEN (
-              (
-                (
-                  (
-                    `t3`.`index_0` * 2
-                  ) - 100
-                ) * (
-                  (
-                    `t3`.`index_0` * 2
-                  ) - 100
-                )
-              ) + (
-                (
-                  (
-                    `t3`.`index_1` * 2
-                  ) - 100
-                ) * (
-                  (
-                    `t3`.`index_1` * 2
-                  ) - 100
-                )
-              )
-            ) > 3600
-            THEN 1
-            ELSE 0
-          END
-          ELSE -1
-        END AS `index_1`,
-        `t3`.`level`
-      FROM (
-        SELECT
-          CAST(FLOOR(
-            CASE
-              WHEN `t2`.`there_0`
-              THEN CASE
-                WHEN CASE WHEN `t2`.`position_0` > 100.0 THEN 100.0 ELSE `t2`.`position_0` END < 0.0
-                THEN 0.0
-                ELSE CASE WHEN `t2`.`position_0` > 100.0 THEN 100.0 ELSE `t2`.`position_0` END
-              END
-              ELSE -1.0
-            END
-          ) AS INT64) AS `index_0`,
-          CAST(FLOOR(
-            CASE
-              WHEN `t2`.`there_1`
-              THEN CASE
-                WHEN CASE WHEN `t2`.`position_1` > 100.0 THEN 100.0 ELSE `t2`.`position_1` END < 0.0
-                THEN 0.0
-                ELSE CASE WHEN `t2`.`position_1` > 100.0 THEN 100.0 ELSE `t2`.`position_1` END
-              END
-              ELSE -1.0
-            END
-          ) AS INT64) AS `index_1`,
-          0 AS `level`
-        FROM (
-          SELECT
-            (
-              `t1`.`value_0` * 0.0
-            ) = 0.0 AS `there_0`,
-            (
-              `t1`.`value_1` * 0.0
-            ) = 0.0 AS `there_1`,
-            ieee_divide(
-              CASE
-                WHEN (
-                  (
-                    CASE
-                      WHEN `t1`.`value_0` > 100.0
-                      THEN 100.0
-                      ELSE CASE WHEN `t1`.`value_0` < 0.0 THEN 0.0 ELSE `t1`.`value_0` END
-                    END - 0.0
-                  ) * 1024.0
-                ) < 1.0
-                THEN 0.0
-                ELSE CASE
-                  WHEN `t1`.`value_0` > 100.0
-                  THEN 100.0
-                  ELSE CASE WHEN `t1`.`value_0` < 0.0 THEN 0.0 ELSE `t1`.`value_0` END
-                END - 0.0
-              END,
-              (
-                `t1`.`value_0` * 0.0
-              ) + 1.0
-            ) + 0.5 AS `position_0`,
-            ieee_divide(
-              CASE
-                WHEN (
-                  (
-                    CASE
-                      WHEN `t1`.`value_1` > 50.0
-                      THEN 50.0
-                      ELSE CASE WHEN `t1`.`value_1` < 0.0 THEN 0.0 ELSE `t1`.`value_1` END
-                    END - 0.0
-                  ) * 1024.0
-                ) < 0.5
-                THEN 0.0
-                ELSE CASE
-                  WHEN `t1`.`value_1` > 50.0
-                  THEN 50.0
-                  ELSE CASE WHEN `t1`.`value_1` < 0.0 THEN 0.0 ELSE `t1`.`value_1` END
-                END - 0.0
-              END,
-              (
-                `t1`.`value_1` * 0.0
-              ) + 0.5
-            ) + 0.5 AS `position_1`
-          FROM (
-            SELECT
-              `t0`.`age` AS `value_0`,
-              CAST(CASE
-                WHEN (
-                  `t0`.`rate` > -1E-300
-                ) AND (
-                  `t0`.`rate` < 1e-300
-                )
-                THEN 0
-                ELSE CASE
-                  WHEN (
-                    `t0`.`rate` > -1E+300
-                  ) AND (
-                    `t0`.`rate` < 1e+300
-                  )
-                  THEN `t0`.`rate`
-                  ELSE NULL
-                END
-              END AS FLOAT64) AS `value_1`
-            FROM `people` AS `t0`
-          ) AS `t1`
-        ) AS `t2`
-      ) AS `t3`
-    ) AS `t4`
-  ) AS `t5`
-) AS `t6`
-GROUP BY
-  1;
-
--- clipped squares
-SELECT
-  `t5`.`level`,
   COUNT(*) AS `records`,
   SUM(`t5`.`one`) AS `sum_0`,
   SUM(`t5`.`t_0`) AS `sum_1`
@@ -1716,13 +972,18 @@ FROM (
     `t4`.`level`,
     CASE WHEN `t4`.`counts` THEN 1 ELSE 0 END AS `one`,
     CASE WHEN `t4`.`counts` THEN `t4`.`index_0` ELSE 0 END AS `t_0`,
-    CASE WHEN `t4`.`counts` THEN 1 ELSE 0 END AS `there_0`
+    CASE WHEN `t4`.`counts` THEN 1 ELSE 0 END AS `there_0`,
+    CASE WHEN `t4`.`counts` THEN `t4`.`index_1` ELSE 0 END AS `t_1`,
+    CASE WHEN `t4`.`counts` THEN 1 ELSE 0 END AS `there_1`
   FROM (
     SELECT
       `t3`.`index_0`,
+      `t3`.`index_1`,
       `t3`.`level`,
       TRUE AND (
         `t3`.`index_0` >= 0
+      ) AND (
+        `t3`.`index_1` >= 0
       ) AS `counts`
     FROM (
       SELECT
@@ -1732,6 +993,412 @@ FROM (
           ) AND (
             `t2`.`index_1` >= 0
           )
+          THEN CASE
+            WHEN (
+              (
+                `t2`.`index_0` * 2
+              ) - 100
+            ) >= 0
+            THEN CASE
+              WHEN (
+                (
+                  (
+                    (
+                      `t2`.`index_0` * 2
+                    ) - 100
+                  ) * (
+                    (
+                      `t2`.`index_0` * 2
+                    ) - 100
+                  )
+                ) + (
+                  (
+                    (
+                      `t2`.`index_1` * 2
+                    ) - 100
+                  ) * (
+                    (
+                      `t2`.`index_1` * 2
+                    ) - 100
+                  )
+                )
+              ) > 3600
+              THEN CAST(FLOOR(
+                ieee_divide(
+                  CAST(ABS((
+                    `t2`.`index_0` * 2
+                  ) - 100) * 60 AS FLOAT64),
+                  CAST(CEIL(
+                    CASE
+                      WHEN CAST(CASE
+                        WHEN (
+                          (
+                            (
+                              (
+                                `t2`.`index_0` * 2
+                              ) - 100
+                            ) * (
+                              (
+                                `t2`.`index_0` * 2
+                              ) - 100
+                            )
+                          ) + (
+                            (
+                              (
+                                `t2`.`index_1` * 2
+                              ) - 100
+                            ) * (
+                              (
+                                `t2`.`index_1` * 2
+                              ) - 100
+                            )
+                          )
+                        ) > 3600
+                        THEN (
+                          (
+                            (
+                              `t2`.`index_0` * 2
+                            ) - 100
+                          ) * (
+                            (
+                              `t2`.`index_0` * 2
+                            ) - 100
+                          )
+                        ) + (
+                          (
+                            (
+                              `t2`.`index_1` * 2
+                            ) - 100
+                          ) * (
+                            (
+                              `t2`.`index_1` * 2
+                            ) - 100
+                          )
+                        )
+                        ELSE 1
+                      END AS FLOAT64) < 0
+                      THEN CAST('NaN' AS FLOAT64)
+                      ELSE SQRT(
+                        CAST(CASE
+                          WHEN (
+                            (
+                              (
+                                (
+                                  `t2`.`index_0` * 2
+                                ) - 100
+                              ) * (
+                                (
+                                  `t2`.`index_0` * 2
+                                ) - 100
+                              )
+                            ) + (
+                              (
+                                (
+                                  `t2`.`index_1` * 2
+                                ) - 100
+                              ) * (
+                                (
+                                  `t2`.`index_1` * 2
+                                ) - 100
+                              )
+                            )
+                          ) > 3600
+                          THEN (
+                            (
+                              (
+                                `t2`.`index_0` * 2
+                              ) - 100
+                            ) * (
+                              (
+                                `t2`.`index_0` * 2
+                              ) - 100
+                            )
+                          ) + (
+                            (
+                              (
+                                `t2`.`index_1` * 2
+                              ) - 100
+                            ) * (
+                              (
+                                `t2`.`index_1` * 2
+                              ) - 100
+                            )
+                          )
+                          ELSE 1
+                        END AS FLOAT64)
+                      )
+                    END
+                  ) AS INT64)
+                )
+              ) AS INT64)
+              ELSE ABS((
+                `t2`.`index_0` * 2
+              ) - 100)
+            END + 60
+            ELSE 60 - CASE
+              WHEN (
+                (
+                  (
+                    (
+                      `t2`.`index_0` * 2
+                    ) - 100
+                  ) * (
+                    (
+                      `t2`.`index_0` * 2
+                    ) - 100
+                  )
+                ) + (
+                  (
+                    (
+                      `t2`.`index_1` * 2
+                    ) - 100
+                  ) * (
+                    (
+                      `t2`.`index_1` * 2
+                    ) - 100
+                  )
+                )
+              ) > 3600
+              THEN CAST(FLOOR(
+                ieee_divide(
+                  CAST(ABS((
+                    `t2`.`index_0` * 2
+                  ) - 100) * 60 AS FLOAT64),
+                  CAST(CEIL(
+                    CASE
+                      WHEN CAST(CASE
+                        WHEN (
+                          (
+                            (
+                              (
+                                `t2`.`index_0` * 2
+                              ) - 100
+                            ) * (
+                              (
+                                `t2`.`index_0` * 2
+                              ) - 100
+                            )
+                          ) + (
+                            (
+                              (
+                                `t2`.`index_1` * 2
+                              ) - 100
+                            ) * (
+                              (
+                                `t2`.`index_1` * 2
+                              ) - 100
+                            )
+                          )
+                        ) > 3600
+                        THEN (
+                          (
+                            (
+                              `t2`.`index_0` * 2
+                            ) - 100
+                          ) * (
+                            (
+                              `t2`.`index_0` * 2
+                            ) - 100
+                          )
+                        ) + (
+                          (
+                            (
+                              `t2`.`index_1` * 2
+                            ) - 100
+                          ) * (
+                            (
+                              `t2`.`index_1` * 2
+                            ) - 100
+                          )
+                        )
+                        ELSE 1
+                      END AS FLOAT64) < 0
+                      THEN CAST('NaN' AS FLOAT64)
+                      ELSE SQRT(
+                        CAST(CASE
+                          WHEN (
+                            (
+                              (
+                                (
+                                  `t2`.`index_0` * 2
+                                ) - 100
+                              ) * (
+                                (
+                                  `t2`.`index_0` * 2
+                                ) - 100
+                              )
+                            ) + (
+                              (
+                                (
+                                  `t2`.`index_1` * 2
+                                ) - 100
+                              ) * (
+                                (
+                                  `t2`.`index_1` * 2
+                                ) - 100
+                              )
+                            )
+                          ) > 3600
+                          THEN (
+                            (
+                              (
+                                `t2`.`index_0` * 2
+                              ) - 100
+                            ) * (
+                              (
+                                `t2`.`index_0` * 2
+                              ) - 100
+                            )
+                          ) + (
+                            (
+                              (
+                                `t2`.`index_1` * 2
+                              ) - 100
+                            ) * (
+                              (
+                                `t2`.`index_1` * 2
+                              ) - 100
+                            )
+                          )
+                          ELSE 1
+                        END AS FLOAT64)
+                      )
+                    END
+                  ) AS INT64)
+                )
+              ) AS INT64)
+              ELSE ABS((
+                `t2`.`index_0` * 2
+              ) - 100)
+            END
+          END
+          ELSE -1
+        END AS `index_0`,
+        CASE
+          WHEN (
+            `t2`.`index_0` >= 0
+          ) AND (
+            `t2`.`index_1` >= 0
+          )
+          THEN CASE
+            WHEN (
+              (
+                (
+                  (
+                    `t2`.`index_0` * 2
+                  ) - 100
+                ) * (
+                  (
+                    `t2`.`index_0` * 2
+                  ) - 100
+                )
+              ) + (
+                (
+                  (
+                    `t2`.`index_1` * 2
+                  ) - 100
+                ) * (
+                  (
+                    `t2`.`index_1` * 2
+                  ) - 100
+                )
+              )
+            ) > 3600
+            THEN 1
+            ELSE 0
+          END
+          ELSE -1
+        END AS `index_1`,
+        `t2`.`level`
+      FROM (
+        SELECT
+          CAST(FLOOR(
+            CASE
+              WHEN (
+                `t1`.`value_0` * 0.0
+              ) = 0.0
+              THEN (
+                CASE
+                  WHEN `t1`.`value_0` > 100.0
+                  THEN 100.0
+                  ELSE CASE WHEN `t1`.`value_0` < 0.0 THEN 0.0 ELSE `t1`.`value_0` END
+                END - 0.0
+              ) + 0.5
+              ELSE -1.0
+            END
+          ) AS INT64) AS `index_0`,
+          CAST(FLOOR(
+            CASE
+              WHEN (
+                `t1`.`value_1` * 0.0
+              ) = 0.0
+              THEN ieee_divide(
+                CASE
+                  WHEN `t1`.`value_1` > 50.0
+                  THEN 50.0
+                  ELSE CASE WHEN `t1`.`value_1` < 0.0 THEN 0.0 ELSE `t1`.`value_1` END
+                END - 0.0,
+                (
+                  `t1`.`value_1` * 0.0
+                ) + 0.5
+              ) + 0.5
+              ELSE -1.0
+            END
+          ) AS INT64) AS `index_1`,
+          0 AS `level`
+        FROM (
+          SELECT
+            `t0`.`age` AS `value_0`,
+            CAST(CASE
+              WHEN (
+                `t0`.`rate` > -1E-300
+              ) AND (
+                `t0`.`rate` < 1e-300
+              )
+              THEN 0
+              ELSE CASE
+                WHEN (
+                  `t0`.`rate` > -1E+300
+                ) AND (
+                  `t0`.`rate` < 1e+300
+                )
+                THEN `t0`.`rate`
+                ELSE NULL
+              END
+            END AS FLOAT64) AS `value_1`
+          FROM `people` AS `t0`
+        ) AS `t1`
+      ) AS `t2`
+    ) AS `t3`
+  ) AS `t4`
+) AS `t5`;
+
+-- clipped squares
+SELECT
+  COUNT(*) AS `records`,
+  SUM(`t4`.`one`) AS `sum_0`,
+  SUM(`t4`.`t_0`) AS `sum_1`
+FROM (
+  SELECT
+    `t3`.`level`,
+    CASE WHEN `t3`.`counts` THEN 1 ELSE 0 END AS `one`,
+    CASE WHEN `t3`.`counts` THEN `t3`.`index_0` ELSE 0 END AS `t_0`,
+    CASE WHEN `t3`.`counts` THEN 1 ELSE 0 END AS `there_0`
+  FROM (
+    SELECT
+      `t2`.`index_0`,
+      `t2`.`level`,
+      TRUE AND (
+        `t2`.`index_0` >= 0
+      ) AS `counts`
+    FROM (
+      SELECT
+        CASE
+          WHEN (
+            `t1`.`index_0` >= 0
+          ) AND (
+            `t1`.`index_1` >= 0
+          )
           THEN CAST(FLOOR(
             ieee_divide(
               CAST((
@@ -1740,14 +1407,14 @@ FROM (
                     (
                       (
                         (
-                          `t2`.`index_1` * 2
+                          `t1`.`index_1` * 2
                         ) - 8000
                       ) * -7
                     ) + (
                       (
                         (
                           (
-                            `t2`.`index_0` * 2
+                            `t1`.`index_0` * 2
                           ) - 100
                         ) * 3
                       ) + 11
@@ -1757,14 +1424,14 @@ FROM (
                     (
                       (
                         (
-                          `t2`.`index_1` * 2
+                          `t1`.`index_1` * 2
                         ) - 8000
                       ) * -7
                     ) + (
                       (
                         (
                           (
-                            `t2`.`index_0` * 2
+                            `t1`.`index_0` * 2
                           ) - 100
                         ) * 3
                       ) + 11
@@ -1783,14 +1450,14 @@ FROM (
                     (
                       (
                         (
-                          `t2`.`index_1` * 2
+                          `t1`.`index_1` * 2
                         ) - 8000
                       ) * -7
                     ) + (
                       (
                         (
                           (
-                            `t2`.`index_0` * 2
+                            `t1`.`index_0` * 2
                           ) - 100
                         ) * 3
                       ) + 11
@@ -1800,14 +1467,14 @@ FROM (
                     (
                       (
                         (
-                          `t2`.`index_1` * 2
+                          `t1`.`index_1` * 2
                         ) - 8000
                       ) * -7
                     ) + (
                       (
                         (
                           (
-                            `t2`.`index_0` * 2
+                            `t1`.`index_0` * 2
                           ) - 100
                         ) * 3
                       ) + 11
@@ -1821,384 +1488,271 @@ FROM (
           ) AS INT64)
           ELSE -1
         END AS `index_0`,
-        `t2`.`level`
+        `t1`.`level`
       FROM (
         SELECT
           CAST(FLOOR(
             CASE
-              WHEN `t1`.`there_0`
-              THEN CASE
-                WHEN CASE WHEN `t1`.`position_0` > 100.0 THEN 100.0 ELSE `t1`.`position_0` END < 0.0
-                THEN 0.0
-                ELSE CASE WHEN `t1`.`position_0` > 100.0 THEN 100.0 ELSE `t1`.`position_0` END
-              END
+              WHEN (
+                `t0`.`age` * 0.0
+              ) = 0.0
+              THEN (
+                CASE
+                  WHEN `t0`.`age` > 100.0
+                  THEN 100.0
+                  ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
+                END - 0.0
+              ) + 0.5
               ELSE -1.0
             END
           ) AS INT64) AS `index_0`,
           CAST(FLOOR(
             CASE
-              WHEN `t1`.`there_1`
-              THEN CASE
-                WHEN CASE WHEN `t1`.`position_1` > 8000.0 THEN 8000.0 ELSE `t1`.`position_1` END < 0.0
-                THEN 0.0
-                ELSE CASE WHEN `t1`.`position_1` > 8000.0 THEN 8000.0 ELSE `t1`.`position_1` END
-              END
+              WHEN (
+                `t0`.`pay` * 0.0
+              ) = 0.0
+              THEN ieee_divide(
+                CASE
+                  WHEN `t0`.`pay` > 1000.0
+                  THEN 1000.0
+                  ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
+                END - 0.0,
+                (
+                  `t0`.`pay` * 0.0
+                ) + 0.125
+              ) + 0.5
               ELSE -1.0
             END
           ) AS INT64) AS `index_1`,
           0 AS `level`
-        FROM (
-          SELECT
-            (
-              `t0`.`age` * 0.0
-            ) = 0.0 AS `there_0`,
-            (
-              `t0`.`pay` * 0.0
-            ) = 0.0 AS `there_1`,
-            ieee_divide(
-              CASE
-                WHEN (
-                  (
-                    CASE
-                      WHEN `t0`.`age` > 100.0
-                      THEN 100.0
-                      ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
-                    END - 0.0
-                  ) * 1024.0
-                ) < 1.0
-                THEN 0.0
-                ELSE CASE
-                  WHEN `t0`.`age` > 100.0
-                  THEN 100.0
-                  ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
-                END - 0.0
-              END,
-              (
-                `t0`.`age` * 0.0
-              ) + 1.0
-            ) + 0.5 AS `position_0`,
-            ieee_divide(
-              CASE
-                WHEN (
-                  (
-                    CASE
-                      WHEN `t0`.`pay` > 1000.0
-                      THEN 1000.0
-                      ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
-                    END - 0.0
-                  ) * 1024.0
-                ) < 0.125
-                THEN 0.0
-                ELSE CASE
-                  WHEN `t0`.`pay` > 1000.0
-                  THEN 1000.0
-                  ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
-                END - 0.0
-              END,
-              (
-                `t0`.`pay` * 0.0
-              ) + 0.125
-            ) + 0.5 AS `position_1`
-          FROM `people` AS `t0`
-        ) AS `t1`
-      ) AS `t2`
-    ) AS `t3`
-  ) AS `t4`
-) AS `t5`
-GROUP BY
-  1;
+        FROM `people` AS `t0`
+      ) AS `t1`
+    ) AS `t2`
+  ) AS `t3`
+) AS `t4`;
 
 -- two values of a table of counts
 SELECT
   *
 FROM (
   SELECT
-    `t3`.`key`,
+    `t2`.`key`,
     COUNT(*) AS `records`
   FROM (
     SELECT
       CASE
         WHEN (
-          `t2`.`index_0` >= 0
+          `t1`.`index_0` >= 0
         ) AND (
-          `t2`.`index_1` >= 0
+          `t1`.`index_1` >= 0
         )
         THEN (
-          `t2`.`index_0` * 8001
-        ) + `t2`.`index_1`
+          `t1`.`index_0` * 8001
+        ) + `t1`.`index_1`
         ELSE -1
       END + 1 AS `key`
     FROM (
       SELECT
         CAST(FLOOR(
           CASE
-            WHEN `t1`.`there_0`
-            THEN CASE
-              WHEN CASE WHEN `t1`.`position_0` > 100.0 THEN 100.0 ELSE `t1`.`position_0` END < 0.0
-              THEN 0.0
-              ELSE CASE WHEN `t1`.`position_0` > 100.0 THEN 100.0 ELSE `t1`.`position_0` END
-            END
+            WHEN (
+              `t0`.`age` * 0.0
+            ) = 0.0
+            THEN (
+              CASE
+                WHEN `t0`.`age` > 100.0
+                THEN 100.0
+                ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
+              END - 0.0
+            ) + 0.5
             ELSE -1.0
           END
         ) AS INT64) AS `index_0`,
         CAST(FLOOR(
           CASE
-            WHEN `t1`.`there_1`
-            THEN CASE
-              WHEN CASE WHEN `t1`.`position_1` > 8000.0 THEN 8000.0 ELSE `t1`.`position_1` END < 0.0
-              THEN 0.0
-              ELSE CASE WHEN `t1`.`position_1` > 8000.0 THEN 8000.0 ELSE `t1`.`position_1` END
-            END
-            ELSE -1.0
-          END
-        ) AS INT64) AS `index_1`
-      FROM (
-        SELECT
-          (
-            `t0`.`age` * 0.0
-          ) = 0.0 AS `there_0`,
-          (
-            `t0`.`pay` * 0.0
-          ) = 0.0 AS `there_1`,
-          ieee_divide(
-            CASE
-              WHEN (
-                (
-                  CASE
-                    WHEN `t0`.`age` > 100.0
-                    THEN 100.0
-                    ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
-                  END - 0.0
-                ) * 1024.0
-              ) < 1.0
-              THEN 0.0
-              ELSE CASE
-                WHEN `t0`.`age` > 100.0
-                THEN 100.0
-                ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
-              END - 0.0
-            END,
-            (
-              `t0`.`age` * 0.0
-            ) + 1.0
-          ) + 0.5 AS `position_0`,
-          ieee_divide(
-            CASE
-              WHEN (
-                (
-                  CASE
-                    WHEN `t0`.`pay` > 1000.0
-                    THEN 1000.0
-                    ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
-                  END - 0.0
-                ) * 1024.0
-              ) < 0.125
-              THEN 0.0
-              ELSE CASE
+            WHEN (
+              `t0`.`pay` * 0.0
+            ) = 0.0
+            THEN ieee_divide(
+              CASE
                 WHEN `t0`.`pay` > 1000.0
                 THEN 1000.0
                 ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
-              END - 0.0
-            END,
-            (
-              `t0`.`pay` * 0.0
-            ) + 0.125
-          ) + 0.5 AS `position_1`
-        FROM `people` AS `t0`
-      ) AS `t1`
-    ) AS `t2`
-  ) AS `t3`
+              END - 0.0,
+              (
+                `t0`.`pay` * 0.0
+              ) + 0.125
+            ) + 0.5
+            ELSE -1.0
+          END
+        ) AS INT64) AS `index_1`
+      FROM `people` AS `t0`
+    ) AS `t1`
+  ) AS `t2`
   GROUP BY
     1
-) AS `t4`;
+) AS `t3`;
 
 -- units of several rows
 SELECT
-  `t11`.`level`,
+  `t10`.`level`,
   COUNT(*) AS `records`,
-  SUM(`t11`.`one`) AS `sum_0`,
-  SUM(`t11`.`t_0`) AS `sum_1`,
-  SUM(`t11`.`t_0` * `t11`.`t_0`) AS `sum_2`
+  SUM(`t10`.`one`) AS `sum_0`,
+  SUM(`t10`.`t_0`) AS `sum_1`,
+  SUM(`t10`.`t_0` * `t10`.`t_0`) AS `sum_2`
 FROM (
   SELECT
-    `t10`.`level`,
-    `t10`.`sum_0` AS `t_0`,
-    `t10`.`rows` AS `t_1`,
+    `t9`.`level`,
+    `t9`.`sum_0` AS `t_0`,
+    `t9`.`rows` AS `t_1`,
     1 AS `one`,
     1 AS `there_0`,
     1 AS `there_1`
   FROM (
     SELECT
-      `t9`.`unit`,
-      `t9`.`level`,
-      COALESCE(SUM(`t9`.`index_0`), 0) AS `sum_0`,
+      `t8`.`unit`,
+      `t8`.`level`,
+      COALESCE(SUM(`t8`.`index_0`), 0) AS `sum_0`,
       COUNT(*) AS `rows`
     FROM (
       SELECT
         *
       FROM (
         SELECT
-          `t7`.`unit`,
-          `t7`.`level`,
-          `t7`.`index_0`,
-          `t7`.`size`,
-          `t7`.`number`,
-          `t7`.`named`,
-          `t7`.`priority`,
+          `t6`.`unit`,
+          `t6`.`level`,
+          `t6`.`index_0`,
+          `t6`.`size`,
+          `t6`.`number`,
+          `t6`.`named`,
+          `t6`.`priority`,
           CASE
-            WHEN `t7`.`priority` IS NOT NULL
+            WHEN `t6`.`priority` IS NOT NULL
             THEN (
-              ROW_NUMBER() OVER (PARTITION BY `t7`.`unit` ORDER BY `t7`.`priority` ASC) - 1
+              ROW_NUMBER() OVER (PARTITION BY `t6`.`unit` ORDER BY `t6`.`priority` ASC) - 1
             ) + 1
             ELSE NULL
           END AS `place`
         FROM (
           SELECT
-            `t6`.`unit`,
-            `t6`.`level`,
-            `t6`.`index_0`,
-            `t6`.`size`,
-            `t6`.`number`,
-            `t6`.`named`,
+            `t5`.`unit`,
+            `t5`.`level`,
+            `t5`.`index_0`,
+            `t5`.`size`,
+            `t5`.`number`,
+            `t5`.`named`,
             (
-              TO_HEX(SHA256(`t6`.`named`))
+              TO_HEX(SHA256(`t5`.`named`))
             ) AS `priority`
           FROM (
             SELECT
-              `t5`.`unit`,
-              `t5`.`level`,
-              `t5`.`index_0`,
-              `t5`.`size`,
-              `t5`.`number`,
+              `t4`.`unit`,
+              `t4`.`level`,
+              `t4`.`index_0`,
+              `t4`.`size`,
+              `t4`.`number`,
               CASE
-                WHEN `t5`.`size` > 2
+                WHEN `t4`.`size` > 2
                 THEN CONCAT(
                   CONCAT(
                     CONCAT(
-                      CONCAT('<a secret key, drawn for this question alone>', '|', CAST(`t5`.`level` AS STRING)),
+                      CONCAT('<a secret key, drawn for this question alone>', '|', CAST(`t4`.`level` AS STRING)),
                       '|',
-                      CAST(`t5`.`index_0` AS STRING)
+                      CAST(`t4`.`index_0` AS STRING)
                     ),
                     '|',
-                    CAST(`t5`.`number` AS STRING)
+                    CAST(`t4`.`number` AS STRING)
                   ),
                   '|',
-                  `t5`.`unit`
+                  `t4`.`unit`
                 )
                 ELSE NULL
               END AS `named`
             FROM (
               SELECT
-                `t4`.`unit`,
-                `t4`.`level`,
-                `t4`.`index_0`,
-                COUNT(*) OVER (PARTITION BY `t4`.`unit`) AS `size`,
+                `t3`.`unit`,
+                `t3`.`level`,
+                `t3`.`index_0`,
+                COUNT(*) OVER (PARTITION BY `t3`.`unit`) AS `size`,
                 CASE
-                  WHEN `t4`.`level` IS NOT NULL
+                  WHEN `t3`.`level` IS NOT NULL
                   THEN (
-                    ROW_NUMBER() OVER (PARTITION BY `t4`.`unit`, `t4`.`level`, `t4`.`index_0` ORDER BY `t4`.`level` ASC) - 1
+                    ROW_NUMBER() OVER (PARTITION BY `t3`.`unit`, `t3`.`level`, `t3`.`index_0` ORDER BY `t3`.`level` ASC) - 1
                   ) + 1
                   ELSE NULL
                 END AS `number`
               FROM (
                 SELECT
-                  `t3`.`unit`,
-                  `t3`.`level`,
-                  `t3`.`index_0`
+                  `t2`.`unit`,
+                  `t2`.`level`,
+                  `t2`.`index_0`
                 FROM (
                   SELECT
                     CAST(FLOOR(
                       CASE
-                        WHEN `t2`.`there_0`
-                        THEN CASE
-                          WHEN CASE WHEN `t2`.`position_0` > 100.0 THEN 100.0 ELSE `t2`.`position_0` END < 0.0
-                          THEN 0.0
-                          ELSE CASE WHEN `t2`.`position_0` > 100.0 THEN 100.0 ELSE `t2`.`position_0` END
-                        END
-                        ELSE -1.0
-                      END
-                    ) AS INT64) AS `index_0`,
-                    `t2`.`level_0` AS `level`,
-                    `t2`.`unit`,
-                    `t2`.`known`
-                  FROM (
-                    SELECT
-                      (
-                        `t1`.`age` * 0.0
-                      ) = 0.0 AS `there_0`,
-                      ieee_divide(
-                        CASE
-                          WHEN (
-                            (
-                              CASE
-                                WHEN `t1`.`age` > 100.0
-                                THEN 100.0
-                                ELSE CASE WHEN `t1`.`age` < 0.0 THEN 0.0 ELSE `t1`.`age` END
-                              END - 0.0
-                            ) * 1024.0
-                          ) < 1.0
-                          THEN 0.0
-                          ELSE CASE
+                        WHEN (
+                          `t1`.`age` * 0.0
+                        ) = 0.0
+                        THEN (
+                          CASE
                             WHEN `t1`.`age` > 100.0
                             THEN 100.0
                             ELSE CASE WHEN `t1`.`age` < 0.0 THEN 0.0 ELSE `t1`.`age` END
                           END - 0.0
-                        END,
-                        (
-                          `t1`.`age` * 0.0
-                        ) + 1.0
-                      ) + 0.5 AS `position_0`,
-                      CASE
-                        WHEN `t1`.`job` = 'nurse'
-                        THEN 0
-                        ELSE CASE
-                          WHEN `t1`.`job` = 'O\'Brien \\ so\n"n"'
-                          THEN 1
-                          ELSE CASE WHEN `t1`.`job` = 'é' THEN 2 ELSE -1 END
-                        END
-                      END AS `level_0`,
-                      `t1`.`name` AS `unit`,
-                      NOT (
-                        `t1`.`name` IS NULL
-                      ) AS `known`
-                    FROM (
-                      SELECT
-                        `t0`.`age`,
-                        (
-                          CAST(CAST(`t0`.`job` AS BYTES) AS STRING)
-                        ) AS `job`,
-                        (
-                          CAST(CAST(`t0`.`name` AS BYTES) AS STRING)
-                        ) AS `name`
-                      FROM `people` AS `t0`
-                    ) AS `t1`
-                  ) AS `t2`
-                ) AS `t3`
+                        ) + 0.5
+                        ELSE -1.0
+                      END
+                    ) AS INT64) AS `index_0`,
+                    CASE
+                      WHEN `t1`.`job` = 'nurse'
+                      THEN 0
+                      ELSE CASE
+                        WHEN `t1`.`job` = 'O\'Brien \\ so\n"n"'
+                        THEN 1
+                        ELSE CASE WHEN `t1`.`job` = 'é' THEN 2 ELSE -1 END
+                      END
+                    END AS `level`,
+                    `t1`.`name` AS `unit`,
+                    NOT (
+                      `t1`.`name` IS NULL
+                    ) AS `known`
+                  FROM (
+                    SELECT
+                      `t0`.`age`,
+                      (
+                        CAST(CAST(`t0`.`job` AS BYTES) AS STRING)
+                      ) AS `job`,
+                      (
+                        CAST(CAST(`t0`.`name` AS BYTES) AS STRING)
+                      ) AS `name`
+                    FROM `people` AS `t0`
+                  ) AS `t1`
+                ) AS `t2`
                 WHERE
-                  `t3`.`known`
-                  AND `t3`.`level` >= 0
+                  `t2`.`known`
+                  AND `t2`.`level` >= 0
                   AND (
                     TRUE AND (
-                      `t3`.`index_0` >= 0
+                      `t2`.`index_0` >= 0
                     )
                   )
-              ) AS `t4`
-            ) AS `t5`
-          ) AS `t6`
-        ) AS `t7`
-      ) AS `t8`
+              ) AS `t3`
+            ) AS `t4`
+          ) AS `t5`
+        ) AS `t6`
+      ) AS `t7`
       WHERE
         (
-          `t8`.`size` <= 2
+          `t7`.`size` <= 2
         ) OR (
-          `t8`.`place` <= 2
+          `t7`.`place` <= 2
         )
-    ) AS `t9`
+    ) AS `t8`
     GROUP BY
       1,
       2
-  ) AS `t10`
-) AS `t11`
+  ) AS `t9`
+) AS `t10`
 GROUP BY
   1;
 

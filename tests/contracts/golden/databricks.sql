@@ -102,68 +102,32 @@ FROM (
 
 -- mean
 SELECT
-  `t4`.`level`,
   COUNT(*) AS `records`,
-  SUM(`t4`.`one`) AS `sum_0`,
-  SUM(`t4`.`t_0`) AS `sum_1`,
-  SUM(`t4`.`t_0` * `t4`.`t_0`) AS `sum_2`
+  SUM(`t3`.`one`) AS `sum_0`,
+  SUM(`t3`.`t_0`) AS `sum_1`,
+  SUM(`t3`.`t_0` * `t3`.`t_0`) AS `sum_2`
 FROM (
   SELECT
-    `t3`.`level`,
-    CASE WHEN `t3`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `one`,
-    CASE WHEN `t3`.`counts` THEN `t3`.`index_0` ELSE CAST(0 AS BIGINT) END AS `t_0`,
-    CASE WHEN `t3`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`
+    `t2`.`level`,
+    CASE WHEN `t2`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `one`,
+    CASE WHEN `t2`.`counts` THEN `t2`.`index_0` ELSE CAST(0 AS BIGINT) END AS `t_0`,
+    CASE WHEN `t2`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`
   FROM (
     SELECT
-      `t2`.`index_0`,
-      `t2`.`level`,
+      `t1`.`index_0`,
+      `t1`.`level`,
       TRUE AND (
-        `t2`.`index_0` >= CAST(0 AS BIGINT)
+        `t1`.`index_0` >= CAST(0 AS BIGINT)
       ) AS `counts`
     FROM (
       SELECT
         CAST(FLOOR(
           CASE
-            WHEN `t1`.`there_0`
-            THEN CASE
-              WHEN CASE
-                WHEN `t1`.`position_0` > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE `t1`.`position_0`
-              END < CAST(0.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
-                WHEN `t1`.`position_0` > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE `t1`.`position_0`
-              END
-            END
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
-        ) AS BIGINT) AS `index_0`,
-        CAST(0 AS BIGINT) AS `level`
-      FROM (
-        SELECT
-          (
-            `t0`.`age` * CAST(0.0 AS DOUBLE)
-          ) = CAST(0.0 AS DOUBLE) AS `there_0`,
-          TRY_DIVIDE(
-            CASE
-              WHEN (
-                (
-                  CASE
-                    WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-                    THEN CAST(100.0 AS DOUBLE)
-                    ELSE CASE
-                      WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
-                      THEN CAST(0.0 AS DOUBLE)
-                      ELSE `t0`.`age`
-                    END
-                  END - CAST(0.0 AS DOUBLE)
-                ) * CAST(1024.0 AS DOUBLE)
-              ) < CAST(1.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
+            WHEN (
+              `t0`.`age` * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN (
+              CASE
                 WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
                 THEN CAST(100.0 AS DOUBLE)
                 ELSE CASE
@@ -172,86 +136,26 @@ FROM (
                   ELSE `t0`.`age`
                 END
               END - CAST(0.0 AS DOUBLE)
-            END,
-            (
-              `t0`.`age` * CAST(0.0 AS DOUBLE)
-            ) + CAST(1.0 AS DOUBLE)
-          ) + CAST(0.5 AS DOUBLE) AS `position_0`
-        FROM `people` AS `t0`
-      ) AS `t1`
-    ) AS `t2`
-  ) AS `t3`
-) AS `t4`
-GROUP BY
-  1;
+            ) + CAST(0.5 AS DOUBLE)
+            ELSE -CAST(1.0 AS DOUBLE)
+          END
+        ) AS BIGINT) AS `index_0`,
+        CAST(0 AS BIGINT) AS `level`
+      FROM `people` AS `t0`
+    ) AS `t1`
+  ) AS `t2`
+) AS `t3`;
 
 -- quantiles beside means
 SELECT
   *
 FROM (
   SELECT
-    `t2`.`key`,
+    `t1`.`key`,
     COUNT(*) AS `records`
   FROM (
     SELECT
       (
-        `t1`.`level_0` * CAST(102 AS BIGINT)
-      ) + (
-        CAST(FLOOR(
-          CASE
-            WHEN `t1`.`there_0`
-            THEN CASE
-              WHEN CASE
-                WHEN `t1`.`position_0` > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE `t1`.`position_0`
-              END < CAST(0.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
-                WHEN `t1`.`position_0` > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE `t1`.`position_0`
-              END
-            END
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
-        ) AS BIGINT) + CAST(1 AS BIGINT)
-      ) AS `key`
-    FROM (
-      SELECT
-        (
-          `t0`.`age` * CAST(0.0 AS DOUBLE)
-        ) = CAST(0.0 AS DOUBLE) AS `there_0`,
-        TRY_DIVIDE(
-          CASE
-            WHEN (
-              (
-                CASE
-                  WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE CASE
-                    WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
-                    THEN CAST(0.0 AS DOUBLE)
-                    ELSE `t0`.`age`
-                  END
-                END - CAST(0.0 AS DOUBLE)
-              ) * CAST(1024.0 AS DOUBLE)
-            ) < CAST(1.0 AS DOUBLE)
-            THEN CAST(0.0 AS DOUBLE)
-            ELSE CASE
-              WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-              THEN CAST(100.0 AS DOUBLE)
-              ELSE CASE
-                WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE `t0`.`age`
-              END
-            END - CAST(0.0 AS DOUBLE)
-          END,
-          (
-            `t0`.`age` * CAST(0.0 AS DOUBLE)
-          ) + CAST(1.0 AS DOUBLE)
-        ) + CAST(0.5 AS DOUBLE) AS `position_0`,
         CASE
           WHEN CAST(`t0`.`sex` AS DOUBLE) = CAST(0.0 AS DOUBLE)
           THEN CAST(0 AS BIGINT)
@@ -260,78 +164,15 @@ FROM (
             THEN CAST(1 AS BIGINT)
             ELSE -CAST(1 AS BIGINT)
           END
-        END AS `level_0`
-      FROM `people` AS `t0`
-    ) AS `t1`
-  ) AS `t2`
-  GROUP BY
-    1
-) AS `t3`;
-
--- quantiles beside means
-SELECT
-  `t4`.`level`,
-  COUNT(*) AS `records`,
-  SUM(`t4`.`one`) AS `sum_0`,
-  SUM(`t4`.`t_0`) AS `sum_1`,
-  SUM(`t4`.`t_0` * `t4`.`t_0`) AS `sum_2`
-FROM (
-  SELECT
-    `t3`.`level`,
-    CASE WHEN `t3`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `one`,
-    CASE WHEN `t3`.`counts` THEN `t3`.`index_0` ELSE CAST(0 AS BIGINT) END AS `t_0`,
-    CASE WHEN `t3`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`
-  FROM (
-    SELECT
-      `t2`.`index_0`,
-      `t2`.`level`,
-      TRUE AND (
-        `t2`.`index_0` >= CAST(0 AS BIGINT)
-      ) AS `counts`
-    FROM (
-      SELECT
+        END * CAST(102 AS BIGINT)
+      ) + (
         CAST(FLOOR(
           CASE
-            WHEN `t1`.`there_0`
-            THEN CASE
-              WHEN CASE
-                WHEN `t1`.`position_0` > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE `t1`.`position_0`
-              END < CAST(0.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
-                WHEN `t1`.`position_0` > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE `t1`.`position_0`
-              END
-            END
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
-        ) AS BIGINT) AS `index_0`,
-        `t1`.`level_0` AS `level`
-      FROM (
-        SELECT
-          (
-            `t0`.`age` * CAST(0.0 AS DOUBLE)
-          ) = CAST(0.0 AS DOUBLE) AS `there_0`,
-          TRY_DIVIDE(
-            CASE
-              WHEN (
-                (
-                  CASE
-                    WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-                    THEN CAST(100.0 AS DOUBLE)
-                    ELSE CASE
-                      WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
-                      THEN CAST(0.0 AS DOUBLE)
-                      ELSE `t0`.`age`
-                    END
-                  END - CAST(0.0 AS DOUBLE)
-                ) * CAST(1024.0 AS DOUBLE)
-              ) < CAST(1.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
+            WHEN (
+              `t0`.`age` * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN (
+              CASE
                 WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
                 THEN CAST(100.0 AS DOUBLE)
                 ELSE CASE
@@ -340,97 +181,108 @@ FROM (
                   ELSE `t0`.`age`
                 END
               END - CAST(0.0 AS DOUBLE)
-            END,
-            (
-              `t0`.`age` * CAST(0.0 AS DOUBLE)
-            ) + CAST(1.0 AS DOUBLE)
-          ) + CAST(0.5 AS DOUBLE) AS `position_0`,
-          CASE
-            WHEN CAST(`t0`.`sex` AS DOUBLE) = CAST(0.0 AS DOUBLE)
-            THEN CAST(0 AS BIGINT)
-            ELSE CASE
-              WHEN CAST(`t0`.`sex` AS DOUBLE) = CAST(1.0 AS DOUBLE)
-              THEN CAST(1 AS BIGINT)
-              ELSE -CAST(1 AS BIGINT)
-            END
-          END AS `level_0`
-        FROM `people` AS `t0`
-      ) AS `t1`
-    ) AS `t2`
-  ) AS `t3`
-) AS `t4`
-GROUP BY
-  1;
+            ) + CAST(0.5 AS DOUBLE)
+            ELSE -CAST(1.0 AS DOUBLE)
+          END
+        ) AS BIGINT) + CAST(1 AS BIGINT)
+      ) AS `key`
+    FROM `people` AS `t0`
+  ) AS `t1`
+  GROUP BY
+    1
+) AS `t2`;
 
--- bands
+-- quantiles beside means
 SELECT
-  `t4`.`level`,
+  `t3`.`level`,
   COUNT(*) AS `records`,
-  SUM(`t4`.`one`) AS `sum_0`,
-  SUM(`t4`.`t_0`) AS `sum_1`,
-  SUM((
-    `t4`.`t_0` * `t4`.`t_0`
-  ) & CAST(2097151 AS BIGINT)) AS `sum_2`,
-  SUM(SHIFTRIGHT((
-    `t4`.`t_0` * `t4`.`t_0`
-  ), 21)) AS `sum_3`
+  SUM(`t3`.`one`) AS `sum_0`,
+  SUM(`t3`.`t_0`) AS `sum_1`,
+  SUM(`t3`.`t_0` * `t3`.`t_0`) AS `sum_2`
 FROM (
   SELECT
-    `t3`.`level`,
-    CASE WHEN `t3`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `one`,
-    CASE WHEN `t3`.`counts` THEN `t3`.`index_0` ELSE CAST(0 AS BIGINT) END AS `t_0`,
-    CASE WHEN `t3`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`
+    `t2`.`level`,
+    CASE WHEN `t2`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `one`,
+    CASE WHEN `t2`.`counts` THEN `t2`.`index_0` ELSE CAST(0 AS BIGINT) END AS `t_0`,
+    CASE WHEN `t2`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`
   FROM (
     SELECT
-      `t2`.`index_0`,
-      `t2`.`level`,
+      `t1`.`index_0`,
+      `t1`.`level`,
       TRUE AND (
-        `t2`.`index_0` >= CAST(0 AS BIGINT)
+        `t1`.`index_0` >= CAST(0 AS BIGINT)
       ) AS `counts`
     FROM (
       SELECT
         CAST(FLOOR(
           CASE
-            WHEN `t1`.`there_0`
-            THEN CASE
-              WHEN CASE
-                WHEN `t1`.`position_0` > CAST(1048576.0 AS DOUBLE)
-                THEN CAST(1048576.0 AS DOUBLE)
-                ELSE `t1`.`position_0`
-              END < CAST(0.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
-                WHEN `t1`.`position_0` > CAST(1048576.0 AS DOUBLE)
-                THEN CAST(1048576.0 AS DOUBLE)
-                ELSE `t1`.`position_0`
-              END
-            END
+            WHEN (
+              `t0`.`age` * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN (
+              CASE
+                WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
+                THEN CAST(100.0 AS DOUBLE)
+                ELSE CASE
+                  WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
+                  THEN CAST(0.0 AS DOUBLE)
+                  ELSE `t0`.`age`
+                END
+              END - CAST(0.0 AS DOUBLE)
+            ) + CAST(0.5 AS DOUBLE)
             ELSE -CAST(1.0 AS DOUBLE)
           END
         ) AS BIGINT) AS `index_0`,
-        `t1`.`level_0` AS `level`
-      FROM (
-        SELECT
-          (
-            `t0`.`pay` * CAST(0.0 AS DOUBLE)
-          ) = CAST(0.0 AS DOUBLE) AS `there_0`,
-          TRY_DIVIDE(
-            CASE
-              WHEN (
-                (
-                  CASE
-                    WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
-                    THEN CAST(1000.0 AS DOUBLE)
-                    ELSE CASE
-                      WHEN `t0`.`pay` < CAST(0.0 AS DOUBLE)
-                      THEN CAST(0.0 AS DOUBLE)
-                      ELSE `t0`.`pay`
-                    END
-                  END - CAST(0.0 AS DOUBLE)
-                ) * CAST(1024.0 AS DOUBLE)
-              ) < CAST(0.00095367431640625 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
+        CASE
+          WHEN CAST(`t0`.`sex` AS DOUBLE) = CAST(0.0 AS DOUBLE)
+          THEN CAST(0 AS BIGINT)
+          ELSE CASE
+            WHEN CAST(`t0`.`sex` AS DOUBLE) = CAST(1.0 AS DOUBLE)
+            THEN CAST(1 AS BIGINT)
+            ELSE -CAST(1 AS BIGINT)
+          END
+        END AS `level`
+      FROM `people` AS `t0`
+    ) AS `t1`
+  ) AS `t2`
+) AS `t3`
+GROUP BY
+  1;
+
+-- bands
+SELECT
+  `t3`.`level`,
+  COUNT(*) AS `records`,
+  SUM(`t3`.`one`) AS `sum_0`,
+  SUM(`t3`.`t_0`) AS `sum_1`,
+  SUM((
+    `t3`.`t_0` * `t3`.`t_0`
+  ) & CAST(2097151 AS BIGINT)) AS `sum_2`,
+  SUM(SHIFTRIGHT((
+    `t3`.`t_0` * `t3`.`t_0`
+  ), 21)) AS `sum_3`
+FROM (
+  SELECT
+    `t2`.`level`,
+    CASE WHEN `t2`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `one`,
+    CASE WHEN `t2`.`counts` THEN `t2`.`index_0` ELSE CAST(0 AS BIGINT) END AS `t_0`,
+    CASE WHEN `t2`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`
+  FROM (
+    SELECT
+      `t1`.`index_0`,
+      `t1`.`level`,
+      TRUE AND (
+        `t1`.`index_0` >= CAST(0 AS BIGINT)
+      ) AS `counts`
+    FROM (
+      SELECT
+        CAST(FLOOR(
+          CASE
+            WHEN (
+              `t0`.`pay` * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN TRY_DIVIDE(
+              CASE
                 WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
                 THEN CAST(1000.0 AS DOUBLE)
                 ELSE CASE
@@ -438,52 +290,53 @@ FROM (
                   THEN CAST(0.0 AS DOUBLE)
                   ELSE `t0`.`pay`
                 END
-              END - CAST(0.0 AS DOUBLE)
-            END,
-            (
-              `t0`.`pay` * CAST(0.0 AS DOUBLE)
-            ) + CAST(0.00095367431640625 AS DOUBLE)
-          ) + CAST(0.5 AS DOUBLE) AS `position_0`,
-          CASE
-            WHEN (
+              END - CAST(0.0 AS DOUBLE),
               (
-                `t0`.`age` * CAST(0.0 AS DOUBLE)
-              ) = CAST(0.0 AS DOUBLE)
-            )
-            AND (
-              `t0`.`age` >= CAST(0.0 AS DOUBLE)
-            )
-            AND (
-              `t0`.`age` <= CAST(60.0 AS DOUBLE)
-            )
-            THEN CASE
-              WHEN `t0`.`age` < CAST(30.0 AS DOUBLE)
-              THEN CAST(0 AS BIGINT)
-              ELSE CAST(1 AS BIGINT)
-            END
-            ELSE -CAST(1 AS BIGINT)
-          END AS `level_0`
-        FROM `people` AS `t0`
-      ) AS `t1`
-    ) AS `t2`
-  ) AS `t3`
-) AS `t4`
+                `t0`.`pay` * CAST(0.0 AS DOUBLE)
+              ) + CAST(0.00095367431640625 AS DOUBLE)
+            ) + CAST(0.5 AS DOUBLE)
+            ELSE -CAST(1.0 AS DOUBLE)
+          END
+        ) AS BIGINT) AS `index_0`,
+        CASE
+          WHEN (
+            (
+              `t0`.`age` * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+          )
+          AND (
+            `t0`.`age` >= CAST(0.0 AS DOUBLE)
+          )
+          AND (
+            `t0`.`age` <= CAST(60.0 AS DOUBLE)
+          )
+          THEN CASE
+            WHEN `t0`.`age` < CAST(30.0 AS DOUBLE)
+            THEN CAST(0 AS BIGINT)
+            ELSE CAST(1 AS BIGINT)
+          END
+          ELSE -CAST(1 AS BIGINT)
+        END AS `level`
+      FROM `people` AS `t0`
+    ) AS `t1`
+  ) AS `t2`
+) AS `t3`
 GROUP BY
   1;
 
 -- sums of squares beyond 64 bits
 SELECT
-  `t5`.`level`,
+  `t4`.`level`,
   COUNT(*) AS `records`,
-  SUM(`t5`.`one`) AS `sum_0`,
-  SUM(`t5`.`t_0` & CAST(2097151 AS BIGINT)) AS `sum_1`,
-  SUM(SHIFTRIGHT(`t5`.`t_0`, 21)) AS `sum_2`,
+  SUM(`t4`.`one`) AS `sum_0`,
+  SUM(`t4`.`t_0` & CAST(2097151 AS BIGINT)) AS `sum_1`,
+  SUM(SHIFTRIGHT(`t4`.`t_0`, 21)) AS `sum_2`,
   SUM(
     (
       (
-        `t5`.`t_0` & CAST(2097151 AS BIGINT)
+        `t4`.`t_0` & CAST(2097151 AS BIGINT)
       ) * (
-        `t5`.`t_0` & CAST(2097151 AS BIGINT)
+        `t4`.`t_0` & CAST(2097151 AS BIGINT)
       )
     ) & CAST(2097151 AS BIGINT)
   ) AS `sum_3`,
@@ -491,9 +344,9 @@ SELECT
     SHIFTRIGHT(
       (
         (
-          `t5`.`t_0` & CAST(2097151 AS BIGINT)
+          `t4`.`t_0` & CAST(2097151 AS BIGINT)
         ) * (
-          `t5`.`t_0` & CAST(2097151 AS BIGINT)
+          `t4`.`t_0` & CAST(2097151 AS BIGINT)
         )
       ),
       21
@@ -502,10 +355,10 @@ SELECT
   SUM(
     (
       (
-        `t5`.`t_0` & CAST(2097151 AS BIGINT)
+        `t4`.`t_0` & CAST(2097151 AS BIGINT)
       ) * (
         (
-          SHIFTRIGHT(`t5`.`t_0`, 21)
+          SHIFTRIGHT(`t4`.`t_0`, 21)
         ) & CAST(2097151 AS BIGINT)
       )
     ) & CAST(2097151 AS BIGINT)
@@ -514,10 +367,10 @@ SELECT
     SHIFTRIGHT(
       (
         (
-          `t5`.`t_0` & CAST(2097151 AS BIGINT)
+          `t4`.`t_0` & CAST(2097151 AS BIGINT)
         ) * (
           (
-            SHIFTRIGHT(`t5`.`t_0`, 21)
+            SHIFTRIGHT(`t4`.`t_0`, 21)
           ) & CAST(2097151 AS BIGINT)
         )
       ),
@@ -527,9 +380,9 @@ SELECT
   SUM(
     (
       (
-        `t5`.`t_0` & CAST(2097151 AS BIGINT)
+        `t4`.`t_0` & CAST(2097151 AS BIGINT)
       ) * (
-        SHIFTRIGHT(`t5`.`t_0`, 42)
+        SHIFTRIGHT(`t4`.`t_0`, 42)
       )
     ) & CAST(2097151 AS BIGINT)
   ) AS `sum_7`,
@@ -537,9 +390,9 @@ SELECT
     SHIFTRIGHT(
       (
         (
-          `t5`.`t_0` & CAST(2097151 AS BIGINT)
+          `t4`.`t_0` & CAST(2097151 AS BIGINT)
         ) * (
-          SHIFTRIGHT(`t5`.`t_0`, 42)
+          SHIFTRIGHT(`t4`.`t_0`, 42)
         )
       ),
       21
@@ -549,10 +402,10 @@ SELECT
     (
       (
         (
-          SHIFTRIGHT(`t5`.`t_0`, 21)
+          SHIFTRIGHT(`t4`.`t_0`, 21)
         ) & CAST(2097151 AS BIGINT)
       ) * (
-        `t5`.`t_0` & CAST(2097151 AS BIGINT)
+        `t4`.`t_0` & CAST(2097151 AS BIGINT)
       )
     ) & CAST(2097151 AS BIGINT)
   ) AS `sum_9`,
@@ -561,10 +414,10 @@ SELECT
       (
         (
           (
-            SHIFTRIGHT(`t5`.`t_0`, 21)
+            SHIFTRIGHT(`t4`.`t_0`, 21)
           ) & CAST(2097151 AS BIGINT)
         ) * (
-          `t5`.`t_0` & CAST(2097151 AS BIGINT)
+          `t4`.`t_0` & CAST(2097151 AS BIGINT)
         )
       ),
       21
@@ -574,11 +427,11 @@ SELECT
     (
       (
         (
-          SHIFTRIGHT(`t5`.`t_0`, 21)
+          SHIFTRIGHT(`t4`.`t_0`, 21)
         ) & CAST(2097151 AS BIGINT)
       ) * (
         (
-          SHIFTRIGHT(`t5`.`t_0`, 21)
+          SHIFTRIGHT(`t4`.`t_0`, 21)
         ) & CAST(2097151 AS BIGINT)
       )
     ) & CAST(2097151 AS BIGINT)
@@ -588,11 +441,11 @@ SELECT
       (
         (
           (
-            SHIFTRIGHT(`t5`.`t_0`, 21)
+            SHIFTRIGHT(`t4`.`t_0`, 21)
           ) & CAST(2097151 AS BIGINT)
         ) * (
           (
-            SHIFTRIGHT(`t5`.`t_0`, 21)
+            SHIFTRIGHT(`t4`.`t_0`, 21)
           ) & CAST(2097151 AS BIGINT)
         )
       ),
@@ -603,10 +456,10 @@ SELECT
     (
       (
         (
-          SHIFTRIGHT(`t5`.`t_0`, 21)
+          SHIFTRIGHT(`t4`.`t_0`, 21)
         ) & CAST(2097151 AS BIGINT)
       ) * (
-        SHIFTRIGHT(`t5`.`t_0`, 42)
+        SHIFTRIGHT(`t4`.`t_0`, 42)
       )
     ) & CAST(2097151 AS BIGINT)
   ) AS `sum_13`,
@@ -615,10 +468,10 @@ SELECT
       (
         (
           (
-            SHIFTRIGHT(`t5`.`t_0`, 21)
+            SHIFTRIGHT(`t4`.`t_0`, 21)
           ) & CAST(2097151 AS BIGINT)
         ) * (
-          SHIFTRIGHT(`t5`.`t_0`, 42)
+          SHIFTRIGHT(`t4`.`t_0`, 42)
         )
       ),
       21
@@ -627,9 +480,9 @@ SELECT
   SUM(
     (
       (
-        SHIFTRIGHT(`t5`.`t_0`, 42)
+        SHIFTRIGHT(`t4`.`t_0`, 42)
       ) * (
-        `t5`.`t_0` & CAST(2097151 AS BIGINT)
+        `t4`.`t_0` & CAST(2097151 AS BIGINT)
       )
     ) & CAST(2097151 AS BIGINT)
   ) AS `sum_15`,
@@ -637,9 +490,9 @@ SELECT
     SHIFTRIGHT(
       (
         (
-          SHIFTRIGHT(`t5`.`t_0`, 42)
+          SHIFTRIGHT(`t4`.`t_0`, 42)
         ) * (
-          `t5`.`t_0` & CAST(2097151 AS BIGINT)
+          `t4`.`t_0` & CAST(2097151 AS BIGINT)
         )
       ),
       21
@@ -648,10 +501,10 @@ SELECT
   SUM(
     (
       (
-        SHIFTRIGHT(`t5`.`t_0`, 42)
+        SHIFTRIGHT(`t4`.`t_0`, 42)
       ) * (
         (
-          SHIFTRIGHT(`t5`.`t_0`, 21)
+          SHIFTRIGHT(`t4`.`t_0`, 21)
         ) & CAST(2097151 AS BIGINT)
       )
     ) & CAST(2097151 AS BIGINT)
@@ -660,10 +513,10 @@ SELECT
     SHIFTRIGHT(
       (
         (
-          SHIFTRIGHT(`t5`.`t_0`, 42)
+          SHIFTRIGHT(`t4`.`t_0`, 42)
         ) * (
           (
-            SHIFTRIGHT(`t5`.`t_0`, 21)
+            SHIFTRIGHT(`t4`.`t_0`, 21)
           ) & CAST(2097151 AS BIGINT)
         )
       ),
@@ -673,9 +526,9 @@ SELECT
   SUM(
     (
       (
-        SHIFTRIGHT(`t5`.`t_0`, 42)
+        SHIFTRIGHT(`t4`.`t_0`, 42)
       ) * (
-        SHIFTRIGHT(`t5`.`t_0`, 42)
+        SHIFTRIGHT(`t4`.`t_0`, 42)
       )
     ) & CAST(2097151 AS BIGINT)
   ) AS `sum_19`,
@@ -683,9 +536,9 @@ SELECT
     SHIFTRIGHT(
       (
         (
-          SHIFTRIGHT(`t5`.`t_0`, 42)
+          SHIFTRIGHT(`t4`.`t_0`, 42)
         ) * (
-          SHIFTRIGHT(`t5`.`t_0`, 42)
+          SHIFTRIGHT(`t4`.`t_0`, 42)
         )
       ),
       21
@@ -693,61 +546,26 @@ SELECT
   ) AS `sum_20`
 FROM (
   SELECT
-    `t4`.`level`,
-    CASE WHEN `t4`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `one`,
-    CASE WHEN `t4`.`counts` THEN `t4`.`index_0` ELSE CAST(0 AS BIGINT) END AS `t_0`,
-    CASE WHEN `t4`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`
+    `t3`.`level`,
+    CASE WHEN `t3`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `one`,
+    CASE WHEN `t3`.`counts` THEN `t3`.`index_0` ELSE CAST(0 AS BIGINT) END AS `t_0`,
+    CASE WHEN `t3`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`
   FROM (
     SELECT
-      `t3`.`index_0`,
-      `t3`.`level`,
+      `t2`.`index_0`,
+      `t2`.`level`,
       TRUE AND (
-        `t3`.`index_0` >= CAST(0 AS BIGINT)
+        `t2`.`index_0` >= CAST(0 AS BIGINT)
       ) AS `counts`
     FROM (
       SELECT
         CAST(FLOOR(
           CASE
-            WHEN `t2`.`there_0`
-            THEN CASE
-              WHEN CASE
-                WHEN `t2`.`position_0` > CAST(1099511627776.0 AS DOUBLE)
-                THEN CAST(1099511627776.0 AS DOUBLE)
-                ELSE `t2`.`position_0`
-              END < CAST(0.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
-                WHEN `t2`.`position_0` > CAST(1099511627776.0 AS DOUBLE)
-                THEN CAST(1099511627776.0 AS DOUBLE)
-                ELSE `t2`.`position_0`
-              END
-            END
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
-        ) AS BIGINT) AS `index_0`,
-        `t2`.`level_0` AS `level`
-      FROM (
-        SELECT
-          (
-            `t1`.`age` * CAST(0.0 AS DOUBLE)
-          ) = CAST(0.0 AS DOUBLE) AS `there_0`,
-          TRY_DIVIDE(
-            CASE
-              WHEN (
-                (
-                  CASE
-                    WHEN `t1`.`age` > CAST(100.0 AS DOUBLE)
-                    THEN CAST(100.0 AS DOUBLE)
-                    ELSE CASE
-                      WHEN `t1`.`age` < CAST(0.0 AS DOUBLE)
-                      THEN CAST(0.0 AS DOUBLE)
-                      ELSE `t1`.`age`
-                    END
-                  END - CAST(0.0 AS DOUBLE)
-                ) * CAST(1024.0 AS DOUBLE)
-              ) < CAST(9.094947017729282e-11 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
+            WHEN (
+              `t1`.`age` * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN TRY_DIVIDE(
+              CASE
                 WHEN `t1`.`age` > CAST(100.0 AS DOUBLE)
                 THEN CAST(100.0 AS DOUBLE)
                 ELSE CASE
@@ -755,39 +573,238 @@ FROM (
                   THEN CAST(0.0 AS DOUBLE)
                   ELSE `t1`.`age`
                 END
-              END - CAST(0.0 AS DOUBLE)
-            END,
-            (
-              `t1`.`age` * CAST(0.0 AS DOUBLE)
-            ) + CAST(9.094947017729282e-11 AS DOUBLE)
-          ) + CAST(0.5 AS DOUBLE) AS `position_0`,
-          CASE
-            WHEN `t1`.`job` = 'nurse'
-            THEN CAST(0 AS BIGINT)
-            ELSE CASE
-              WHEN `t1`.`job` = 'O\'Brien \\ so\n"n"'
-              THEN CAST(1 AS BIGINT)
-              ELSE CASE WHEN `t1`.`job` = 'é' THEN CAST(2 AS BIGINT) ELSE -CAST(1 AS BIGINT) END
-            END
-          END AS `level_0`
-        FROM (
-          SELECT
-            `t0`.`age`,
-            (
-              CAST(CAST(`t0`.`job` AS BINARY) AS STRING)
-            ) AS `job`
-          FROM `people` AS `t0`
-        ) AS `t1`
-      ) AS `t2`
-    ) AS `t3`
-  ) AS `t4`
-) AS `t5`
+              END - CAST(0.0 AS DOUBLE),
+              (
+                `t1`.`age` * CAST(0.0 AS DOUBLE)
+              ) + CAST(9.094947017729282e-11 AS DOUBLE)
+            ) + CAST(0.5 AS DOUBLE)
+            ELSE -CAST(1.0 AS DOUBLE)
+          END
+        ) AS BIGINT) AS `index_0`,
+        CASE
+          WHEN `t1`.`job` = 'nurse'
+          THEN CAST(0 AS BIGINT)
+          ELSE CASE
+            WHEN `t1`.`job` = 'O\'Brien \\ so\n"n"'
+            THEN CAST(1 AS BIGINT)
+            ELSE CASE WHEN `t1`.`job` = 'é' THEN CAST(2 AS BIGINT) ELSE -CAST(1 AS BIGINT) END
+          END
+        END AS `level`
+      FROM (
+        SELECT
+          `t0`.`age`,
+          (
+            CAST(CAST(`t0`.`job` AS BINARY) AS STRING)
+          ) AS `job`
+        FROM `people` AS `t0`
+      ) AS `t1`
+    ) AS `t2`
+  ) AS `t3`
+) AS `t4`
 GROUP BY
   1;
 
 -- cross moments
 SELECT
-  `t4`.`level`,
+  `t3`.`level`,
+  COUNT(*) AS `records`,
+  SUM(`t3`.`one`) AS `sum_0`,
+  SUM(`t3`.`t_0`) AS `sum_1`,
+  SUM(`t3`.`t_0` * `t3`.`t_0`) AS `sum_2`,
+  SUM(`t3`.`t_1` * `t3`.`t_0`) AS `sum_3`,
+  SUM((
+    `t3`.`t_1` * `t3`.`t_1`
+  ) & CAST(2097151 AS BIGINT)) AS `sum_4`,
+  SUM(SHIFTRIGHT((
+    `t3`.`t_1` * `t3`.`t_1`
+  ), 21)) AS `sum_5`
+FROM (
+  SELECT
+    `t2`.`level`,
+    CASE WHEN `t2`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `one`,
+    CASE WHEN `t2`.`counts` THEN `t2`.`index_0` ELSE CAST(0 AS BIGINT) END AS `t_0`,
+    CASE WHEN `t2`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`,
+    CASE WHEN `t2`.`counts` THEN `t2`.`index_1` ELSE CAST(0 AS BIGINT) END AS `t_1`,
+    CASE WHEN `t2`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_1`
+  FROM (
+    SELECT
+      `t1`.`index_0`,
+      `t1`.`index_1`,
+      `t1`.`level`,
+      TRUE
+      AND (
+        `t1`.`index_0` >= CAST(0 AS BIGINT)
+      )
+      AND (
+        `t1`.`index_1` >= CAST(0 AS BIGINT)
+      ) AS `counts`
+    FROM (
+      SELECT
+        CAST(FLOOR(
+          CASE
+            WHEN (
+              `t0`.`age` * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN (
+              CASE
+                WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
+                THEN CAST(100.0 AS DOUBLE)
+                ELSE CASE
+                  WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
+                  THEN CAST(0.0 AS DOUBLE)
+                  ELSE `t0`.`age`
+                END
+              END - CAST(0.0 AS DOUBLE)
+            ) + CAST(0.5 AS DOUBLE)
+            ELSE -CAST(1.0 AS DOUBLE)
+          END
+        ) AS BIGINT) AS `index_0`,
+        CAST(FLOOR(
+          CASE
+            WHEN (
+              `t0`.`pay` * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN TRY_DIVIDE(
+              CASE
+                WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
+                THEN CAST(1000.0 AS DOUBLE)
+                ELSE CASE
+                  WHEN `t0`.`pay` < CAST(0.0 AS DOUBLE)
+                  THEN CAST(0.0 AS DOUBLE)
+                  ELSE `t0`.`pay`
+                END
+              END - CAST(0.0 AS DOUBLE),
+              (
+                `t0`.`pay` * CAST(0.0 AS DOUBLE)
+              ) + CAST(0.125 AS DOUBLE)
+            ) + CAST(0.5 AS DOUBLE)
+            ELSE -CAST(1.0 AS DOUBLE)
+          END
+        ) AS BIGINT) AS `index_1`,
+        CASE
+          WHEN CAST(`t0`.`sex` AS DOUBLE) = CAST(0.0 AS DOUBLE)
+          THEN CAST(0 AS BIGINT)
+          ELSE CASE
+            WHEN CAST(`t0`.`sex` AS DOUBLE) = CAST(1.0 AS DOUBLE)
+            THEN CAST(1 AS BIGINT)
+            ELSE -CAST(1 AS BIGINT)
+          END
+        END AS `level`
+      FROM `people` AS `t0`
+    ) AS `t1`
+  ) AS `t2`
+) AS `t3`
+GROUP BY
+  1;
+
+-- decimals and booleans
+SELECT
+  COUNT(*) AS `records`,
+  SUM(`t4`.`one`) AS `sum_0`,
+  SUM(`t4`.`t_0`) AS `sum_1`,
+  SUM(`t4`.`t_0` * `t4`.`t_0`) AS `sum_2`,
+  SUM(`t4`.`t_0` * `t4`.`t_1`) AS `sum_3`,
+  SUM(`t4`.`t_1` * `t4`.`t_1`) AS `sum_4`
+FROM (
+  SELECT
+    `t3`.`level`,
+    CASE WHEN `t3`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `one`,
+    CASE WHEN `t3`.`counts` THEN `t3`.`index_0` ELSE CAST(0 AS BIGINT) END AS `t_0`,
+    CASE WHEN `t3`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`,
+    CASE
+      WHEN `t3`.`counts` AND (
+        `t3`.`index_1` >= CAST(0 AS BIGINT)
+      )
+      THEN `t3`.`index_1`
+      ELSE CAST(0 AS BIGINT)
+    END AS `t_1`,
+    CASE
+      WHEN `t3`.`counts` AND (
+        `t3`.`index_1` >= CAST(0 AS BIGINT)
+      )
+      THEN CAST(1 AS BIGINT)
+      ELSE CAST(0 AS BIGINT)
+    END AS `there_1`
+  FROM (
+    SELECT
+      `t2`.`index_0`,
+      `t2`.`index_1`,
+      `t2`.`level`,
+      TRUE AND (
+        `t2`.`index_0` >= CAST(0 AS BIGINT)
+      ) AS `counts`
+    FROM (
+      SELECT
+        CAST(FLOOR(
+          CASE
+            WHEN (
+              `t1`.`value_0` * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN TRY_DIVIDE(
+              CASE
+                WHEN `t1`.`value_0` > CAST(50.0 AS DOUBLE)
+                THEN CAST(50.0 AS DOUBLE)
+                ELSE CASE
+                  WHEN `t1`.`value_0` < CAST(0.0 AS DOUBLE)
+                  THEN CAST(0.0 AS DOUBLE)
+                  ELSE `t1`.`value_0`
+                END
+              END - CAST(0.0 AS DOUBLE),
+              (
+                `t1`.`value_0` * CAST(0.0 AS DOUBLE)
+              ) + CAST(0.5 AS DOUBLE)
+            ) + CAST(0.5 AS DOUBLE)
+            ELSE -CAST(1.0 AS DOUBLE)
+          END
+        ) AS BIGINT) AS `index_0`,
+        CASE
+          WHEN (
+            `t1`.`value_1` * CAST(0.0 AS DOUBLE)
+          ) = CAST(0.0 AS DOUBLE)
+          THEN CASE
+            WHEN `t1`.`value_1` = CAST(1.0 AS DOUBLE)
+            THEN CAST(1 AS BIGINT)
+            ELSE CAST(0 AS BIGINT)
+          END
+          ELSE -CAST(1 AS BIGINT)
+        END AS `index_1`,
+        CAST(0 AS BIGINT) AS `level`
+      FROM (
+        SELECT
+          CAST(CASE
+            WHEN (
+              `t0`.`rate` > -CAST(1E-300 AS DOUBLE)
+            )
+            AND (
+              `t0`.`rate` < CAST(1e-300 AS DOUBLE)
+            )
+            THEN CAST(0 AS BIGINT)
+            ELSE CASE
+              WHEN (
+                `t0`.`rate` > -CAST(1E+300 AS DOUBLE)
+              )
+              AND (
+                `t0`.`rate` < CAST(1e+300 AS DOUBLE)
+              )
+              THEN `t0`.`rate`
+              ELSE NULL
+            END
+          END AS DOUBLE) AS `value_0`,
+          CASE
+            WHEN `t0`.`employed`
+            THEN CAST(1.0 AS DOUBLE)
+            ELSE CASE WHEN NOT (
+              `t0`.`employed`
+            ) THEN CAST(0.0 AS DOUBLE) ELSE NULL END
+          END AS `value_1`
+        FROM `people` AS `t0`
+      ) AS `t1`
+    ) AS `t2`
+  ) AS `t3`
+) AS `t4`;
+
+-- weighted
+SELECT
   COUNT(*) AS `records`,
   SUM(`t4`.`one`) AS `sum_0`,
   SUM(`t4`.`t_0`) AS `sum_1`,
@@ -821,401 +838,40 @@ FROM (
       ) AS `counts`
     FROM (
       SELECT
-        CAST(FLOOR(
-          CASE
-            WHEN `t1`.`there_0`
-            THEN CASE
-              WHEN CASE
-                WHEN `t1`.`position_0` > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE `t1`.`position_0`
-              END < CAST(0.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
-                WHEN `t1`.`position_0` > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE `t1`.`position_0`
-              END
-            END
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
-        ) AS BIGINT) AS `index_0`,
-        CAST(FLOOR(
-          CASE
-            WHEN `t1`.`there_1`
-            THEN CASE
-              WHEN CASE
-                WHEN `t1`.`position_1` > CAST(8000.0 AS DOUBLE)
-                THEN CAST(8000.0 AS DOUBLE)
-                ELSE `t1`.`position_1`
-              END < CAST(0.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
-                WHEN `t1`.`position_1` > CAST(8000.0 AS DOUBLE)
-                THEN CAST(8000.0 AS DOUBLE)
-                ELSE `t1`.`position_1`
-              END
-            END
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
-        ) AS BIGINT) AS `index_1`,
-        `t1`.`level_0` AS `level`
-      FROM (
-        SELECT
-          (
-            `t0`.`age` * CAST(0.0 AS DOUBLE)
-          ) = CAST(0.0 AS DOUBLE) AS `there_0`,
-          (
-            `t0`.`pay` * CAST(0.0 AS DOUBLE)
-          ) = CAST(0.0 AS DOUBLE) AS `there_1`,
-          TRY_DIVIDE(
-            CASE
-              WHEN (
-                (
-                  CASE
-                    WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-                    THEN CAST(100.0 AS DOUBLE)
-                    ELSE CASE
-                      WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
-                      THEN CAST(0.0 AS DOUBLE)
-                      ELSE `t0`.`age`
-                    END
-                  END - CAST(0.0 AS DOUBLE)
-                ) * CAST(1024.0 AS DOUBLE)
-              ) < CAST(1.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
-                WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE `t0`.`age`
-                END
-              END - CAST(0.0 AS DOUBLE)
-            END,
-            (
-              `t0`.`age` * CAST(0.0 AS DOUBLE)
-            ) + CAST(1.0 AS DOUBLE)
-          ) + CAST(0.5 AS DOUBLE) AS `position_0`,
-          TRY_DIVIDE(
-            CASE
-              WHEN (
-                (
-                  CASE
-                    WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
-                    THEN CAST(1000.0 AS DOUBLE)
-                    ELSE CASE
-                      WHEN `t0`.`pay` < CAST(0.0 AS DOUBLE)
-                      THEN CAST(0.0 AS DOUBLE)
-                      ELSE `t0`.`pay`
-                    END
-                  END - CAST(0.0 AS DOUBLE)
-                ) * CAST(1024.0 AS DOUBLE)
-              ) < CAST(0.125 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
-                WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
-                THEN CAST(1000.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN `t0`.`pay` < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE `t0`.`pay`
-                END
-              END - CAST(0.0 AS DOUBLE)
-            END,
-            (
-              `t0`.`pay` * CAST(0.0 AS DOUBLE)
-            ) + CAST(0.125 AS DOUBLE)
-          ) + CAST(0.5 AS DOUBLE) AS `position_1`,
-          CASE
-            WHEN CAST(`t0`.`sex` AS DOUBLE) = CAST(0.0 AS DOUBLE)
-            THEN CAST(0 AS BIGINT)
-            ELSE CASE
-              WHEN CAST(`t0`.`sex` AS DOUBLE) = CAST(1.0 AS DOUBLE)
-              THEN CAST(1 AS BIGINT)
-              ELSE -CAST(1 AS BIGINT)
-            END
-          END AS `level_0`
-        FROM `people` AS `t0`
-      ) AS `t1`
-    ) AS `t2`
-  ) AS `t3`
-) AS `t4`
-GROUP BY
-  1;
-
--- decimals and booleans
-SELECT
-  `t5`.`level`,
-  COUNT(*) AS `records`,
-  SUM(`t5`.`one`) AS `sum_0`,
-  SUM(`t5`.`t_0`) AS `sum_1`,
-  SUM(`t5`.`t_0` * `t5`.`t_0`) AS `sum_2`,
-  SUM(`t5`.`t_0` * `t5`.`t_1`) AS `sum_3`,
-  SUM(`t5`.`t_1` * `t5`.`t_1`) AS `sum_4`
-FROM (
-  SELECT
-    `t4`.`level`,
-    CASE WHEN `t4`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `one`,
-    CASE WHEN `t4`.`counts` THEN `t4`.`index_0` ELSE CAST(0 AS BIGINT) END AS `t_0`,
-    CASE WHEN `t4`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`,
-    CASE
-      WHEN `t4`.`counts` AND (
-        `t4`.`index_1` >= CAST(0 AS BIGINT)
-      )
-      THEN `t4`.`index_1`
-      ELSE CAST(0 AS BIGINT)
-    END AS `t_1`,
-    CASE
-      WHEN `t4`.`counts` AND (
-        `t4`.`index_1` >= CAST(0 AS BIGINT)
-      )
-      THEN CAST(1 AS BIGINT)
-      ELSE CAST(0 AS BIGINT)
-    END AS `there_1`
-  FROM (
-    SELECT
-      `t3`.`index_0`,
-      `t3`.`index_1`,
-      `t3`.`level`,
-      TRUE AND (
-        `t3`.`index_0` >= CAST(0 AS BIGINT)
-      ) AS `counts`
-    FROM (
-      SELECT
-        CAST(FLOOR(
-          CASE
-            WHEN `t2`.`there_0`
-            THEN CASE
-              WHEN CASE
-                WHEN `t2`.`position_0` > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE `t2`.`position_0`
-              END < CAST(0.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
-                WHEN `t2`.`position_0` > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE `t2`.`position_0`
-              END
-            END
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
-        ) AS BIGINT) AS `index_0`,
+        `t1`.`index_0`,
         CASE
-          WHEN `t2`.`there_1`
-          THEN CASE WHEN `t2`.`position_1` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END
+          WHEN `t1`.`index_1` >= CAST(0 AS BIGINT)
+          THEN `t1`.`index_0` * `t1`.`index_1`
           ELSE -CAST(1 AS BIGINT)
         END AS `index_1`,
-        CAST(0 AS BIGINT) AS `level`
-      FROM (
-        SELECT
-          (
-            `t1`.`value_0` * CAST(0.0 AS DOUBLE)
-          ) = CAST(0.0 AS DOUBLE) AS `there_0`,
-          (
-            `t1`.`value_1` * CAST(0.0 AS DOUBLE)
-          ) = CAST(0.0 AS DOUBLE) AS `there_1`,
-          TRY_DIVIDE(
-            CASE
-              WHEN (
-                (
-                  CASE
-                    WHEN `t1`.`value_0` > CAST(50.0 AS DOUBLE)
-                    THEN CAST(50.0 AS DOUBLE)
-                    ELSE CASE
-                      WHEN `t1`.`value_0` < CAST(0.0 AS DOUBLE)
-                      THEN CAST(0.0 AS DOUBLE)
-                      ELSE `t1`.`value_0`
-                    END
-                  END - CAST(0.0 AS DOUBLE)
-                ) * CAST(1024.0 AS DOUBLE)
-              ) < CAST(0.5 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
-                WHEN `t1`.`value_0` > CAST(50.0 AS DOUBLE)
-                THEN CAST(50.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN `t1`.`value_0` < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE `t1`.`value_0`
-                END
-              END - CAST(0.0 AS DOUBLE)
-            END,
-            (
-              `t1`.`value_0` * CAST(0.0 AS DOUBLE)
-            ) + CAST(0.5 AS DOUBLE)
-          ) + CAST(0.5 AS DOUBLE) AS `position_0`,
-          `t1`.`value_1` = CAST(1.0 AS DOUBLE) AS `position_1`
-        FROM (
-          SELECT
-            CAST(CASE
-              WHEN (
-                `t0`.`rate` > -CAST(1E-300 AS DOUBLE)
-              )
-              AND (
-                `t0`.`rate` < CAST(1e-300 AS DOUBLE)
-              )
-              THEN CAST(0 AS BIGINT)
-              ELSE CASE
-                WHEN (
-                  `t0`.`rate` > -CAST(1E+300 AS DOUBLE)
-                )
-                AND (
-                  `t0`.`rate` < CAST(1e+300 AS DOUBLE)
-                )
-                THEN `t0`.`rate`
-                ELSE NULL
-              END
-            END AS DOUBLE) AS `value_0`,
-            CASE
-              WHEN `t0`.`employed`
-              THEN CAST(1.0 AS DOUBLE)
-              ELSE CASE WHEN NOT (
-                `t0`.`employed`
-              ) THEN CAST(0.0 AS DOUBLE) ELSE NULL END
-            END AS `value_1`
-          FROM `people` AS `t0`
-        ) AS `t1`
-      ) AS `t2`
-    ) AS `t3`
-  ) AS `t4`
-) AS `t5`
-GROUP BY
-  1;
-
--- weighted
-SELECT
-  `t5`.`level`,
-  COUNT(*) AS `records`,
-  SUM(`t5`.`one`) AS `sum_0`,
-  SUM(`t5`.`t_0`) AS `sum_1`,
-  SUM(`t5`.`t_0` * `t5`.`t_0`) AS `sum_2`,
-  SUM(`t5`.`t_1` * `t5`.`t_0`) AS `sum_3`,
-  SUM((
-    `t5`.`t_1` * `t5`.`t_1`
-  ) & CAST(2097151 AS BIGINT)) AS `sum_4`,
-  SUM(SHIFTRIGHT((
-    `t5`.`t_1` * `t5`.`t_1`
-  ), 21)) AS `sum_5`
-FROM (
-  SELECT
-    `t4`.`level`,
-    CASE WHEN `t4`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `one`,
-    CASE WHEN `t4`.`counts` THEN `t4`.`index_0` ELSE CAST(0 AS BIGINT) END AS `t_0`,
-    CASE WHEN `t4`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`,
-    CASE WHEN `t4`.`counts` THEN `t4`.`index_1` ELSE CAST(0 AS BIGINT) END AS `t_1`,
-    CASE WHEN `t4`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_1`
-  FROM (
-    SELECT
-      `t3`.`index_0`,
-      `t3`.`index_1`,
-      `t3`.`level`,
-      TRUE
-      AND (
-        `t3`.`index_0` >= CAST(0 AS BIGINT)
-      )
-      AND (
-        `t3`.`index_1` >= CAST(0 AS BIGINT)
-      ) AS `counts`
-    FROM (
-      SELECT
-        `t2`.`index_0`,
-        CASE
-          WHEN `t2`.`index_1` >= CAST(0 AS BIGINT)
-          THEN `t2`.`index_0` * `t2`.`index_1`
-          ELSE -CAST(1 AS BIGINT)
-        END AS `index_1`,
-        `t2`.`level`
+        `t1`.`level`
       FROM (
         SELECT
           CAST(FLOOR(
             CASE
-              WHEN `t1`.`there_0`
-              THEN CASE
-                WHEN CASE
-                  WHEN `t1`.`position_0` > CAST(16.0 AS DOUBLE)
-                  THEN CAST(16.0 AS DOUBLE)
-                  ELSE `t1`.`position_0`
-                END < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN `t1`.`position_0` > CAST(16.0 AS DOUBLE)
-                  THEN CAST(16.0 AS DOUBLE)
-                  ELSE `t1`.`position_0`
-                END
-              END
+              WHEN (
+                `t0`.`w` * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN TRY_DIVIDE(
+                CASE
+                  WHEN `t0`.`w` > CAST(8.0 AS DOUBLE)
+                  THEN CAST(8.0 AS DOUBLE)
+                  ELSE CASE WHEN `t0`.`w` < CAST(0.0 AS DOUBLE) THEN CAST(0.0 AS DOUBLE) ELSE `t0`.`w` END
+                END - CAST(0.0 AS DOUBLE),
+                (
+                  `t0`.`w` * CAST(0.0 AS DOUBLE)
+                ) + CAST(0.5 AS DOUBLE)
+              ) + CAST(0.5 AS DOUBLE)
               ELSE CAST(0.0 AS DOUBLE)
             END
           ) AS BIGINT) AS `index_0`,
           CAST(FLOOR(
             CASE
-              WHEN `t1`.`there_1`
-              THEN CASE
-                WHEN CASE
-                  WHEN `t1`.`position_1` > CAST(8000.0 AS DOUBLE)
-                  THEN CAST(8000.0 AS DOUBLE)
-                  ELSE `t1`.`position_1`
-                END < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN `t1`.`position_1` > CAST(8000.0 AS DOUBLE)
-                  THEN CAST(8000.0 AS DOUBLE)
-                  ELSE `t1`.`position_1`
-                END
-              END
-              ELSE -CAST(1.0 AS DOUBLE)
-            END
-          ) AS BIGINT) AS `index_1`,
-          CAST(0 AS BIGINT) AS `level`
-        FROM (
-          SELECT
-            (
-              `t0`.`w` * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE) AS `there_0`,
-            (
-              `t0`.`pay` * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE) AS `there_1`,
-            TRY_DIVIDE(
-              CASE
-                WHEN (
-                  (
-                    CASE
-                      WHEN `t0`.`w` > CAST(8.0 AS DOUBLE)
-                      THEN CAST(8.0 AS DOUBLE)
-                      ELSE CASE WHEN `t0`.`w` < CAST(0.0 AS DOUBLE) THEN CAST(0.0 AS DOUBLE) ELSE `t0`.`w` END
-                    END - CAST(0.0 AS DOUBLE)
-                  ) * CAST(1024.0 AS DOUBLE)
-                ) < CAST(0.5 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN `t0`.`w` > CAST(8.0 AS DOUBLE)
-                  THEN CAST(8.0 AS DOUBLE)
-                  ELSE CASE WHEN `t0`.`w` < CAST(0.0 AS DOUBLE) THEN CAST(0.0 AS DOUBLE) ELSE `t0`.`w` END
-                END - CAST(0.0 AS DOUBLE)
-              END,
-              (
-                `t0`.`w` * CAST(0.0 AS DOUBLE)
-              ) + CAST(0.5 AS DOUBLE)
-            ) + CAST(0.5 AS DOUBLE) AS `position_0`,
-            TRY_DIVIDE(
-              CASE
-                WHEN (
-                  (
-                    CASE
-                      WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
-                      THEN CAST(1000.0 AS DOUBLE)
-                      ELSE CASE
-                        WHEN `t0`.`pay` < CAST(0.0 AS DOUBLE)
-                        THEN CAST(0.0 AS DOUBLE)
-                        ELSE `t0`.`pay`
-                      END
-                    END - CAST(0.0 AS DOUBLE)
-                  ) * CAST(1024.0 AS DOUBLE)
-                ) < CAST(0.125 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
+              WHEN (
+                `t0`.`pay` * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN TRY_DIVIDE(
+                CASE
                   WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
                   THEN CAST(1000.0 AS DOUBLE)
                   ELSE CASE
@@ -1223,186 +879,120 @@ FROM (
                     THEN CAST(0.0 AS DOUBLE)
                     ELSE `t0`.`pay`
                   END
-                END - CAST(0.0 AS DOUBLE)
-              END,
-              (
-                `t0`.`pay` * CAST(0.0 AS DOUBLE)
-              ) + CAST(0.125 AS DOUBLE)
-            ) + CAST(0.5 AS DOUBLE) AS `position_1`
-          FROM `people` AS `t0`
-        ) AS `t1`
-      ) AS `t2`
-    ) AS `t3`
-  ) AS `t4`
-) AS `t5`
-GROUP BY
-  1;
+                END - CAST(0.0 AS DOUBLE),
+                (
+                  `t0`.`pay` * CAST(0.0 AS DOUBLE)
+                ) + CAST(0.125 AS DOUBLE)
+              ) + CAST(0.5 AS DOUBLE)
+              ELSE -CAST(1.0 AS DOUBLE)
+            END
+          ) AS BIGINT) AS `index_1`,
+          CAST(0 AS BIGINT) AS `level`
+        FROM `people` AS `t0`
+      ) AS `t1`
+    ) AS `t2`
+  ) AS `t3`
+) AS `t4`;
 
 -- a product of values
 SELECT
-  `t5`.`level`,
   COUNT(*) AS `records`,
-  SUM(`t5`.`one`) AS `sum_0`,
-  SUM(`t5`.`t_0` & CAST(2097151 AS BIGINT)) AS `sum_1`,
-  SUM(SHIFTRIGHT(`t5`.`t_0`, 21)) AS `sum_2`,
+  SUM(`t4`.`one`) AS `sum_0`,
+  SUM(`t4`.`t_0` & CAST(2097151 AS BIGINT)) AS `sum_1`,
+  SUM(SHIFTRIGHT(`t4`.`t_0`, 21)) AS `sum_2`,
   SUM((
-    `t5`.`t_0` * `t5`.`t_0`
+    `t4`.`t_0` * `t4`.`t_0`
   ) & CAST(2097151 AS BIGINT)) AS `sum_3`,
   SUM(
     (
       SHIFTRIGHT((
-        `t5`.`t_0` * `t5`.`t_0`
+        `t4`.`t_0` * `t4`.`t_0`
       ), 21)
     ) & CAST(2097151 AS BIGINT)
   ) AS `sum_4`,
   SUM(SHIFTRIGHT((
-    `t5`.`t_0` * `t5`.`t_0`
+    `t4`.`t_0` * `t4`.`t_0`
   ), 42)) AS `sum_5`,
   SUM((
-    `t5`.`t_0` * `t5`.`t_1`
+    `t4`.`t_0` * `t4`.`t_1`
   ) & CAST(2097151 AS BIGINT)) AS `sum_6`,
   SUM(SHIFTRIGHT((
-    `t5`.`t_0` * `t5`.`t_1`
+    `t4`.`t_0` * `t4`.`t_1`
   ), 21)) AS `sum_7`,
   SUM((
-    `t5`.`t_1` * `t5`.`t_1`
+    `t4`.`t_1` * `t4`.`t_1`
   ) & CAST(2097151 AS BIGINT)) AS `sum_8`,
   SUM(SHIFTRIGHT((
-    `t5`.`t_1` * `t5`.`t_1`
+    `t4`.`t_1` * `t4`.`t_1`
   ), 21)) AS `sum_9`
 FROM (
   SELECT
-    `t4`.`level`,
-    CASE WHEN `t4`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `one`,
-    CASE WHEN `t4`.`counts` THEN `t4`.`index_0` ELSE CAST(0 AS BIGINT) END AS `t_0`,
-    CASE WHEN `t4`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`,
+    `t3`.`level`,
+    CASE WHEN `t3`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `one`,
+    CASE WHEN `t3`.`counts` THEN `t3`.`index_0` ELSE CAST(0 AS BIGINT) END AS `t_0`,
+    CASE WHEN `t3`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`,
     CASE
-      WHEN `t4`.`counts` AND (
-        `t4`.`index_1` >= CAST(0 AS BIGINT)
+      WHEN `t3`.`counts` AND (
+        `t3`.`index_1` >= CAST(0 AS BIGINT)
       )
-      THEN `t4`.`index_1`
+      THEN `t3`.`index_1`
       ELSE CAST(0 AS BIGINT)
     END AS `t_1`,
     CASE
-      WHEN `t4`.`counts` AND (
-        `t4`.`index_1` >= CAST(0 AS BIGINT)
+      WHEN `t3`.`counts` AND (
+        `t3`.`index_1` >= CAST(0 AS BIGINT)
       )
       THEN CAST(1 AS BIGINT)
       ELSE CAST(0 AS BIGINT)
     END AS `there_1`
   FROM (
     SELECT
-      `t3`.`index_0`,
-      `t3`.`index_1`,
-      `t3`.`level`,
+      `t2`.`index_0`,
+      `t2`.`index_1`,
+      `t2`.`level`,
       TRUE AND (
-        `t3`.`index_0` >= CAST(0 AS BIGINT)
+        `t2`.`index_0` >= CAST(0 AS BIGINT)
       ) AS `counts`
     FROM (
       SELECT
         CASE
           WHEN (
-            `t2`.`index_0` >= CAST(0 AS BIGINT)
+            `t1`.`index_0` >= CAST(0 AS BIGINT)
           )
           AND (
-            `t2`.`index_1` >= CAST(0 AS BIGINT)
+            `t1`.`index_1` >= CAST(0 AS BIGINT)
           )
           AND (
-            `t2`.`index_2` >= CAST(0 AS BIGINT)
+            `t1`.`index_2` >= CAST(0 AS BIGINT)
           )
           THEN (
             (
               (
-                `t2`.`index_0` * CAST(2 AS BIGINT)
+                `t1`.`index_0` * CAST(2 AS BIGINT)
               ) - CAST(100 AS BIGINT)
             ) * CAST(1 AS BIGINT) * (
               (
-                `t2`.`index_0` * CAST(2 AS BIGINT)
+                `t1`.`index_0` * CAST(2 AS BIGINT)
               ) - CAST(100 AS BIGINT)
             ) * (
               (
-                `t2`.`index_1` * CAST(2 AS BIGINT)
+                `t1`.`index_1` * CAST(2 AS BIGINT)
               ) - CAST(8000 AS BIGINT)
-            ) * `t2`.`index_2`
+            ) * `t1`.`index_2`
           ) + CAST(80000000 AS BIGINT)
           ELSE -CAST(1 AS BIGINT)
         END AS `index_0`,
-        `t2`.`index_1`,
-        `t2`.`level`
+        `t1`.`index_1`,
+        `t1`.`level`
       FROM (
         SELECT
           CAST(FLOOR(
             CASE
-              WHEN `t1`.`there_0`
-              THEN CASE
-                WHEN CASE
-                  WHEN `t1`.`position_0` > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE `t1`.`position_0`
-                END < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN `t1`.`position_0` > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE `t1`.`position_0`
-                END
-              END
-              ELSE -CAST(1.0 AS DOUBLE)
-            END
-          ) AS BIGINT) AS `index_0`,
-          CAST(FLOOR(
-            CASE
-              WHEN `t1`.`there_1`
-              THEN CASE
-                WHEN CASE
-                  WHEN `t1`.`position_1` > CAST(8000.0 AS DOUBLE)
-                  THEN CAST(8000.0 AS DOUBLE)
-                  ELSE `t1`.`position_1`
-                END < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN `t1`.`position_1` > CAST(8000.0 AS DOUBLE)
-                  THEN CAST(8000.0 AS DOUBLE)
-                  ELSE `t1`.`position_1`
-                END
-              END
-              ELSE -CAST(1.0 AS DOUBLE)
-            END
-          ) AS BIGINT) AS `index_1`,
-          CASE
-            WHEN `t1`.`there_2`
-            THEN CASE WHEN `t1`.`position_2` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END
-            ELSE -CAST(1 AS BIGINT)
-          END AS `index_2`,
-          CAST(0 AS BIGINT) AS `level`
-        FROM (
-          SELECT
-            (
-              `t0`.`age` * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE) AS `there_0`,
-            (
-              `t0`.`pay` * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE) AS `there_1`,
-            (
-              CAST(`t0`.`sex` AS DOUBLE) * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE) AS `there_2`,
-            TRY_DIVIDE(
-              CASE
-                WHEN (
-                  (
-                    CASE
-                      WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-                      THEN CAST(100.0 AS DOUBLE)
-                      ELSE CASE
-                        WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
-                        THEN CAST(0.0 AS DOUBLE)
-                        ELSE `t0`.`age`
-                      END
-                    END - CAST(0.0 AS DOUBLE)
-                  ) * CAST(1024.0 AS DOUBLE)
-                ) < CAST(1.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
+              WHEN (
+                `t0`.`age` * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN (
+                CASE
                   WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
                   THEN CAST(100.0 AS DOUBLE)
                   ELSE CASE
@@ -1411,28 +1001,17 @@ FROM (
                     ELSE `t0`.`age`
                   END
                 END - CAST(0.0 AS DOUBLE)
-              END,
-              (
-                `t0`.`age` * CAST(0.0 AS DOUBLE)
-              ) + CAST(1.0 AS DOUBLE)
-            ) + CAST(0.5 AS DOUBLE) AS `position_0`,
-            TRY_DIVIDE(
-              CASE
-                WHEN (
-                  (
-                    CASE
-                      WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
-                      THEN CAST(1000.0 AS DOUBLE)
-                      ELSE CASE
-                        WHEN `t0`.`pay` < CAST(0.0 AS DOUBLE)
-                        THEN CAST(0.0 AS DOUBLE)
-                        ELSE `t0`.`pay`
-                      END
-                    END - CAST(0.0 AS DOUBLE)
-                  ) * CAST(1024.0 AS DOUBLE)
-                ) < CAST(0.125 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
+              ) + CAST(0.5 AS DOUBLE)
+              ELSE -CAST(1.0 AS DOUBLE)
+            END
+          ) AS BIGINT) AS `index_0`,
+          CAST(FLOOR(
+            CASE
+              WHEN (
+                `t0`.`pay` * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN TRY_DIVIDE(
+                CASE
                   WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
                   THEN CAST(1000.0 AS DOUBLE)
                   ELSE CASE
@@ -1440,21 +1019,31 @@ FROM (
                     THEN CAST(0.0 AS DOUBLE)
                     ELSE `t0`.`pay`
                   END
-                END - CAST(0.0 AS DOUBLE)
-              END,
-              (
-                `t0`.`pay` * CAST(0.0 AS DOUBLE)
-              ) + CAST(0.125 AS DOUBLE)
-            ) + CAST(0.5 AS DOUBLE) AS `position_1`,
-            CAST(`t0`.`sex` AS DOUBLE) = CAST(1.0 AS DOUBLE) AS `position_2`
-          FROM `people` AS `t0`
-        ) AS `t1`
-      ) AS `t2`
-    ) AS `t3`
-  ) AS `t4`
-) AS `t5`
-GROUP BY
-  1;
+                END - CAST(0.0 AS DOUBLE),
+                (
+                  `t0`.`pay` * CAST(0.0 AS DOUBLE)
+                ) + CAST(0.125 AS DOUBLE)
+              ) + CAST(0.5 AS DOUBLE)
+              ELSE -CAST(1.0 AS DOUBLE)
+            END
+          ) AS BIGINT) AS `index_1`,
+          CASE
+            WHEN (
+              CAST(`t0`.`sex` AS DOUBLE) * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN CASE
+              WHEN CAST(`t0`.`sex` AS DOUBLE) = CAST(1.0 AS DOUBLE)
+              THEN CAST(1 AS BIGINT)
+              ELSE CAST(0 AS BIGINT)
+            END
+            ELSE -CAST(1 AS BIGINT)
+          END AS `index_2`,
+          CAST(0 AS BIGINT) AS `level`
+        FROM `people` AS `t0`
+      ) AS `t1`
+    ) AS `t2`
+  ) AS `t3`
+) AS `t4`;
 
 -- counts by many groups
 SELECT
@@ -1524,501 +1113,6 @@ FROM (
 
 -- into a ball
 SELECT
-  `t6`.`level`,
-  COUNT(*) AS `records`,
-  SUM(`t6`.`one`) AS `sum_0`,
-  SUM(`t6`.`t_0`) AS `sum_1`
-FROM (
-  SELECT
-    `t5`.`level`,
-    CASE WHEN `t5`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `one`,
-    CASE WHEN `t5`.`counts` THEN `t5`.`index_0` ELSE CAST(0 AS BIGINT) END AS `t_0`,
-    CASE WHEN `t5`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`,
-    CASE WHEN `t5`.`counts` THEN `t5`.`index_1` ELSE CAST(0 AS BIGINT) END AS `t_1`,
-    CASE WHEN `t5`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_1`
-  FROM (
-    SELECT
-      `t4`.`index_0`,
-      `t4`.`index_1`,
-      `t4`.`level`,
-      TRUE
-      AND (
-        `t4`.`index_0` >= CAST(0 AS BIGINT)
-      )
-      AND (
-        `t4`.`index_1` >= CAST(0 AS BIGINT)
-      ) AS `counts`
-    FROM (
-      SELECT
-        CASE
-          WHEN (
-            `t3`.`index_0` >= CAST(0 AS BIGINT)
-          )
-          AND (
-            `t3`.`index_1` >= CAST(0 AS BIGINT)
-          )
-          THEN CASE
-            WHEN (
-              (
-                `t3`.`index_0` * CAST(2 AS BIGINT)
-              ) - CAST(100 AS BIGINT)
-            ) >= CAST(0 AS BIGINT)
-            THEN CASE
-              WHEN (
-                (
-                  (
-                    (
-                      `t3`.`index_0` * CAST(2 AS BIGINT)
-                    ) - CAST(100 AS BIGINT)
-                  ) * (
-                    (
-                      `t3`.`index_0` * CAST(2 AS BIGINT)
-                    ) - CAST(100 AS BIGINT)
-                  )
-                ) + (
-                  (
-                    (
-                      `t3`.`index_1` * CAST(2 AS BIGINT)
-                    ) - CAST(100 AS BIGINT)
-                  ) * (
-                    (
-                      `t3`.`index_1` * CAST(2 AS BIGINT)
-                    ) - CAST(100 AS BIGINT)
-                  )
-                )
-              ) > CAST(3600 AS BIGINT)
-              THEN CAST(FLOOR(
-                TRY_DIVIDE(
-                  CAST(ABS((
-                    `t3`.`index_0` * CAST(2 AS BIGINT)
-                  ) - CAST(100 AS BIGINT)) * CAST(60 AS BIGINT) AS DOUBLE),
-                  CAST(CEIL(
-                    CASE
-                      WHEN CAST(CASE
-                        WHEN (
-                          (
-                            (
-                              (
-                                `t3`.`index_0` * CAST(2 AS BIGINT)
-                              ) - CAST(100 AS BIGINT)
-                            ) * (
-                              (
-                                `t3`.`index_0` * CAST(2 AS BIGINT)
-                              ) - CAST(100 AS BIGINT)
-                            )
-                          ) + (
-                            (
-                              (
-                                `t3`.`index_1` * CAST(2 AS BIGINT)
-                              ) - CAST(100 AS BIGINT)
-                            ) * (
-                              (
-                                `t3`.`index_1` * CAST(2 AS BIGINT)
-                              ) - CAST(100 AS BIGINT)
-                            )
-                          )
-                        ) > CAST(3600 AS BIGINT)
-                        THEN (
-                          (
-                            (
-                              `t3`.`index_0` * CAST(2 AS BIGINT)
-                            ) - CAST(100 AS BIGINT)
-                          ) * (
-                            (
-                              `t3`.`index_0` * CAST(2 AS BIGINT)
-                            ) - CAST(100 AS BIGINT)
-                          )
-                        ) + (
-                          (
-                            (
-                              `t3`.`index_1` * CAST(2 AS BIGINT)
-                            ) - CAST(100 AS BIGINT)
-                          ) * (
-                            (
-                              `t3`.`index_1` * CAST(2 AS BIGINT)
-                            ) - CAST(100 AS BIGINT)
-                          )
-                        )
-                        ELSE CAST(1 AS BIGINT)
-                      END AS DOUBLE) < CAST(0 AS BIGINT)
-                      THEN CAST('NaN' AS DOUBLE)
-                      ELSE SQRT(
-                        CAST(CASE
-                          WHEN (
-                            (
-                              (
-                                (
-                                  `t3`.`index_0` * CAST(2 AS BIGINT)
-                                ) - CAST(100 AS BIGINT)
-                              ) * (
-                                (
-                                  `t3`.`index_0` * CAST(2 AS BIGINT)
-                                ) - CAST(100 AS BIGINT)
-                              )
-                            ) + (
-                              (
-                                (
-                                  `t3`.`index_1` * CAST(2 AS BIGINT)
-                                ) - CAST(100 AS BIGINT)
-                              ) * (
-                                (
-                                  `t3`.`index_1` * CAST(2 AS BIGINT)
-                                ) - CAST(100 AS BIGINT)
-                              )
-                            )
-                          ) > CAST(3600 AS BIGINT)
-                          THEN (
-                            (
-                              (
-                                `t3`.`index_0` * CAST(2 AS BIGINT)
-                              ) - CAST(100 AS BIGINT)
-                            ) * (
-                              (
-                                `t3`.`index_0` * CAST(2 AS BIGINT)
-                              ) - CAST(100 AS BIGINT)
-                            )
-                          ) + (
-                            (
-                              (
-                                `t3`.`index_1` * CAST(2 AS BIGINT)
-                              ) - CAST(100 AS BIGINT)
-                            ) * (
-                              (
-                                `t3`.`index_1` * CAST(2 AS BIGINT)
-                              ) - CAST(100 AS BIGINT)
-                            )
-                          )
-                          ELSE CAST(1 AS BIGINT)
-                        END AS DOUBLE)
-                      )
-                    END
-                  ) AS BIGINT)
-                )
-              ) AS BIGINT)
-              ELSE ABS((
-                `t3`.`index_0` * CAST(2 AS BIGINT)
-              ) - CAST(100 AS BIGINT))
-            END + CAST(60 AS BIGINT)
-            ELSE CAST(60 AS BIGINT) - CASE
-              WHEN (
-                (
-                  (
-                    (
-                      `t3`.`index_0` * CAST(2 AS BIGINT)
-                    ) - CAST(100 AS BIGINT)
-                  ) * (
-                    (
-                      `t3`.`index_0` * CAST(2 AS BIGINT)
-                    ) - CAST(100 AS BIGINT)
-                  )
-                ) + (
-                  (
-                    (
-                      `t3`.`index_1` * CAST(2 AS BIGINT)
-                    ) - CAST(100 AS BIGINT)
-                  ) * (
-                    (
-                      `t3`.`index_1` * CAST(2 AS BIGINT)
-                    ) - CAST(100 AS BIGINT)
-                  )
-                )
-              ) > CAST(3600 AS BIGINT)
-              THEN CAST(FLOOR(
-                TRY_DIVIDE(
-                  CAST(ABS((
-                    `t3`.`index_0` * CAST(2 AS BIGINT)
-                  ) - CAST(100 AS BIGINT)) * CAST(60 AS BIGINT) AS DOUBLE),
-                  CAST(CEIL(
-                    CASE
-                      WHEN CAST(CASE
-                        WHEN (
-                          (
-                            (
-                              (
-                                `t3`.`index_0` * CAST(2 AS BIGINT)
-                              ) - CAST(100 AS BIGINT)
-                            ) * (
-                              (
-                                `t3`.`index_0` * CAST(2 AS BIGINT)
-                              ) - CAST(100 AS BIGINT)
-                            )
-                          ) + (
-                            (
-                              (
-                                `t3`.`index_1` * CAST(2 AS BIGINT)
-                              ) - CAST(100 AS BIGINT)
-                            ) * (
-                              (
-                                `t3`.`index_1` * CAST(2 AS BIGINT)
-                              ) - CAST(100 AS BIGINT)
-                            )
-                          )
-                        ) > CAST(3600 AS BIGINT)
-                        THEN (
-                          (
-                            (
-                              `t3`.`index_0` * CAST(2 AS BIGINT)
-                            ) - CAST(100 AS BIGINT)
-                          ) * (
-                            (
-                              `t3`.`index_0` * CAST(2 AS BIGINT)
-                            ) - CAST(100 AS BIGINT)
-                          )
-                        ) + (
-                          (
-                            (
-                              `t3`.`index_1` * CAST(2 AS BIGINT)
-                            ) - CAST(100 AS BIGINT)
-                          ) * (
-                            (
-                              `t3`.`index_1` * CAST(2 AS BIGINT)
-                            ) - CAST(100 AS BIGINT)
-                          )
-                        )
-                        ELSE CAST(1 AS BIGINT)
-                      END AS DOUBLE) < CAST(0 AS BIGINT)
-                      THEN CAST('NaN' AS DOUBLE)
-                      ELSE SQRT(
-                        CAST(CASE
-                          WHEN (
-                            (
-                              (
-                                (
-                                  `t3`.`index_0` * CAST(2 AS BIGINT)
-                                ) - CAST(100 AS BIGINT)
-                              ) * (
-                                (
-                                  `t3`.`index_0` * CAST(2 AS BIGINT)
-                                ) - CAST(100 AS BIGINT)
-                              )
-                            ) + (
-                              (
-                                (
-                                  `t3`.`index_1` * CAST(2 AS BIGINT)
-                                ) - CAST(100 AS BIGINT)
-                              ) * (
-                                (
-                                  `t3`.`index_1` * CAST(2 AS BIGINT)
-                                ) - CAST(100 AS BIGINT)
-                              )
-                            )
-                          ) > CAST(3600 AS BIGINT)
-                          THEN (
-                            (
-                              (
-                                `t3`.`index_0` * CAST(2 AS BIGINT)
-                              ) - CAST(100 AS BIGINT)
-                            ) * (
-                              (
-                                `t3`.`index_0` * CAST(2 AS BIGINT)
-                              ) - CAST(100 AS BIGINT)
-                            )
-                          ) + (
-                            (
-                              (
-                                `t3`.`index_1` * CAST(2 AS BIGINT)
-                              ) - CAST(100 AS BIGINT)
-                            ) * (
-                              (
-                                `t3`.`index_1` * CAST(2 AS BIGINT)
-                              ) - CAST(100 AS BIGINT)
-                            )
-                          )
-                          ELSE CAST(1 AS BIGINT)
-                        END AS DOUBLE)
-                      )
-                    END
-                  ) AS BIGINT)
-                )
-              ) AS BIGINT)
-              ELSE ABS((
-                `t3`.`index_0` * CAST(2 AS BIGINT)
-              ) - CAST(100 AS BIGINT))
-            END
-          END
-          ELSE -CAST(1 AS BIGINT)
-        END AS `index_0`,
-        CASE
-          WHEN (
-            `t3`.`index_0` >= CAST(0 AS BIGINT)
-          )
-          AND (
-            `t3`.`index_1` >= CAST(0 AS BIGINT)
-          )
-          THEN CASE
-            WHEN (
-              (
-                (
-                  (
-                    `t3`.`index_0` * CAST(2 AS BIGINT)
-                  ) - CAST(100 AS BIGINT)
-                ) * (
-                  (
-                    `t3`.`index_0` * CAST(2 AS BIGINT)
-                  ) - CAST(100 AS BIGINT)
-                )
-              ) + (
-                (
-                  (
-                    `t3`.`index_1` * CAST(2 AS BIGINT)
-                  ) - CAST(100 AS BIGINT)
-                ) * (
-                  (
-                    `t3`.`index_1` * CAST(2 AS BIGINT)
-                  ) - CAST(100 AS BIGINT)
-                )
-              )
-            ) > CAST(3600 AS BIGINT)
-            THEN CAST(1 AS BIGINT)
-            ELSE CAST(0 AS BIGINT)
-          END
-          ELSE -CAST(1 AS BIGINT)
-        END AS `index_1`,
-        `t3`.`level`
-      FROM (
-        SELECT
-          CAST(FLOOR(
-            CASE
-              WHEN `t2`.`there_0`
-              THEN CASE
-                WHEN CASE
-                  WHEN `t2`.`position_0` > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE `t2`.`position_0`
-                END < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN `t2`.`position_0` > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE `t2`.`position_0`
-                END
-              END
-              ELSE -CAST(1.0 AS DOUBLE)
-            END
-          ) AS BIGINT) AS `index_0`,
-          CAST(FLOOR(
-            CASE
-              WHEN `t2`.`there_1`
-              THEN CASE
-                WHEN CASE
-                  WHEN `t2`.`position_1` > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE `t2`.`position_1`
-                END < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN `t2`.`position_1` > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE `t2`.`position_1`
-                END
-              END
-              ELSE -CAST(1.0 AS DOUBLE)
-            END
-          ) AS BIGINT) AS `index_1`,
-          CAST(0 AS BIGINT) AS `level`
-        FROM (
-          SELECT
-            (
-              `t1`.`value_0` * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE) AS `there_0`,
-            (
-              `t1`.`value_1` * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE) AS `there_1`,
-            TRY_DIVIDE(
-              CASE
-                WHEN (
-                  (
-                    CASE
-                      WHEN `t1`.`value_0` > CAST(100.0 AS DOUBLE)
-                      THEN CAST(100.0 AS DOUBLE)
-                      ELSE CASE
-                        WHEN `t1`.`value_0` < CAST(0.0 AS DOUBLE)
-                        THEN CAST(0.0 AS DOUBLE)
-                        ELSE `t1`.`value_0`
-                      END
-                    END - CAST(0.0 AS DOUBLE)
-                  ) * CAST(1024.0 AS DOUBLE)
-                ) < CAST(1.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN `t1`.`value_0` > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE CASE
-                    WHEN `t1`.`value_0` < CAST(0.0 AS DOUBLE)
-                    THEN CAST(0.0 AS DOUBLE)
-                    ELSE `t1`.`value_0`
-                  END
-                END - CAST(0.0 AS DOUBLE)
-              END,
-              (
-                `t1`.`value_0` * CAST(0.0 AS DOUBLE)
-              ) + CAST(1.0 AS DOUBLE)
-            ) + CAST(0.5 AS DOUBLE) AS `position_0`,
-            TRY_DIVIDE(
-              CASE
-                WHEN (
-                  (
-                    CASE
-                      WHEN `t1`.`value_1` > CAST(50.0 AS DOUBLE)
-                      THEN CAST(50.0 AS DOUBLE)
-                      ELSE CASE
-                        WHEN `t1`.`value_1` < CAST(0.0 AS DOUBLE)
-                        THEN CAST(0.0 AS DOUBLE)
-                        ELSE `t1`.`value_1`
-                      END
-                    END - CAST(0.0 AS DOUBLE)
-                  ) * CAST(1024.0 AS DOUBLE)
-                ) < CAST(0.5 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN `t1`.`value_1` > CAST(50.0 AS DOUBLE)
-                  THEN CAST(50.0 AS DOUBLE)
-                  ELSE CASE
-                    WHEN `t1`.`value_1` < CAST(0.0 AS DOUBLE)
-                    THEN CAST(0.0 AS DOUBLE)
-                    ELSE `t1`.`value_1`
-                  END
-                END - CAST(0.0 AS DOUBLE)
-              END,
-              (
-                `t1`.`value_1` * CAST(0.0 AS DOUBLE)
-              ) + CAST(0.5 AS DOUBLE)
-            ) + CAST(0.5 AS DOUBLE) AS `position_1`
-          FROM (
-            SELECT
-              `t0`.`age` AS `value_0`,
-              CAST(CASE
-                WHEN (
-                  `t0`.`rate` > -CAST(1E-300 AS DOUBLE)
-                )
-                AND (
-                  `t0`.`rate` < CAST(1e-300 AS DOUBLE)
-                )
-                THEN CAST(0 AS BIGINT)
-                ELSE CASE
-                  WHEN (
-                    `t0`.`rate` > -CAST(1E+300 AS DOUBLE)
-                  )
-                  AND (
-                    `t0`.`rate` < CAST(1e+300 AS DOUBLE)
-                  )
-                  THEN `t0`.`rate`
-                  ELSE NULL
-                END
-              END AS DOUBLE) AS `value_1`
-            FROM `people` AS `t0`
-          ) AS `t1`
-        ) AS `t2`
-      ) AS `t3`
-    ) AS `t4`
-  ) AS `t5`
-) AS `t6`
-GROUP BY
-  1;
-
--- clipped squares
-SELECT
-  `t5`.`level`,
   COUNT(*) AS `records`,
   SUM(`t5`.`one`) AS `sum_0`,
   SUM(`t5`.`t_0`) AS `sum_1`
@@ -2027,13 +1121,20 @@ FROM (
     `t4`.`level`,
     CASE WHEN `t4`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `one`,
     CASE WHEN `t4`.`counts` THEN `t4`.`index_0` ELSE CAST(0 AS BIGINT) END AS `t_0`,
-    CASE WHEN `t4`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`
+    CASE WHEN `t4`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`,
+    CASE WHEN `t4`.`counts` THEN `t4`.`index_1` ELSE CAST(0 AS BIGINT) END AS `t_1`,
+    CASE WHEN `t4`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_1`
   FROM (
     SELECT
       `t3`.`index_0`,
+      `t3`.`index_1`,
       `t3`.`level`,
-      TRUE AND (
+      TRUE
+      AND (
         `t3`.`index_0` >= CAST(0 AS BIGINT)
+      )
+      AND (
+        `t3`.`index_1` >= CAST(0 AS BIGINT)
       ) AS `counts`
     FROM (
       SELECT
@@ -2044,6 +1145,424 @@ FROM (
           AND (
             `t2`.`index_1` >= CAST(0 AS BIGINT)
           )
+          THEN CASE
+            WHEN (
+              (
+                `t2`.`index_0` * CAST(2 AS BIGINT)
+              ) - CAST(100 AS BIGINT)
+            ) >= CAST(0 AS BIGINT)
+            THEN CASE
+              WHEN (
+                (
+                  (
+                    (
+                      `t2`.`index_0` * CAST(2 AS BIGINT)
+                    ) - CAST(100 AS BIGINT)
+                  ) * (
+                    (
+                      `t2`.`index_0` * CAST(2 AS BIGINT)
+                    ) - CAST(100 AS BIGINT)
+                  )
+                ) + (
+                  (
+                    (
+                      `t2`.`index_1` * CAST(2 AS BIGINT)
+                    ) - CAST(100 AS BIGINT)
+                  ) * (
+                    (
+                      `t2`.`index_1` * CAST(2 AS BIGINT)
+                    ) - CAST(100 AS BIGINT)
+                  )
+                )
+              ) > CAST(3600 AS BIGINT)
+              THEN CAST(FLOOR(
+                TRY_DIVIDE(
+                  CAST(ABS((
+                    `t2`.`index_0` * CAST(2 AS BIGINT)
+                  ) - CAST(100 AS BIGINT)) * CAST(60 AS BIGINT) AS DOUBLE),
+                  CAST(CEIL(
+                    CASE
+                      WHEN CAST(CASE
+                        WHEN (
+                          (
+                            (
+                              (
+                                `t2`.`index_0` * CAST(2 AS BIGINT)
+                              ) - CAST(100 AS BIGINT)
+                            ) * (
+                              (
+                                `t2`.`index_0` * CAST(2 AS BIGINT)
+                              ) - CAST(100 AS BIGINT)
+                            )
+                          ) + (
+                            (
+                              (
+                                `t2`.`index_1` * CAST(2 AS BIGINT)
+                              ) - CAST(100 AS BIGINT)
+                            ) * (
+                              (
+                                `t2`.`index_1` * CAST(2 AS BIGINT)
+                              ) - CAST(100 AS BIGINT)
+                            )
+                          )
+                        ) > CAST(3600 AS BIGINT)
+                        THEN (
+                          (
+                            (
+                              `t2`.`index_0` * CAST(2 AS BIGINT)
+                            ) - CAST(100 AS BIGINT)
+                          ) * (
+                            (
+                              `t2`.`index_0` * CAST(2 AS BIGINT)
+                            ) - CAST(100 AS BIGINT)
+                          )
+                        ) + (
+                          (
+                            (
+                              `t2`.`index_1` * CAST(2 AS BIGINT)
+                            ) - CAST(100 AS BIGINT)
+                          ) * (
+                            (
+                              `t2`.`index_1` * CAST(2 AS BIGINT)
+                            ) - CAST(100 AS BIGINT)
+                          )
+                        )
+                        ELSE CAST(1 AS BIGINT)
+                      END AS DOUBLE) < CAST(0 AS BIGINT)
+                      THEN CAST('NaN' AS DOUBLE)
+                      ELSE SQRT(
+                        CAST(CASE
+                          WHEN (
+                            (
+                              (
+                                (
+                                  `t2`.`index_0` * CAST(2 AS BIGINT)
+                                ) - CAST(100 AS BIGINT)
+                              ) * (
+                                (
+                                  `t2`.`index_0` * CAST(2 AS BIGINT)
+                                ) - CAST(100 AS BIGINT)
+                              )
+                            ) + (
+                              (
+                                (
+                                  `t2`.`index_1` * CAST(2 AS BIGINT)
+                                ) - CAST(100 AS BIGINT)
+                              ) * (
+                                (
+                                  `t2`.`index_1` * CAST(2 AS BIGINT)
+                                ) - CAST(100 AS BIGINT)
+                              )
+                            )
+                          ) > CAST(3600 AS BIGINT)
+                          THEN (
+                            (
+                              (
+                                `t2`.`index_0` * CAST(2 AS BIGINT)
+                              ) - CAST(100 AS BIGINT)
+                            ) * (
+                              (
+                                `t2`.`index_0` * CAST(2 AS BIGINT)
+                              ) - CAST(100 AS BIGINT)
+                            )
+                          ) + (
+                            (
+                              (
+                                `t2`.`index_1` * CAST(2 AS BIGINT)
+                              ) - CAST(100 AS BIGINT)
+                            ) * (
+                              (
+                                `t2`.`index_1` * CAST(2 AS BIGINT)
+                              ) - CAST(100 AS BIGINT)
+                            )
+                          )
+                          ELSE CAST(1 AS BIGINT)
+                        END AS DOUBLE)
+                      )
+                    END
+                  ) AS BIGINT)
+                )
+              ) AS BIGINT)
+              ELSE ABS((
+                `t2`.`index_0` * CAST(2 AS BIGINT)
+              ) - CAST(100 AS BIGINT))
+            END + CAST(60 AS BIGINT)
+            ELSE CAST(60 AS BIGINT) - CASE
+              WHEN (
+                (
+                  (
+                    (
+                      `t2`.`index_0` * CAST(2 AS BIGINT)
+                    ) - CAST(100 AS BIGINT)
+                  ) * (
+                    (
+                      `t2`.`index_0` * CAST(2 AS BIGINT)
+                    ) - CAST(100 AS BIGINT)
+                  )
+                ) + (
+                  (
+                    (
+                      `t2`.`index_1` * CAST(2 AS BIGINT)
+                    ) - CAST(100 AS BIGINT)
+                  ) * (
+                    (
+                      `t2`.`index_1` * CAST(2 AS BIGINT)
+                    ) - CAST(100 AS BIGINT)
+                  )
+                )
+              ) > CAST(3600 AS BIGINT)
+              THEN CAST(FLOOR(
+                TRY_DIVIDE(
+                  CAST(ABS((
+                    `t2`.`index_0` * CAST(2 AS BIGINT)
+                  ) - CAST(100 AS BIGINT)) * CAST(60 AS BIGINT) AS DOUBLE),
+                  CAST(CEIL(
+                    CASE
+                      WHEN CAST(CASE
+                        WHEN (
+                          (
+                            (
+                              (
+                                `t2`.`index_0` * CAST(2 AS BIGINT)
+                              ) - CAST(100 AS BIGINT)
+                            ) * (
+                              (
+                                `t2`.`index_0` * CAST(2 AS BIGINT)
+                              ) - CAST(100 AS BIGINT)
+                            )
+                          ) + (
+                            (
+                              (
+                                `t2`.`index_1` * CAST(2 AS BIGINT)
+                              ) - CAST(100 AS BIGINT)
+                            ) * (
+                              (
+                                `t2`.`index_1` * CAST(2 AS BIGINT)
+                              ) - CAST(100 AS BIGINT)
+                            )
+                          )
+                        ) > CAST(3600 AS BIGINT)
+                        THEN (
+                          (
+                            (
+                              `t2`.`index_0` * CAST(2 AS BIGINT)
+                            ) - CAST(100 AS BIGINT)
+                          ) * (
+                            (
+                              `t2`.`index_0` * CAST(2 AS BIGINT)
+                            ) - CAST(100 AS BIGINT)
+                          )
+                        ) + (
+                          (
+                            (
+                              `t2`.`index_1` * CAST(2 AS BIGINT)
+                            ) - CAST(100 AS BIGINT)
+                          ) * (
+                            (
+                              `t2`.`index_1` * CAST(2 AS BIGINT)
+                            ) - CAST(100 AS BIGINT)
+                          )
+                        )
+                        ELSE CAST(1 AS BIGINT)
+                      END AS DOUBLE) < CAST(0 AS BIGINT)
+                      THEN CAST('NaN' AS DOUBLE)
+                      ELSE SQRT(
+                        CAST(CASE
+                          WHEN (
+                            (
+                              (
+                                (
+                                  `t2`.`index_0` * CAST(2 AS BIGINT)
+                                ) - CAST(100 AS BIGINT)
+                              ) * (
+                                (
+                                  `t2`.`index_0` * CAST(2 AS BIGINT)
+                                ) - CAST(100 AS BIGINT)
+                              )
+                            ) + (
+                              (
+                                (
+                                  `t2`.`index_1` * CAST(2 AS BIGINT)
+                                ) - CAST(100 AS BIGINT)
+                              ) * (
+                                (
+                                  `t2`.`index_1` * CAST(2 AS BIGINT)
+                                ) - CAST(100 AS BIGINT)
+                              )
+                            )
+                          ) > CAST(3600 AS BIGINT)
+                          THEN (
+                            (
+                              (
+                                `t2`.`index_0` * CAST(2 AS BIGINT)
+                              ) - CAST(100 AS BIGINT)
+                            ) * (
+                              (
+                                `t2`.`index_0` * CAST(2 AS BIGINT)
+                              ) - CAST(100 AS BIGINT)
+                            )
+                          ) + (
+                            (
+                              (
+                                `t2`.`index_1` * CAST(2 AS BIGINT)
+                              ) - CAST(100 AS BIGINT)
+                            ) * (
+                              (
+                                `t2`.`index_1` * CAST(2 AS BIGINT)
+                              ) - CAST(100 AS BIGINT)
+                            )
+                          )
+                          ELSE CAST(1 AS BIGINT)
+                        END AS DOUBLE)
+                      )
+                    END
+                  ) AS BIGINT)
+                )
+              ) AS BIGINT)
+              ELSE ABS((
+                `t2`.`index_0` * CAST(2 AS BIGINT)
+              ) - CAST(100 AS BIGINT))
+            END
+          END
+          ELSE -CAST(1 AS BIGINT)
+        END AS `index_0`,
+        CASE
+          WHEN (
+            `t2`.`index_0` >= CAST(0 AS BIGINT)
+          )
+          AND (
+            `t2`.`index_1` >= CAST(0 AS BIGINT)
+          )
+          THEN CASE
+            WHEN (
+              (
+                (
+                  (
+                    `t2`.`index_0` * CAST(2 AS BIGINT)
+                  ) - CAST(100 AS BIGINT)
+                ) * (
+                  (
+                    `t2`.`index_0` * CAST(2 AS BIGINT)
+                  ) - CAST(100 AS BIGINT)
+                )
+              ) + (
+                (
+                  (
+                    `t2`.`index_1` * CAST(2 AS BIGINT)
+                  ) - CAST(100 AS BIGINT)
+                ) * (
+                  (
+                    `t2`.`index_1` * CAST(2 AS BIGINT)
+                  ) - CAST(100 AS BIGINT)
+                )
+              )
+            ) > CAST(3600 AS BIGINT)
+            THEN CAST(1 AS BIGINT)
+            ELSE CAST(0 AS BIGINT)
+          END
+          ELSE -CAST(1 AS BIGINT)
+        END AS `index_1`,
+        `t2`.`level`
+      FROM (
+        SELECT
+          CAST(FLOOR(
+            CASE
+              WHEN (
+                `t1`.`value_0` * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN (
+                CASE
+                  WHEN `t1`.`value_0` > CAST(100.0 AS DOUBLE)
+                  THEN CAST(100.0 AS DOUBLE)
+                  ELSE CASE
+                    WHEN `t1`.`value_0` < CAST(0.0 AS DOUBLE)
+                    THEN CAST(0.0 AS DOUBLE)
+                    ELSE `t1`.`value_0`
+                  END
+                END - CAST(0.0 AS DOUBLE)
+              ) + CAST(0.5 AS DOUBLE)
+              ELSE -CAST(1.0 AS DOUBLE)
+            END
+          ) AS BIGINT) AS `index_0`,
+          CAST(FLOOR(
+            CASE
+              WHEN (
+                `t1`.`value_1` * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN TRY_DIVIDE(
+                CASE
+                  WHEN `t1`.`value_1` > CAST(50.0 AS DOUBLE)
+                  THEN CAST(50.0 AS DOUBLE)
+                  ELSE CASE
+                    WHEN `t1`.`value_1` < CAST(0.0 AS DOUBLE)
+                    THEN CAST(0.0 AS DOUBLE)
+                    ELSE `t1`.`value_1`
+                  END
+                END - CAST(0.0 AS DOUBLE),
+                (
+                  `t1`.`value_1` * CAST(0.0 AS DOUBLE)
+                ) + CAST(0.5 AS DOUBLE)
+              ) + CAST(0.5 AS DOUBLE)
+              ELSE -CAST(1.0 AS DOUBLE)
+            END
+          ) AS BIGINT) AS `index_1`,
+          CAST(0 AS BIGINT) AS `level`
+        FROM (
+          SELECT
+            `t0`.`age` AS `value_0`,
+            CAST(CASE
+              WHEN (
+                `t0`.`rate` > -CAST(1E-300 AS DOUBLE)
+              )
+              AND (
+                `t0`.`rate` < CAST(1e-300 AS DOUBLE)
+              )
+              THEN CAST(0 AS BIGINT)
+              ELSE CASE
+                WHEN (
+                  `t0`.`rate` > -CAST(1E+300 AS DOUBLE)
+                )
+                AND (
+                  `t0`.`rate` < CAST(1e+300 AS DOUBLE)
+                )
+                THEN `t0`.`rate`
+                ELSE NULL
+              END
+            END AS DOUBLE) AS `value_1`
+          FROM `people` AS `t0`
+        ) AS `t1`
+      ) AS `t2`
+    ) AS `t3`
+  ) AS `t4`
+) AS `t5`;
+
+-- clipped squares
+SELECT
+  COUNT(*) AS `records`,
+  SUM(`t4`.`one`) AS `sum_0`,
+  SUM(`t4`.`t_0`) AS `sum_1`
+FROM (
+  SELECT
+    `t3`.`level`,
+    CASE WHEN `t3`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `one`,
+    CASE WHEN `t3`.`counts` THEN `t3`.`index_0` ELSE CAST(0 AS BIGINT) END AS `t_0`,
+    CASE WHEN `t3`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`
+  FROM (
+    SELECT
+      `t2`.`index_0`,
+      `t2`.`level`,
+      TRUE AND (
+        `t2`.`index_0` >= CAST(0 AS BIGINT)
+      ) AS `counts`
+    FROM (
+      SELECT
+        CASE
+          WHEN (
+            `t1`.`index_0` >= CAST(0 AS BIGINT)
+          )
+          AND (
+            `t1`.`index_1` >= CAST(0 AS BIGINT)
+          )
           THEN CAST(FLOOR(
             TRY_DIVIDE(
               CAST((
@@ -2052,14 +1571,14 @@ FROM (
                     (
                       (
                         (
-                          `t2`.`index_1` * CAST(2 AS BIGINT)
+                          `t1`.`index_1` * CAST(2 AS BIGINT)
                         ) - CAST(8000 AS BIGINT)
                       ) * -CAST(7 AS BIGINT)
                     ) + (
                       (
                         (
                           (
-                            `t2`.`index_0` * CAST(2 AS BIGINT)
+                            `t1`.`index_0` * CAST(2 AS BIGINT)
                           ) - CAST(100 AS BIGINT)
                         ) * CAST(3 AS BIGINT)
                       ) + CAST(11 AS BIGINT)
@@ -2069,14 +1588,14 @@ FROM (
                     (
                       (
                         (
-                          `t2`.`index_1` * CAST(2 AS BIGINT)
+                          `t1`.`index_1` * CAST(2 AS BIGINT)
                         ) - CAST(8000 AS BIGINT)
                       ) * -CAST(7 AS BIGINT)
                     ) + (
                       (
                         (
                           (
-                            `t2`.`index_0` * CAST(2 AS BIGINT)
+                            `t1`.`index_0` * CAST(2 AS BIGINT)
                           ) - CAST(100 AS BIGINT)
                         ) * CAST(3 AS BIGINT)
                       ) + CAST(11 AS BIGINT)
@@ -2095,14 +1614,14 @@ FROM (
                     (
                       (
                         (
-                          `t2`.`index_1` * CAST(2 AS BIGINT)
+                          `t1`.`index_1` * CAST(2 AS BIGINT)
                         ) - CAST(8000 AS BIGINT)
                       ) * -CAST(7 AS BIGINT)
                     ) + (
                       (
                         (
                           (
-                            `t2`.`index_0` * CAST(2 AS BIGINT)
+                            `t1`.`index_0` * CAST(2 AS BIGINT)
                           ) - CAST(100 AS BIGINT)
                         ) * CAST(3 AS BIGINT)
                       ) + CAST(11 AS BIGINT)
@@ -2112,14 +1631,14 @@ FROM (
                     (
                       (
                         (
-                          `t2`.`index_1` * CAST(2 AS BIGINT)
+                          `t1`.`index_1` * CAST(2 AS BIGINT)
                         ) - CAST(8000 AS BIGINT)
                       ) * -CAST(7 AS BIGINT)
                     ) + (
                       (
                         (
                           (
-                            `t2`.`index_0` * CAST(2 AS BIGINT)
+                            `t1`.`index_0` * CAST(2 AS BIGINT)
                           ) - CAST(100 AS BIGINT)
                         ) * CAST(3 AS BIGINT)
                       ) + CAST(11 AS BIGINT)
@@ -2133,73 +1652,16 @@ FROM (
           ) AS BIGINT)
           ELSE -CAST(1 AS BIGINT)
         END AS `index_0`,
-        `t2`.`level`
+        `t1`.`level`
       FROM (
         SELECT
           CAST(FLOOR(
             CASE
-              WHEN `t1`.`there_0`
-              THEN CASE
-                WHEN CASE
-                  WHEN `t1`.`position_0` > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE `t1`.`position_0`
-                END < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN `t1`.`position_0` > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE `t1`.`position_0`
-                END
-              END
-              ELSE -CAST(1.0 AS DOUBLE)
-            END
-          ) AS BIGINT) AS `index_0`,
-          CAST(FLOOR(
-            CASE
-              WHEN `t1`.`there_1`
-              THEN CASE
-                WHEN CASE
-                  WHEN `t1`.`position_1` > CAST(8000.0 AS DOUBLE)
-                  THEN CAST(8000.0 AS DOUBLE)
-                  ELSE `t1`.`position_1`
-                END < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN `t1`.`position_1` > CAST(8000.0 AS DOUBLE)
-                  THEN CAST(8000.0 AS DOUBLE)
-                  ELSE `t1`.`position_1`
-                END
-              END
-              ELSE -CAST(1.0 AS DOUBLE)
-            END
-          ) AS BIGINT) AS `index_1`,
-          CAST(0 AS BIGINT) AS `level`
-        FROM (
-          SELECT
-            (
-              `t0`.`age` * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE) AS `there_0`,
-            (
-              `t0`.`pay` * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE) AS `there_1`,
-            TRY_DIVIDE(
-              CASE
-                WHEN (
-                  (
-                    CASE
-                      WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-                      THEN CAST(100.0 AS DOUBLE)
-                      ELSE CASE
-                        WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
-                        THEN CAST(0.0 AS DOUBLE)
-                        ELSE `t0`.`age`
-                      END
-                    END - CAST(0.0 AS DOUBLE)
-                  ) * CAST(1024.0 AS DOUBLE)
-                ) < CAST(1.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
+              WHEN (
+                `t0`.`age` * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN (
+                CASE
                   WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
                   THEN CAST(100.0 AS DOUBLE)
                   ELSE CASE
@@ -2208,28 +1670,17 @@ FROM (
                     ELSE `t0`.`age`
                   END
                 END - CAST(0.0 AS DOUBLE)
-              END,
-              (
-                `t0`.`age` * CAST(0.0 AS DOUBLE)
-              ) + CAST(1.0 AS DOUBLE)
-            ) + CAST(0.5 AS DOUBLE) AS `position_0`,
-            TRY_DIVIDE(
-              CASE
-                WHEN (
-                  (
-                    CASE
-                      WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
-                      THEN CAST(1000.0 AS DOUBLE)
-                      ELSE CASE
-                        WHEN `t0`.`pay` < CAST(0.0 AS DOUBLE)
-                        THEN CAST(0.0 AS DOUBLE)
-                        ELSE `t0`.`pay`
-                      END
-                    END - CAST(0.0 AS DOUBLE)
-                  ) * CAST(1024.0 AS DOUBLE)
-                ) < CAST(0.125 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
+              ) + CAST(0.5 AS DOUBLE)
+              ELSE -CAST(1.0 AS DOUBLE)
+            END
+          ) AS BIGINT) AS `index_0`,
+          CAST(FLOOR(
+            CASE
+              WHEN (
+                `t0`.`pay` * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN TRY_DIVIDE(
+                CASE
                   WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
                   THEN CAST(1000.0 AS DOUBLE)
                   ELSE CASE
@@ -2237,107 +1688,51 @@ FROM (
                     THEN CAST(0.0 AS DOUBLE)
                     ELSE `t0`.`pay`
                   END
-                END - CAST(0.0 AS DOUBLE)
-              END,
-              (
-                `t0`.`pay` * CAST(0.0 AS DOUBLE)
-              ) + CAST(0.125 AS DOUBLE)
-            ) + CAST(0.5 AS DOUBLE) AS `position_1`
-          FROM `people` AS `t0`
-        ) AS `t1`
-      ) AS `t2`
-    ) AS `t3`
-  ) AS `t4`
-) AS `t5`
-GROUP BY
-  1;
+                END - CAST(0.0 AS DOUBLE),
+                (
+                  `t0`.`pay` * CAST(0.0 AS DOUBLE)
+                ) + CAST(0.125 AS DOUBLE)
+              ) + CAST(0.5 AS DOUBLE)
+              ELSE -CAST(1.0 AS DOUBLE)
+            END
+          ) AS BIGINT) AS `index_1`,
+          CAST(0 AS BIGINT) AS `level`
+        FROM `people` AS `t0`
+      ) AS `t1`
+    ) AS `t2`
+  ) AS `t3`
+) AS `t4`;
 
 -- two values of a table of counts
 SELECT
   *
 FROM (
   SELECT
-    `t3`.`key`,
+    `t2`.`key`,
     COUNT(*) AS `records`
   FROM (
     SELECT
       CASE
         WHEN (
-          `t2`.`index_0` >= CAST(0 AS BIGINT)
+          `t1`.`index_0` >= CAST(0 AS BIGINT)
         )
         AND (
-          `t2`.`index_1` >= CAST(0 AS BIGINT)
+          `t1`.`index_1` >= CAST(0 AS BIGINT)
         )
         THEN (
-          `t2`.`index_0` * CAST(8001 AS BIGINT)
-        ) + `t2`.`index_1`
+          `t1`.`index_0` * CAST(8001 AS BIGINT)
+        ) + `t1`.`index_1`
         ELSE -CAST(1 AS BIGINT)
       END + CAST(1 AS BIGINT) AS `key`
     FROM (
       SELECT
         CAST(FLOOR(
           CASE
-            WHEN `t1`.`there_0`
-            THEN CASE
-              WHEN CASE
-                WHEN `t1`.`position_0` > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE `t1`.`position_0`
-              END < CAST(0.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
-                WHEN `t1`.`position_0` > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE `t1`.`position_0`
-              END
-            END
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
-        ) AS BIGINT) AS `index_0`,
-        CAST(FLOOR(
-          CASE
-            WHEN `t1`.`there_1`
-            THEN CASE
-              WHEN CASE
-                WHEN `t1`.`position_1` > CAST(8000.0 AS DOUBLE)
-                THEN CAST(8000.0 AS DOUBLE)
-                ELSE `t1`.`position_1`
-              END < CAST(0.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
-                WHEN `t1`.`position_1` > CAST(8000.0 AS DOUBLE)
-                THEN CAST(8000.0 AS DOUBLE)
-                ELSE `t1`.`position_1`
-              END
-            END
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
-        ) AS BIGINT) AS `index_1`
-      FROM (
-        SELECT
-          (
-            `t0`.`age` * CAST(0.0 AS DOUBLE)
-          ) = CAST(0.0 AS DOUBLE) AS `there_0`,
-          (
-            `t0`.`pay` * CAST(0.0 AS DOUBLE)
-          ) = CAST(0.0 AS DOUBLE) AS `there_1`,
-          TRY_DIVIDE(
-            CASE
-              WHEN (
-                (
-                  CASE
-                    WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-                    THEN CAST(100.0 AS DOUBLE)
-                    ELSE CASE
-                      WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
-                      THEN CAST(0.0 AS DOUBLE)
-                      ELSE `t0`.`age`
-                    END
-                  END - CAST(0.0 AS DOUBLE)
-                ) * CAST(1024.0 AS DOUBLE)
-              ) < CAST(1.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
+            WHEN (
+              `t0`.`age` * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN (
+              CASE
                 WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
                 THEN CAST(100.0 AS DOUBLE)
                 ELSE CASE
@@ -2346,28 +1741,17 @@ FROM (
                   ELSE `t0`.`age`
                 END
               END - CAST(0.0 AS DOUBLE)
-            END,
-            (
-              `t0`.`age` * CAST(0.0 AS DOUBLE)
-            ) + CAST(1.0 AS DOUBLE)
-          ) + CAST(0.5 AS DOUBLE) AS `position_0`,
-          TRY_DIVIDE(
-            CASE
-              WHEN (
-                (
-                  CASE
-                    WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
-                    THEN CAST(1000.0 AS DOUBLE)
-                    ELSE CASE
-                      WHEN `t0`.`pay` < CAST(0.0 AS DOUBLE)
-                      THEN CAST(0.0 AS DOUBLE)
-                      ELSE `t0`.`pay`
-                    END
-                  END - CAST(0.0 AS DOUBLE)
-                ) * CAST(1024.0 AS DOUBLE)
-              ) < CAST(0.125 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
+            ) + CAST(0.5 AS DOUBLE)
+            ELSE -CAST(1.0 AS DOUBLE)
+          END
+        ) AS BIGINT) AS `index_0`,
+        CAST(FLOOR(
+          CASE
+            WHEN (
+              `t0`.`pay` * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN TRY_DIVIDE(
+              CASE
                 WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
                 THEN CAST(1000.0 AS DOUBLE)
                 ELSE CASE
@@ -2375,162 +1759,126 @@ FROM (
                   THEN CAST(0.0 AS DOUBLE)
                   ELSE `t0`.`pay`
                 END
-              END - CAST(0.0 AS DOUBLE)
-            END,
-            (
-              `t0`.`pay` * CAST(0.0 AS DOUBLE)
-            ) + CAST(0.125 AS DOUBLE)
-          ) + CAST(0.5 AS DOUBLE) AS `position_1`
-        FROM `people` AS `t0`
-      ) AS `t1`
-    ) AS `t2`
-  ) AS `t3`
+              END - CAST(0.0 AS DOUBLE),
+              (
+                `t0`.`pay` * CAST(0.0 AS DOUBLE)
+              ) + CAST(0.125 AS DOUBLE)
+            ) + CAST(0.5 AS DOUBLE)
+            ELSE -CAST(1.0 AS DOUBLE)
+          END
+        ) AS BIGINT) AS `index_1`
+      FROM `people` AS `t0`
+    ) AS `t1`
+  ) AS `t2`
   GROUP BY
     1
-) AS `t4`;
+) AS `t3`;
 
 -- units of several rows
 SELECT
-  `t11`.`level`,
+  `t10`.`level`,
   COUNT(*) AS `records`,
-  SUM(`t11`.`one`) AS `sum_0`,
-  SUM(`t11`.`t_0`) AS `sum_1`,
-  SUM(`t11`.`t_0` * `t11`.`t_0`) AS `sum_2`
+  SUM(`t10`.`one`) AS `sum_0`,
+  SUM(`t10`.`t_0`) AS `sum_1`,
+  SUM(`t10`.`t_0` * `t10`.`t_0`) AS `sum_2`
 FROM (
   SELECT
-    `t10`.`level`,
-    `t10`.`sum_0` AS `t_0`,
-    `t10`.`rows` AS `t_1`,
+    `t9`.`level`,
+    `t9`.`sum_0` AS `t_0`,
+    `t9`.`rows` AS `t_1`,
     CAST(1 AS BIGINT) AS `one`,
     CAST(1 AS BIGINT) AS `there_0`,
     CAST(1 AS BIGINT) AS `there_1`
   FROM (
     SELECT
-      `t9`.`unit`,
-      `t9`.`level`,
-      COALESCE(SUM(`t9`.`index_0`), 0) AS `sum_0`,
+      `t8`.`unit`,
+      `t8`.`level`,
+      COALESCE(SUM(`t8`.`index_0`), 0) AS `sum_0`,
       COUNT(*) AS `rows`
     FROM (
       SELECT
         *
       FROM (
         SELECT
-          `t7`.`unit`,
-          `t7`.`level`,
-          `t7`.`index_0`,
-          `t7`.`size`,
-          `t7`.`number`,
-          `t7`.`named`,
-          `t7`.`priority`,
+          `t6`.`unit`,
+          `t6`.`level`,
+          `t6`.`index_0`,
+          `t6`.`size`,
+          `t6`.`number`,
+          `t6`.`named`,
+          `t6`.`priority`,
           CASE
-            WHEN `t7`.`priority` IS NOT NULL
+            WHEN `t6`.`priority` IS NOT NULL
             THEN (
-              ROW_NUMBER() OVER (PARTITION BY `t7`.`unit` ORDER BY `t7`.`priority` ASC NULLS LAST) - CAST(1 AS BIGINT)
+              ROW_NUMBER() OVER (PARTITION BY `t6`.`unit` ORDER BY `t6`.`priority` ASC NULLS LAST) - CAST(1 AS BIGINT)
             ) + CAST(1 AS BIGINT)
             ELSE NULL
           END AS `place`
         FROM (
           SELECT
-            `t6`.`unit`,
-            `t6`.`level`,
-            `t6`.`index_0`,
-            `t6`.`size`,
-            `t6`.`number`,
-            `t6`.`named`,
+            `t5`.`unit`,
+            `t5`.`level`,
+            `t5`.`index_0`,
+            `t5`.`size`,
+            `t5`.`number`,
+            `t5`.`named`,
             (
-              SHA2(`t6`.`named`, 256)
+              SHA2(`t5`.`named`, 256)
             ) AS `priority`
           FROM (
             SELECT
-              `t5`.`unit`,
-              `t5`.`level`,
-              `t5`.`index_0`,
-              `t5`.`size`,
-              `t5`.`number`,
+              `t4`.`unit`,
+              `t4`.`level`,
+              `t4`.`index_0`,
+              `t4`.`size`,
+              `t4`.`number`,
               CASE
-                WHEN `t5`.`size` > CAST(2 AS BIGINT)
+                WHEN `t4`.`size` > CAST(2 AS BIGINT)
                 THEN CONCAT(
                   CONCAT(
                     CONCAT(
-                      CONCAT('<a secret key, drawn for this question alone>', '|', CAST(`t5`.`level` AS STRING)),
+                      CONCAT('<a secret key, drawn for this question alone>', '|', CAST(`t4`.`level` AS STRING)),
                       '|',
-                      CAST(`t5`.`index_0` AS STRING)
+                      CAST(`t4`.`index_0` AS STRING)
                     ),
                     '|',
-                    CAST(`t5`.`number` AS STRING)
+                    CAST(`t4`.`number` AS STRING)
                   ),
                   '|',
-                  `t5`.`unit`
+                  `t4`.`unit`
                 )
                 ELSE NULL
               END AS `named`
             FROM (
               SELECT
-                `t4`.`unit`,
-                `t4`.`level`,
-                `t4`.`index_0`,
-                COUNT(*) OVER (PARTITION BY `t4`.`unit`) AS `size`,
+                `t3`.`unit`,
+                `t3`.`level`,
+                `t3`.`index_0`,
+                COUNT(*) OVER (PARTITION BY `t3`.`unit`) AS `size`,
                 CASE
-                  WHEN `t4`.`level` IS NOT NULL
+                  WHEN `t3`.`level` IS NOT NULL
                   THEN (
                     ROW_NUMBER() OVER (
-                      PARTITION BY `t4`.`unit`, `t4`.`level`, `t4`.`index_0`
-                      ORDER BY `t4`.`level` ASC NULLS LAST
+                      PARTITION BY `t3`.`unit`, `t3`.`level`, `t3`.`index_0`
+                      ORDER BY `t3`.`level` ASC NULLS LAST
                     ) - CAST(1 AS BIGINT)
                   ) + CAST(1 AS BIGINT)
                   ELSE NULL
                 END AS `number`
               FROM (
                 SELECT
-                  `t3`.`unit`,
-                  `t3`.`level`,
-                  `t3`.`index_0`
+                  `t2`.`unit`,
+                  `t2`.`level`,
+                  `t2`.`index_0`
                 FROM (
                   SELECT
                     CAST(FLOOR(
                       CASE
-                        WHEN `t2`.`there_0`
-                        THEN CASE
-                          WHEN CASE
-                            WHEN `t2`.`position_0` > CAST(100.0 AS DOUBLE)
-                            THEN CAST(100.0 AS DOUBLE)
-                            ELSE `t2`.`position_0`
-                          END < CAST(0.0 AS DOUBLE)
-                          THEN CAST(0.0 AS DOUBLE)
-                          ELSE CASE
-                            WHEN `t2`.`position_0` > CAST(100.0 AS DOUBLE)
-                            THEN CAST(100.0 AS DOUBLE)
-                            ELSE `t2`.`position_0`
-                          END
-                        END
-                        ELSE -CAST(1.0 AS DOUBLE)
-                      END
-                    ) AS BIGINT) AS `index_0`,
-                    `t2`.`level_0` AS `level`,
-                    `t2`.`unit`,
-                    `t2`.`known`
-                  FROM (
-                    SELECT
-                      (
-                        `t1`.`age` * CAST(0.0 AS DOUBLE)
-                      ) = CAST(0.0 AS DOUBLE) AS `there_0`,
-                      TRY_DIVIDE(
-                        CASE
-                          WHEN (
-                            (
-                              CASE
-                                WHEN `t1`.`age` > CAST(100.0 AS DOUBLE)
-                                THEN CAST(100.0 AS DOUBLE)
-                                ELSE CASE
-                                  WHEN `t1`.`age` < CAST(0.0 AS DOUBLE)
-                                  THEN CAST(0.0 AS DOUBLE)
-                                  ELSE `t1`.`age`
-                                END
-                              END - CAST(0.0 AS DOUBLE)
-                            ) * CAST(1024.0 AS DOUBLE)
-                          ) < CAST(1.0 AS DOUBLE)
-                          THEN CAST(0.0 AS DOUBLE)
-                          ELSE CASE
+                        WHEN (
+                          `t1`.`age` * CAST(0.0 AS DOUBLE)
+                        ) = CAST(0.0 AS DOUBLE)
+                        THEN (
+                          CASE
                             WHEN `t1`.`age` > CAST(100.0 AS DOUBLE)
                             THEN CAST(100.0 AS DOUBLE)
                             ELSE CASE
@@ -2539,62 +1887,60 @@ FROM (
                               ELSE `t1`.`age`
                             END
                           END - CAST(0.0 AS DOUBLE)
-                        END,
-                        (
-                          `t1`.`age` * CAST(0.0 AS DOUBLE)
-                        ) + CAST(1.0 AS DOUBLE)
-                      ) + CAST(0.5 AS DOUBLE) AS `position_0`,
-                      CASE
-                        WHEN `t1`.`job` = 'nurse'
-                        THEN CAST(0 AS BIGINT)
-                        ELSE CASE
-                          WHEN `t1`.`job` = 'O\'Brien \\ so\n"n"'
-                          THEN CAST(1 AS BIGINT)
-                          ELSE CASE WHEN `t1`.`job` = 'é' THEN CAST(2 AS BIGINT) ELSE -CAST(1 AS BIGINT) END
-                        END
-                      END AS `level_0`,
-                      `t1`.`name` AS `unit`,
-                      NOT (
-                        `t1`.`name` IS NULL
-                      ) AS `known`
-                    FROM (
-                      SELECT
-                        `t0`.`age`,
-                        (
-                          CAST(CAST(`t0`.`job` AS BINARY) AS STRING)
-                        ) AS `job`,
-                        (
-                          CAST(CAST(`t0`.`name` AS BINARY) AS STRING)
-                        ) AS `name`
-                      FROM `people` AS `t0`
-                    ) AS `t1`
-                  ) AS `t2`
-                ) AS `t3`
+                        ) + CAST(0.5 AS DOUBLE)
+                        ELSE -CAST(1.0 AS DOUBLE)
+                      END
+                    ) AS BIGINT) AS `index_0`,
+                    CASE
+                      WHEN `t1`.`job` = 'nurse'
+                      THEN CAST(0 AS BIGINT)
+                      ELSE CASE
+                        WHEN `t1`.`job` = 'O\'Brien \\ so\n"n"'
+                        THEN CAST(1 AS BIGINT)
+                        ELSE CASE WHEN `t1`.`job` = 'é' THEN CAST(2 AS BIGINT) ELSE -CAST(1 AS BIGINT) END
+                      END
+                    END AS `level`,
+                    `t1`.`name` AS `unit`,
+                    NOT (
+                      `t1`.`name` IS NULL
+                    ) AS `known`
+                  FROM (
+                    SELECT
+                      `t0`.`age`,
+                      (
+                        CAST(CAST(`t0`.`job` AS BINARY) AS STRING)
+                      ) AS `job`,
+                      (
+                        CAST(CAST(`t0`.`name` AS BINARY) AS STRING)
+                      ) AS `name`
+                    FROM `people` AS `t0`
+                  ) AS `t1`
+                ) AS `t2`
                 WHERE
-                  `t3`.`known`
-                  AND `t3`.`level` >= CAST(0 AS BIGINT)
+                  `t2`.`known`
+                  AND `t2`.`level` >= CAST(0 AS BIGINT)
                   AND (
                     TRUE AND (
-                      `t3`.`index_0` >= CAST(0 AS BIGINT)
+                      `t2`.`index_0` >= CAST(0 AS BIGINT)
                     )
                   )
-              ) AS `t4`
-            ) AS `t5`
-          ) AS `t6`
-        ) AS `t7`
-      ) AS `t8`
+              ) AS `t3`
+            ) AS `t4`
+          ) AS `t5`
+        ) AS `t6`
+      ) AS `t7`
       WHERE
         (
-          `t8`.`size` <= CAST(2 AS BIGINT)
+          `t7`.`size` <= CAST(2 AS BIGINT)
         ) OR (
-          `t8`.`place` <= CAST(2 AS BIGINT)
+          `t7`.`place` <= CAST(2 AS BIGINT)
         )
-    ) AS `t9`
+    ) AS `t8`
     GROUP BY
       1,
       2
-  ) AS `t10`
-) AS `t11`
+  ) AS `t9`
+) AS `t10`
 GROUP BY
   1;
 

@@ -94,68 +94,32 @@ FROM (
 
 -- mean
 SELECT
-  "t4"."level",
   COUNT(*) AS "records",
-  SUM("t4"."one") AS "sum_0",
-  SUM("t4"."t_0") AS "sum_1",
-  SUM("t4"."t_0" * "t4"."t_0") AS "sum_2"
+  SUM("t3"."one") AS "sum_0",
+  SUM("t3"."t_0") AS "sum_1",
+  SUM("t3"."t_0" * "t3"."t_0") AS "sum_2"
 FROM (
   SELECT
-    "t3"."level",
-    CASE WHEN "t3"."counts" THEN 1 ELSE 0 END AS "one",
-    CASE WHEN "t3"."counts" THEN "t3"."index_0" ELSE 0 END AS "t_0",
-    CASE WHEN "t3"."counts" THEN 1 ELSE 0 END AS "there_0"
+    "t2"."level",
+    CASE WHEN "t2"."counts" THEN 1 ELSE 0 END AS "one",
+    CASE WHEN "t2"."counts" THEN "t2"."index_0" ELSE 0 END AS "t_0",
+    CASE WHEN "t2"."counts" THEN 1 ELSE 0 END AS "there_0"
   FROM (
     SELECT
-      "t2"."index_0",
-      "t2"."level",
+      "t1"."index_0",
+      "t1"."level",
       TRUE AND (
-        "t2"."index_0" >= 0
+        "t1"."index_0" >= 0
       ) AS "counts"
     FROM (
       SELECT
         CAST(FLOOR(
           CASE
-            WHEN "t1"."there_0"
-            THEN CASE
-              WHEN CASE
-                WHEN "t1"."position_0" > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE "t1"."position_0"
-              END < CAST(0.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
-                WHEN "t1"."position_0" > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE "t1"."position_0"
-              END
-            END
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
-        ) AS BIGINT) AS "index_0",
-        0 AS "level"
-      FROM (
-        SELECT
-          (
-            "t0"."age" * CAST(0.0 AS DOUBLE)
-          ) = CAST(0.0 AS DOUBLE) AS "there_0",
-          (
-            CASE
-              WHEN (
-                (
-                  CASE
-                    WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-                    THEN CAST(100.0 AS DOUBLE)
-                    ELSE CASE
-                      WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
-                      THEN CAST(0.0 AS DOUBLE)
-                      ELSE "t0"."age"
-                    END
-                  END - CAST(0.0 AS DOUBLE)
-                ) * CAST(1024.0 AS DOUBLE)
-              ) < CAST(1.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
+            WHEN (
+              "t0"."age" * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN (
+              CASE
                 WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
                 THEN CAST(100.0 AS DOUBLE)
                 ELSE CASE
@@ -164,164 +128,39 @@ FROM (
                   ELSE "t0"."age"
                 END
               END - CAST(0.0 AS DOUBLE)
-            END / (
-              (
-                "t0"."age" * CAST(0.0 AS DOUBLE)
-              ) + CAST(1.0 AS DOUBLE)
-            )
-          ) + CAST(0.5 AS DOUBLE) AS "position_0"
-        FROM "people" AS "t0"
-      ) AS "t1"
-    ) AS "t2"
-  ) AS "t3"
-) AS "t4"
-GROUP BY
-  1;
+            ) + CAST(0.5 AS DOUBLE)
+            ELSE -CAST(1.0 AS DOUBLE)
+          END
+        ) AS BIGINT) AS "index_0",
+        0 AS "level"
+      FROM "people" AS "t0"
+    ) AS "t1"
+  ) AS "t2"
+) AS "t3";
 
 -- quantiles beside means
 SELECT
   *
 FROM (
   SELECT
-    "t2"."key",
+    "t1"."key",
     COUNT(*) AS "records"
   FROM (
     SELECT
       (
-        "t1"."level_0" * 102
-      ) + (
-        CAST(FLOOR(
-          CASE
-            WHEN "t1"."there_0"
-            THEN CASE
-              WHEN CASE
-                WHEN "t1"."position_0" > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE "t1"."position_0"
-              END < CAST(0.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
-                WHEN "t1"."position_0" > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE "t1"."position_0"
-              END
-            END
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
-        ) AS BIGINT) + 1
-      ) AS "key"
-    FROM (
-      SELECT
-        (
-          "t0"."age" * CAST(0.0 AS DOUBLE)
-        ) = CAST(0.0 AS DOUBLE) AS "there_0",
-        (
-          CASE
-            WHEN (
-              (
-                CASE
-                  WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE CASE
-                    WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
-                    THEN CAST(0.0 AS DOUBLE)
-                    ELSE "t0"."age"
-                  END
-                END - CAST(0.0 AS DOUBLE)
-              ) * CAST(1024.0 AS DOUBLE)
-            ) < CAST(1.0 AS DOUBLE)
-            THEN CAST(0.0 AS DOUBLE)
-            ELSE CASE
-              WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-              THEN CAST(100.0 AS DOUBLE)
-              ELSE CASE
-                WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE "t0"."age"
-              END
-            END - CAST(0.0 AS DOUBLE)
-          END / (
-            (
-              "t0"."age" * CAST(0.0 AS DOUBLE)
-            ) + CAST(1.0 AS DOUBLE)
-          )
-        ) + CAST(0.5 AS DOUBLE) AS "position_0",
         CASE
           WHEN CAST("t0"."sex" AS DOUBLE) = CAST(0.0 AS DOUBLE)
           THEN 0
           ELSE CASE WHEN CAST("t0"."sex" AS DOUBLE) = CAST(1.0 AS DOUBLE) THEN 1 ELSE -1 END
-        END AS "level_0"
-      FROM "people" AS "t0"
-    ) AS "t1"
-  ) AS "t2"
-  GROUP BY
-    1
-) AS "t3";
-
--- quantiles beside means
-SELECT
-  "t4"."level",
-  COUNT(*) AS "records",
-  SUM("t4"."one") AS "sum_0",
-  SUM("t4"."t_0") AS "sum_1",
-  SUM("t4"."t_0" * "t4"."t_0") AS "sum_2"
-FROM (
-  SELECT
-    "t3"."level",
-    CASE WHEN "t3"."counts" THEN 1 ELSE 0 END AS "one",
-    CASE WHEN "t3"."counts" THEN "t3"."index_0" ELSE 0 END AS "t_0",
-    CASE WHEN "t3"."counts" THEN 1 ELSE 0 END AS "there_0"
-  FROM (
-    SELECT
-      "t2"."index_0",
-      "t2"."level",
-      TRUE AND (
-        "t2"."index_0" >= 0
-      ) AS "counts"
-    FROM (
-      SELECT
+        END * 102
+      ) + (
         CAST(FLOOR(
           CASE
-            WHEN "t1"."there_0"
-            THEN CASE
-              WHEN CASE
-                WHEN "t1"."position_0" > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE "t1"."position_0"
-              END < CAST(0.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
-                WHEN "t1"."position_0" > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE "t1"."position_0"
-              END
-            END
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
-        ) AS BIGINT) AS "index_0",
-        "t1"."level_0" AS "level"
-      FROM (
-        SELECT
-          (
-            "t0"."age" * CAST(0.0 AS DOUBLE)
-          ) = CAST(0.0 AS DOUBLE) AS "there_0",
-          (
-            CASE
-              WHEN (
-                (
-                  CASE
-                    WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-                    THEN CAST(100.0 AS DOUBLE)
-                    ELSE CASE
-                      WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
-                      THEN CAST(0.0 AS DOUBLE)
-                      ELSE "t0"."age"
-                    END
-                  END - CAST(0.0 AS DOUBLE)
-                ) * CAST(1024.0 AS DOUBLE)
-              ) < CAST(1.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
+            WHEN (
+              "t0"."age" * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN (
+              CASE
                 WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
                 THEN CAST(100.0 AS DOUBLE)
                 ELSE CASE
@@ -330,32 +169,146 @@ FROM (
                   ELSE "t0"."age"
                 END
               END - CAST(0.0 AS DOUBLE)
-            END / (
-              (
-                "t0"."age" * CAST(0.0 AS DOUBLE)
-              ) + CAST(1.0 AS DOUBLE)
-            )
-          ) + CAST(0.5 AS DOUBLE) AS "position_0",
+            ) + CAST(0.5 AS DOUBLE)
+            ELSE -CAST(1.0 AS DOUBLE)
+          END
+        ) AS BIGINT) + 1
+      ) AS "key"
+    FROM "people" AS "t0"
+  ) AS "t1"
+  GROUP BY
+    1
+) AS "t2";
+
+-- quantiles beside means
+SELECT
+  "t3"."level",
+  COUNT(*) AS "records",
+  SUM("t3"."one") AS "sum_0",
+  SUM("t3"."t_0") AS "sum_1",
+  SUM("t3"."t_0" * "t3"."t_0") AS "sum_2"
+FROM (
+  SELECT
+    "t2"."level",
+    CASE WHEN "t2"."counts" THEN 1 ELSE 0 END AS "one",
+    CASE WHEN "t2"."counts" THEN "t2"."index_0" ELSE 0 END AS "t_0",
+    CASE WHEN "t2"."counts" THEN 1 ELSE 0 END AS "there_0"
+  FROM (
+    SELECT
+      "t1"."index_0",
+      "t1"."level",
+      TRUE AND (
+        "t1"."index_0" >= 0
+      ) AS "counts"
+    FROM (
+      SELECT
+        CAST(FLOOR(
           CASE
-            WHEN CAST("t0"."sex" AS DOUBLE) = CAST(0.0 AS DOUBLE)
-            THEN 0
-            ELSE CASE WHEN CAST("t0"."sex" AS DOUBLE) = CAST(1.0 AS DOUBLE) THEN 1 ELSE -1 END
-          END AS "level_0"
-        FROM "people" AS "t0"
-      ) AS "t1"
-    ) AS "t2"
-  ) AS "t3"
-) AS "t4"
+            WHEN (
+              "t0"."age" * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN (
+              CASE
+                WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
+                THEN CAST(100.0 AS DOUBLE)
+                ELSE CASE
+                  WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
+                  THEN CAST(0.0 AS DOUBLE)
+                  ELSE "t0"."age"
+                END
+              END - CAST(0.0 AS DOUBLE)
+            ) + CAST(0.5 AS DOUBLE)
+            ELSE -CAST(1.0 AS DOUBLE)
+          END
+        ) AS BIGINT) AS "index_0",
+        CASE
+          WHEN CAST("t0"."sex" AS DOUBLE) = CAST(0.0 AS DOUBLE)
+          THEN 0
+          ELSE CASE WHEN CAST("t0"."sex" AS DOUBLE) = CAST(1.0 AS DOUBLE) THEN 1 ELSE -1 END
+        END AS "level"
+      FROM "people" AS "t0"
+    ) AS "t1"
+  ) AS "t2"
+) AS "t3"
 GROUP BY
   1;
 
 -- bands
 SELECT
+  "t3"."level",
+  COUNT(*) AS "records",
+  SUM("t3"."one") AS "sum_0",
+  SUM("t3"."t_0") AS "sum_1",
+  SUM("t3"."t_0" * "t3"."t_0") AS "sum_2"
+FROM (
+  SELECT
+    "t2"."level",
+    CASE WHEN "t2"."counts" THEN 1 ELSE 0 END AS "one",
+    CASE WHEN "t2"."counts" THEN "t2"."index_0" ELSE 0 END AS "t_0",
+    CASE WHEN "t2"."counts" THEN 1 ELSE 0 END AS "there_0"
+  FROM (
+    SELECT
+      "t1"."index_0",
+      "t1"."level",
+      TRUE AND (
+        "t1"."index_0" >= 0
+      ) AS "counts"
+    FROM (
+      SELECT
+        CAST(FLOOR(
+          CASE
+            WHEN (
+              "t0"."pay" * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN (
+              (
+                CASE
+                  WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
+                  THEN CAST(1000.0 AS DOUBLE)
+                  ELSE CASE
+                    WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
+                    THEN CAST(0.0 AS DOUBLE)
+                    ELSE "t0"."pay"
+                  END
+                END - CAST(0.0 AS DOUBLE)
+              ) / (
+                (
+                  "t0"."pay" * CAST(0.0 AS DOUBLE)
+                ) + CAST(0.00095367431640625 AS DOUBLE)
+              )
+            ) + CAST(0.5 AS DOUBLE)
+            ELSE -CAST(1.0 AS DOUBLE)
+          END
+        ) AS BIGINT) AS "index_0",
+        CASE
+          WHEN (
+            (
+              "t0"."age" * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+          )
+          AND (
+            "t0"."age" >= CAST(0.0 AS DOUBLE)
+          )
+          AND (
+            "t0"."age" <= CAST(60.0 AS DOUBLE)
+          )
+          THEN CASE WHEN "t0"."age" < CAST(30.0 AS DOUBLE) THEN 0 ELSE 1 END
+          ELSE -1
+        END AS "level"
+      FROM "people" AS "t0"
+    ) AS "t1"
+  ) AS "t2"
+) AS "t3"
+GROUP BY
+  1;
+
+-- sums of squares beyond 64 bits
+SELECT
   "t4"."level",
   COUNT(*) AS "records",
   SUM("t4"."one") AS "sum_0",
   SUM("t4"."t_0") AS "sum_1",
-  SUM("t4"."t_0" * "t4"."t_0") AS "sum_2"
+  SUM(CAST("t4"."t_0" AS DECIMAL(38, 0)) * "t4"."t_0") AS "sum_2"
 FROM (
   SELECT
     "t3"."level",
@@ -373,75 +326,44 @@ FROM (
       SELECT
         CAST(FLOOR(
           CASE
-            WHEN "t1"."there_0"
-            THEN CASE
-              WHEN CASE
-                WHEN "t1"."position_0" > CAST(1048576.0 AS DOUBLE)
-                THEN CAST(1048576.0 AS DOUBLE)
-                ELSE "t1"."position_0"
-              END < CAST(0.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
-                WHEN "t1"."position_0" > CAST(1048576.0 AS DOUBLE)
-                THEN CAST(1048576.0 AS DOUBLE)
-                ELSE "t1"."position_0"
-              END
-            END
+            WHEN (
+              "t1"."age" * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN (
+              (
+                CASE
+                  WHEN "t1"."age" > CAST(100.0 AS DOUBLE)
+                  THEN CAST(100.0 AS DOUBLE)
+                  ELSE CASE
+                    WHEN "t1"."age" < CAST(0.0 AS DOUBLE)
+                    THEN CAST(0.0 AS DOUBLE)
+                    ELSE "t1"."age"
+                  END
+                END - CAST(0.0 AS DOUBLE)
+              ) / (
+                (
+                  "t1"."age" * CAST(0.0 AS DOUBLE)
+                ) + CAST(9.094947017729282e-11 AS DOUBLE)
+              )
+            ) + CAST(0.5 AS DOUBLE)
             ELSE -CAST(1.0 AS DOUBLE)
           END
         ) AS BIGINT) AS "index_0",
-        "t1"."level_0" AS "level"
+        CASE
+          WHEN "t1"."job" = 'nurse'
+          THEN 0
+          ELSE CASE
+            WHEN "t1"."job" = 'O\'Brien \\ so\n"n"'
+            THEN 1
+            ELSE CASE WHEN "t1"."job" = 'é' THEN 2 ELSE -1 END
+          END
+        END AS "level"
       FROM (
         SELECT
+          "t0"."age",
           (
-            "t0"."pay" * CAST(0.0 AS DOUBLE)
-          ) = CAST(0.0 AS DOUBLE) AS "there_0",
-          (
-            CASE
-              WHEN (
-                (
-                  CASE
-                    WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
-                    THEN CAST(1000.0 AS DOUBLE)
-                    ELSE CASE
-                      WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
-                      THEN CAST(0.0 AS DOUBLE)
-                      ELSE "t0"."pay"
-                    END
-                  END - CAST(0.0 AS DOUBLE)
-                ) * CAST(1024.0 AS DOUBLE)
-              ) < CAST(0.00095367431640625 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
-                WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
-                THEN CAST(1000.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE "t0"."pay"
-                END
-              END - CAST(0.0 AS DOUBLE)
-            END / (
-              (
-                "t0"."pay" * CAST(0.0 AS DOUBLE)
-              ) + CAST(0.00095367431640625 AS DOUBLE)
-            )
-          ) + CAST(0.5 AS DOUBLE) AS "position_0",
-          CASE
-            WHEN (
-              (
-                "t0"."age" * CAST(0.0 AS DOUBLE)
-              ) = CAST(0.0 AS DOUBLE)
-            )
-            AND (
-              "t0"."age" >= CAST(0.0 AS DOUBLE)
-            )
-            AND (
-              "t0"."age" <= CAST(60.0 AS DOUBLE)
-            )
-            THEN CASE WHEN "t0"."age" < CAST(30.0 AS DOUBLE) THEN 0 ELSE 1 END
-            ELSE -1
-          END AS "level_0"
+            COLLATE("t0"."job", 'utf8')
+          ) AS "job"
         FROM "people" AS "t0"
       ) AS "t1"
     ) AS "t2"
@@ -450,111 +372,190 @@ FROM (
 GROUP BY
   1;
 
--- sums of squares beyond 64 bits
+-- cross moments
 SELECT
-  "t5"."level",
+  "t3"."level",
   COUNT(*) AS "records",
-  SUM("t5"."one") AS "sum_0",
-  SUM("t5"."t_0") AS "sum_1",
-  SUM(CAST("t5"."t_0" AS DECIMAL(38, 0)) * "t5"."t_0") AS "sum_2"
+  SUM("t3"."one") AS "sum_0",
+  SUM("t3"."t_0") AS "sum_1",
+  SUM("t3"."t_0" * "t3"."t_0") AS "sum_2",
+  SUM("t3"."t_1" * "t3"."t_0") AS "sum_3",
+  SUM("t3"."t_1" * "t3"."t_1") AS "sum_4"
 FROM (
   SELECT
-    "t4"."level",
-    CASE WHEN "t4"."counts" THEN 1 ELSE 0 END AS "one",
-    CASE WHEN "t4"."counts" THEN "t4"."index_0" ELSE 0 END AS "t_0",
-    CASE WHEN "t4"."counts" THEN 1 ELSE 0 END AS "there_0"
+    "t2"."level",
+    CASE WHEN "t2"."counts" THEN 1 ELSE 0 END AS "one",
+    CASE WHEN "t2"."counts" THEN "t2"."index_0" ELSE 0 END AS "t_0",
+    CASE WHEN "t2"."counts" THEN 1 ELSE 0 END AS "there_0",
+    CASE WHEN "t2"."counts" THEN "t2"."index_1" ELSE 0 END AS "t_1",
+    CASE WHEN "t2"."counts" THEN 1 ELSE 0 END AS "there_1"
   FROM (
     SELECT
-      "t3"."index_0",
-      "t3"."level",
+      "t1"."index_0",
+      "t1"."index_1",
+      "t1"."level",
       TRUE AND (
-        "t3"."index_0" >= 0
+        "t1"."index_0" >= 0
+      ) AND (
+        "t1"."index_1" >= 0
       ) AS "counts"
     FROM (
       SELECT
         CAST(FLOOR(
           CASE
-            WHEN "t2"."there_0"
-            THEN CASE
-              WHEN CASE
-                WHEN "t2"."position_0" > CAST(1099511627776.0 AS DOUBLE)
-                THEN CAST(1099511627776.0 AS DOUBLE)
-                ELSE "t2"."position_0"
-              END < CAST(0.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
-                WHEN "t2"."position_0" > CAST(1099511627776.0 AS DOUBLE)
-                THEN CAST(1099511627776.0 AS DOUBLE)
-                ELSE "t2"."position_0"
-              END
-            END
+            WHEN (
+              "t0"."age" * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN (
+              CASE
+                WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
+                THEN CAST(100.0 AS DOUBLE)
+                ELSE CASE
+                  WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
+                  THEN CAST(0.0 AS DOUBLE)
+                  ELSE "t0"."age"
+                END
+              END - CAST(0.0 AS DOUBLE)
+            ) + CAST(0.5 AS DOUBLE)
             ELSE -CAST(1.0 AS DOUBLE)
           END
         ) AS BIGINT) AS "index_0",
-        "t2"."level_0" AS "level"
-      FROM (
-        SELECT
-          (
-            "t1"."age" * CAST(0.0 AS DOUBLE)
-          ) = CAST(0.0 AS DOUBLE) AS "there_0",
-          (
-            CASE
-              WHEN (
-                (
-                  CASE
-                    WHEN "t1"."age" > CAST(100.0 AS DOUBLE)
-                    THEN CAST(100.0 AS DOUBLE)
-                    ELSE CASE
-                      WHEN "t1"."age" < CAST(0.0 AS DOUBLE)
-                      THEN CAST(0.0 AS DOUBLE)
-                      ELSE "t1"."age"
-                    END
-                  END - CAST(0.0 AS DOUBLE)
-                ) * CAST(1024.0 AS DOUBLE)
-              ) < CAST(9.094947017729282e-11 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
-                WHEN "t1"."age" > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t1"."age" < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE "t1"."age"
-                END
-              END - CAST(0.0 AS DOUBLE)
-            END / (
-              (
-                "t1"."age" * CAST(0.0 AS DOUBLE)
-              ) + CAST(9.094947017729282e-11 AS DOUBLE)
-            )
-          ) + CAST(0.5 AS DOUBLE) AS "position_0",
+        CAST(FLOOR(
           CASE
-            WHEN "t1"."job" = 'nurse'
-            THEN 0
-            ELSE CASE
-              WHEN "t1"."job" = 'O\'Brien \\ so\n"n"'
-              THEN 1
-              ELSE CASE WHEN "t1"."job" = 'é' THEN 2 ELSE -1 END
-            END
-          END AS "level_0"
-        FROM (
-          SELECT
-            "t0"."age",
-            (
-              COLLATE("t0"."job", 'utf8')
-            ) AS "job"
-          FROM "people" AS "t0"
-        ) AS "t1"
-      ) AS "t2"
-    ) AS "t3"
-  ) AS "t4"
-) AS "t5"
+            WHEN (
+              "t0"."pay" * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN (
+              (
+                CASE
+                  WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
+                  THEN CAST(1000.0 AS DOUBLE)
+                  ELSE CASE
+                    WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
+                    THEN CAST(0.0 AS DOUBLE)
+                    ELSE "t0"."pay"
+                  END
+                END - CAST(0.0 AS DOUBLE)
+              ) / (
+                (
+                  "t0"."pay" * CAST(0.0 AS DOUBLE)
+                ) + CAST(0.125 AS DOUBLE)
+              )
+            ) + CAST(0.5 AS DOUBLE)
+            ELSE -CAST(1.0 AS DOUBLE)
+          END
+        ) AS BIGINT) AS "index_1",
+        CASE
+          WHEN CAST("t0"."sex" AS DOUBLE) = CAST(0.0 AS DOUBLE)
+          THEN 0
+          ELSE CASE WHEN CAST("t0"."sex" AS DOUBLE) = CAST(1.0 AS DOUBLE) THEN 1 ELSE -1 END
+        END AS "level"
+      FROM "people" AS "t0"
+    ) AS "t1"
+  ) AS "t2"
+) AS "t3"
 GROUP BY
   1;
 
--- cross moments
+-- decimals and booleans
 SELECT
-  "t4"."level",
+  COUNT(*) AS "records",
+  SUM("t4"."one") AS "sum_0",
+  SUM("t4"."t_0") AS "sum_1",
+  SUM("t4"."t_0" * "t4"."t_0") AS "sum_2",
+  SUM("t4"."t_0" * "t4"."t_1") AS "sum_3",
+  SUM("t4"."t_1" * "t4"."t_1") AS "sum_4"
+FROM (
+  SELECT
+    "t3"."level",
+    CASE WHEN "t3"."counts" THEN 1 ELSE 0 END AS "one",
+    CASE WHEN "t3"."counts" THEN "t3"."index_0" ELSE 0 END AS "t_0",
+    CASE WHEN "t3"."counts" THEN 1 ELSE 0 END AS "there_0",
+    CASE WHEN "t3"."counts" AND (
+      "t3"."index_1" >= 0
+    ) THEN "t3"."index_1" ELSE 0 END AS "t_1",
+    CASE WHEN "t3"."counts" AND (
+      "t3"."index_1" >= 0
+    ) THEN 1 ELSE 0 END AS "there_1"
+  FROM (
+    SELECT
+      "t2"."index_0",
+      "t2"."index_1",
+      "t2"."level",
+      TRUE AND (
+        "t2"."index_0" >= 0
+      ) AS "counts"
+    FROM (
+      SELECT
+        CAST(FLOOR(
+          CASE
+            WHEN (
+              "t1"."value_0" * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN (
+              (
+                CASE
+                  WHEN "t1"."value_0" > CAST(50.0 AS DOUBLE)
+                  THEN CAST(50.0 AS DOUBLE)
+                  ELSE CASE
+                    WHEN "t1"."value_0" < CAST(0.0 AS DOUBLE)
+                    THEN CAST(0.0 AS DOUBLE)
+                    ELSE "t1"."value_0"
+                  END
+                END - CAST(0.0 AS DOUBLE)
+              ) / (
+                (
+                  "t1"."value_0" * CAST(0.0 AS DOUBLE)
+                ) + CAST(0.5 AS DOUBLE)
+              )
+            ) + CAST(0.5 AS DOUBLE)
+            ELSE -CAST(1.0 AS DOUBLE)
+          END
+        ) AS BIGINT) AS "index_0",
+        CASE
+          WHEN (
+            "t1"."value_1" * CAST(0.0 AS DOUBLE)
+          ) = CAST(0.0 AS DOUBLE)
+          THEN CASE WHEN "t1"."value_1" = CAST(1.0 AS DOUBLE) THEN 1 ELSE 0 END
+          ELSE -1
+        END AS "index_1",
+        0 AS "level"
+      FROM (
+        SELECT
+          CAST(CASE
+            WHEN (
+              "t0"."rate" > -CAST(1E-300 AS DOUBLE)
+            )
+            AND (
+              "t0"."rate" < CAST(1e-300 AS DOUBLE)
+            )
+            THEN 0
+            ELSE CASE
+              WHEN (
+                "t0"."rate" > -CAST(1E+300 AS DOUBLE)
+              )
+              AND (
+                "t0"."rate" < CAST(1e+300 AS DOUBLE)
+              )
+              THEN "t0"."rate"
+              ELSE NULL
+            END
+          END AS DOUBLE) AS "value_0",
+          CASE
+            WHEN "t0"."employed"
+            THEN CAST(1.0 AS DOUBLE)
+            ELSE CASE WHEN NOT (
+              "t0"."employed"
+            ) THEN CAST(0.0 AS DOUBLE) ELSE NULL END
+          END AS "value_1"
+        FROM "people" AS "t0"
+      ) AS "t1"
+    ) AS "t2"
+  ) AS "t3"
+) AS "t4";
+
+-- weighted
+SELECT
   COUNT(*) AS "records",
   SUM("t4"."one") AS "sum_0",
   SUM("t4"."t_0") AS "sum_1",
@@ -581,87 +582,38 @@ FROM (
       ) AS "counts"
     FROM (
       SELECT
-        CAST(FLOOR(
-          CASE
-            WHEN "t1"."there_0"
-            THEN CASE
-              WHEN CASE
-                WHEN "t1"."position_0" > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE "t1"."position_0"
-              END < CAST(0.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
-                WHEN "t1"."position_0" > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE "t1"."position_0"
-              END
-            END
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
-        ) AS BIGINT) AS "index_0",
-        CAST(FLOOR(
-          CASE
-            WHEN "t1"."there_1"
-            THEN CASE
-              WHEN CASE
-                WHEN "t1"."position_1" > CAST(8000.0 AS DOUBLE)
-                THEN CAST(8000.0 AS DOUBLE)
-                ELSE "t1"."position_1"
-              END < CAST(0.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
-                WHEN "t1"."position_1" > CAST(8000.0 AS DOUBLE)
-                THEN CAST(8000.0 AS DOUBLE)
-                ELSE "t1"."position_1"
-              END
-            END
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
-        ) AS BIGINT) AS "index_1",
-        "t1"."level_0" AS "level"
+        "t1"."index_0",
+        CASE WHEN "t1"."index_1" >= 0 THEN "t1"."index_0" * "t1"."index_1" ELSE -1 END AS "index_1",
+        "t1"."level"
       FROM (
         SELECT
-          (
-            "t0"."age" * CAST(0.0 AS DOUBLE)
-          ) = CAST(0.0 AS DOUBLE) AS "there_0",
-          (
-            "t0"."pay" * CAST(0.0 AS DOUBLE)
-          ) = CAST(0.0 AS DOUBLE) AS "there_1",
-          (
+          CAST(FLOOR(
             CASE
               WHEN (
+                "t0"."w" * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN (
                 (
                   CASE
-                    WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-                    THEN CAST(100.0 AS DOUBLE)
-                    ELSE CASE
-                      WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
-                      THEN CAST(0.0 AS DOUBLE)
-                      ELSE "t0"."age"
-                    END
+                    WHEN "t0"."w" > CAST(8.0 AS DOUBLE)
+                    THEN CAST(8.0 AS DOUBLE)
+                    ELSE CASE WHEN "t0"."w" < CAST(0.0 AS DOUBLE) THEN CAST(0.0 AS DOUBLE) ELSE "t0"."w" END
                   END - CAST(0.0 AS DOUBLE)
-                ) * CAST(1024.0 AS DOUBLE)
-              ) < CAST(1.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
-                WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE "t0"."age"
-                END
-              END - CAST(0.0 AS DOUBLE)
-            END / (
-              (
-                "t0"."age" * CAST(0.0 AS DOUBLE)
-              ) + CAST(1.0 AS DOUBLE)
-            )
-          ) + CAST(0.5 AS DOUBLE) AS "position_0",
-          (
+                ) / (
+                  (
+                    "t0"."w" * CAST(0.0 AS DOUBLE)
+                  ) + CAST(0.5 AS DOUBLE)
+                )
+              ) + CAST(0.5 AS DOUBLE)
+              ELSE CAST(0.0 AS DOUBLE)
+            END
+          ) AS BIGINT) AS "index_0",
+          CAST(FLOOR(
             CASE
               WHEN (
+                "t0"."pay" * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN (
                 (
                   CASE
                     WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
@@ -672,448 +624,90 @@ FROM (
                       ELSE "t0"."pay"
                     END
                   END - CAST(0.0 AS DOUBLE)
-                ) * CAST(1024.0 AS DOUBLE)
-              ) < CAST(0.125 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
-                WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
-                THEN CAST(1000.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE "t0"."pay"
-                END
-              END - CAST(0.0 AS DOUBLE)
-            END / (
-              (
-                "t0"."pay" * CAST(0.0 AS DOUBLE)
-              ) + CAST(0.125 AS DOUBLE)
-            )
-          ) + CAST(0.5 AS DOUBLE) AS "position_1",
-          CASE
-            WHEN CAST("t0"."sex" AS DOUBLE) = CAST(0.0 AS DOUBLE)
-            THEN 0
-            ELSE CASE WHEN CAST("t0"."sex" AS DOUBLE) = CAST(1.0 AS DOUBLE) THEN 1 ELSE -1 END
-          END AS "level_0"
-        FROM "people" AS "t0"
-      ) AS "t1"
-    ) AS "t2"
-  ) AS "t3"
-) AS "t4"
-GROUP BY
-  1;
-
--- decimals and booleans
-SELECT
-  "t5"."level",
-  COUNT(*) AS "records",
-  SUM("t5"."one") AS "sum_0",
-  SUM("t5"."t_0") AS "sum_1",
-  SUM("t5"."t_0" * "t5"."t_0") AS "sum_2",
-  SUM("t5"."t_0" * "t5"."t_1") AS "sum_3",
-  SUM("t5"."t_1" * "t5"."t_1") AS "sum_4"
-FROM (
-  SELECT
-    "t4"."level",
-    CASE WHEN "t4"."counts" THEN 1 ELSE 0 END AS "one",
-    CASE WHEN "t4"."counts" THEN "t4"."index_0" ELSE 0 END AS "t_0",
-    CASE WHEN "t4"."counts" THEN 1 ELSE 0 END AS "there_0",
-    CASE WHEN "t4"."counts" AND (
-      "t4"."index_1" >= 0
-    ) THEN "t4"."index_1" ELSE 0 END AS "t_1",
-    CASE WHEN "t4"."counts" AND (
-      "t4"."index_1" >= 0
-    ) THEN 1 ELSE 0 END AS "there_1"
-  FROM (
-    SELECT
-      "t3"."index_0",
-      "t3"."index_1",
-      "t3"."level",
-      TRUE AND (
-        "t3"."index_0" >= 0
-      ) AS "counts"
-    FROM (
-      SELECT
-        CAST(FLOOR(
-          CASE
-            WHEN "t2"."there_0"
-            THEN CASE
-              WHEN CASE
-                WHEN "t2"."position_0" > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE "t2"."position_0"
-              END < CAST(0.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
-                WHEN "t2"."position_0" > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE "t2"."position_0"
-              END
-            END
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
-        ) AS BIGINT) AS "index_0",
-        CASE
-          WHEN "t2"."there_1"
-          THEN CASE WHEN "t2"."position_1" THEN 1 ELSE 0 END
-          ELSE -1
-        END AS "index_1",
-        0 AS "level"
-      FROM (
-        SELECT
-          (
-            "t1"."value_0" * CAST(0.0 AS DOUBLE)
-          ) = CAST(0.0 AS DOUBLE) AS "there_0",
-          (
-            "t1"."value_1" * CAST(0.0 AS DOUBLE)
-          ) = CAST(0.0 AS DOUBLE) AS "there_1",
-          (
-            CASE
-              WHEN (
-                (
-                  CASE
-                    WHEN "t1"."value_0" > CAST(50.0 AS DOUBLE)
-                    THEN CAST(50.0 AS DOUBLE)
-                    ELSE CASE
-                      WHEN "t1"."value_0" < CAST(0.0 AS DOUBLE)
-                      THEN CAST(0.0 AS DOUBLE)
-                      ELSE "t1"."value_0"
-                    END
-                  END - CAST(0.0 AS DOUBLE)
-                ) * CAST(1024.0 AS DOUBLE)
-              ) < CAST(0.5 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
-                WHEN "t1"."value_0" > CAST(50.0 AS DOUBLE)
-                THEN CAST(50.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t1"."value_0" < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE "t1"."value_0"
-                END
-              END - CAST(0.0 AS DOUBLE)
-            END / (
-              (
-                "t1"."value_0" * CAST(0.0 AS DOUBLE)
+                ) / (
+                  (
+                    "t0"."pay" * CAST(0.0 AS DOUBLE)
+                  ) + CAST(0.125 AS DOUBLE)
+                )
               ) + CAST(0.5 AS DOUBLE)
-            )
-          ) + CAST(0.5 AS DOUBLE) AS "position_0",
-          "t1"."value_1" = CAST(1.0 AS DOUBLE) AS "position_1"
-        FROM (
-          SELECT
-            CAST(CASE
-              WHEN (
-                "t0"."rate" > -CAST(1E-300 AS DOUBLE)
-              )
-              AND (
-                "t0"."rate" < CAST(1e-300 AS DOUBLE)
-              )
-              THEN 0
-              ELSE CASE
-                WHEN (
-                  "t0"."rate" > -CAST(1E+300 AS DOUBLE)
-                )
-                AND (
-                  "t0"."rate" < CAST(1e+300 AS DOUBLE)
-                )
-                THEN "t0"."rate"
-                ELSE NULL
-              END
-            END AS DOUBLE) AS "value_0",
-            CASE
-              WHEN "t0"."employed"
-              THEN CAST(1.0 AS DOUBLE)
-              ELSE CASE WHEN NOT (
-                "t0"."employed"
-              ) THEN CAST(0.0 AS DOUBLE) ELSE NULL END
-            END AS "value_1"
-          FROM "people" AS "t0"
-        ) AS "t1"
-      ) AS "t2"
-    ) AS "t3"
-  ) AS "t4"
-) AS "t5"
-GROUP BY
-  1;
-
--- weighted
-SELECT
-  "t5"."level",
-  COUNT(*) AS "records",
-  SUM("t5"."one") AS "sum_0",
-  SUM("t5"."t_0") AS "sum_1",
-  SUM("t5"."t_0" * "t5"."t_0") AS "sum_2",
-  SUM("t5"."t_1" * "t5"."t_0") AS "sum_3",
-  SUM("t5"."t_1" * "t5"."t_1") AS "sum_4"
-FROM (
-  SELECT
-    "t4"."level",
-    CASE WHEN "t4"."counts" THEN 1 ELSE 0 END AS "one",
-    CASE WHEN "t4"."counts" THEN "t4"."index_0" ELSE 0 END AS "t_0",
-    CASE WHEN "t4"."counts" THEN 1 ELSE 0 END AS "there_0",
-    CASE WHEN "t4"."counts" THEN "t4"."index_1" ELSE 0 END AS "t_1",
-    CASE WHEN "t4"."counts" THEN 1 ELSE 0 END AS "there_1"
-  FROM (
-    SELECT
-      "t3"."index_0",
-      "t3"."index_1",
-      "t3"."level",
-      TRUE AND (
-        "t3"."index_0" >= 0
-      ) AND (
-        "t3"."index_1" >= 0
-      ) AS "counts"
-    FROM (
-      SELECT
-        "t2"."index_0",
-        CASE WHEN "t2"."index_1" >= 0 THEN "t2"."index_0" * "t2"."index_1" ELSE -1 END AS "index_1",
-        "t2"."level"
-      FROM (
-        SELECT
-          CAST(FLOOR(
-            CASE
-              WHEN "t1"."there_0"
-              THEN CASE
-                WHEN CASE
-                  WHEN "t1"."position_0" > CAST(16.0 AS DOUBLE)
-                  THEN CAST(16.0 AS DOUBLE)
-                  ELSE "t1"."position_0"
-                END < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t1"."position_0" > CAST(16.0 AS DOUBLE)
-                  THEN CAST(16.0 AS DOUBLE)
-                  ELSE "t1"."position_0"
-                END
-              END
-              ELSE CAST(0.0 AS DOUBLE)
-            END
-          ) AS BIGINT) AS "index_0",
-          CAST(FLOOR(
-            CASE
-              WHEN "t1"."there_1"
-              THEN CASE
-                WHEN CASE
-                  WHEN "t1"."position_1" > CAST(8000.0 AS DOUBLE)
-                  THEN CAST(8000.0 AS DOUBLE)
-                  ELSE "t1"."position_1"
-                END < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t1"."position_1" > CAST(8000.0 AS DOUBLE)
-                  THEN CAST(8000.0 AS DOUBLE)
-                  ELSE "t1"."position_1"
-                END
-              END
               ELSE -CAST(1.0 AS DOUBLE)
             END
           ) AS BIGINT) AS "index_1",
           0 AS "level"
-        FROM (
-          SELECT
-            (
-              "t0"."w" * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE) AS "there_0",
-            (
-              "t0"."pay" * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE) AS "there_1",
-            (
-              CASE
-                WHEN (
-                  (
-                    CASE
-                      WHEN "t0"."w" > CAST(8.0 AS DOUBLE)
-                      THEN CAST(8.0 AS DOUBLE)
-                      ELSE CASE WHEN "t0"."w" < CAST(0.0 AS DOUBLE) THEN CAST(0.0 AS DOUBLE) ELSE "t0"."w" END
-                    END - CAST(0.0 AS DOUBLE)
-                  ) * CAST(1024.0 AS DOUBLE)
-                ) < CAST(0.5 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t0"."w" > CAST(8.0 AS DOUBLE)
-                  THEN CAST(8.0 AS DOUBLE)
-                  ELSE CASE WHEN "t0"."w" < CAST(0.0 AS DOUBLE) THEN CAST(0.0 AS DOUBLE) ELSE "t0"."w" END
-                END - CAST(0.0 AS DOUBLE)
-              END / (
-                (
-                  "t0"."w" * CAST(0.0 AS DOUBLE)
-                ) + CAST(0.5 AS DOUBLE)
-              )
-            ) + CAST(0.5 AS DOUBLE) AS "position_0",
-            (
-              CASE
-                WHEN (
-                  (
-                    CASE
-                      WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
-                      THEN CAST(1000.0 AS DOUBLE)
-                      ELSE CASE
-                        WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
-                        THEN CAST(0.0 AS DOUBLE)
-                        ELSE "t0"."pay"
-                      END
-                    END - CAST(0.0 AS DOUBLE)
-                  ) * CAST(1024.0 AS DOUBLE)
-                ) < CAST(0.125 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
-                  THEN CAST(1000.0 AS DOUBLE)
-                  ELSE CASE
-                    WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
-                    THEN CAST(0.0 AS DOUBLE)
-                    ELSE "t0"."pay"
-                  END
-                END - CAST(0.0 AS DOUBLE)
-              END / (
-                (
-                  "t0"."pay" * CAST(0.0 AS DOUBLE)
-                ) + CAST(0.125 AS DOUBLE)
-              )
-            ) + CAST(0.5 AS DOUBLE) AS "position_1"
-          FROM "people" AS "t0"
-        ) AS "t1"
-      ) AS "t2"
-    ) AS "t3"
-  ) AS "t4"
-) AS "t5"
-GROUP BY
-  1;
+        FROM "people" AS "t0"
+      ) AS "t1"
+    ) AS "t2"
+  ) AS "t3"
+) AS "t4";
 
 -- a product of values
 SELECT
-  "t5"."level",
   COUNT(*) AS "records",
-  SUM("t5"."one") AS "sum_0",
-  SUM("t5"."t_0") AS "sum_1",
-  SUM("t5"."t_0" * "t5"."t_0") AS "sum_2",
-  SUM("t5"."t_0" * "t5"."t_1") AS "sum_3",
-  SUM("t5"."t_1" * "t5"."t_1") AS "sum_4"
+  SUM("t4"."one") AS "sum_0",
+  SUM("t4"."t_0") AS "sum_1",
+  SUM("t4"."t_0" * "t4"."t_0") AS "sum_2",
+  SUM("t4"."t_0" * "t4"."t_1") AS "sum_3",
+  SUM("t4"."t_1" * "t4"."t_1") AS "sum_4"
 FROM (
   SELECT
-    "t4"."level",
-    CASE WHEN "t4"."counts" THEN 1 ELSE 0 END AS "one",
-    CASE WHEN "t4"."counts" THEN "t4"."index_0" ELSE 0 END AS "t_0",
-    CASE WHEN "t4"."counts" THEN 1 ELSE 0 END AS "there_0",
-    CASE WHEN "t4"."counts" AND (
-      "t4"."index_1" >= 0
-    ) THEN "t4"."index_1" ELSE 0 END AS "t_1",
-    CASE WHEN "t4"."counts" AND (
-      "t4"."index_1" >= 0
+    "t3"."level",
+    CASE WHEN "t3"."counts" THEN 1 ELSE 0 END AS "one",
+    CASE WHEN "t3"."counts" THEN "t3"."index_0" ELSE 0 END AS "t_0",
+    CASE WHEN "t3"."counts" THEN 1 ELSE 0 END AS "there_0",
+    CASE WHEN "t3"."counts" AND (
+      "t3"."index_1" >= 0
+    ) THEN "t3"."index_1" ELSE 0 END AS "t_1",
+    CASE WHEN "t3"."counts" AND (
+      "t3"."index_1" >= 0
     ) THEN 1 ELSE 0 END AS "there_1"
   FROM (
     SELECT
-      "t3"."index_0",
-      "t3"."index_1",
-      "t3"."level",
+      "t2"."index_0",
+      "t2"."index_1",
+      "t2"."level",
       TRUE AND (
-        "t3"."index_0" >= 0
+        "t2"."index_0" >= 0
       ) AS "counts"
     FROM (
       SELECT
         CASE
           WHEN (
-            "t2"."index_0" >= 0
+            "t1"."index_0" >= 0
           )
           AND (
-            "t2"."index_1" >= 0
+            "t1"."index_1" >= 0
           )
           AND (
-            "t2"."index_2" >= 0
+            "t1"."index_2" >= 0
           )
           THEN (
             (
               (
-                "t2"."index_0" * 2
+                "t1"."index_0" * 2
               ) - 100
             ) * 1 * (
               (
-                "t2"."index_0" * 2
+                "t1"."index_0" * 2
               ) - 100
             ) * (
               (
-                "t2"."index_1" * 2
+                "t1"."index_1" * 2
               ) - 8000
-            ) * "t2"."index_2"
+            ) * "t1"."index_2"
           ) + 80000000
           ELSE -1
         END AS "index_0",
-        "t2"."index_1",
-        "t2"."level"
+        "t1"."index_1",
+        "t1"."level"
       FROM (
         SELECT
           CAST(FLOOR(
             CASE
-              WHEN "t1"."there_0"
-              THEN CASE
-                WHEN CASE
-                  WHEN "t1"."position_0" > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE "t1"."position_0"
-                END < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t1"."position_0" > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE "t1"."position_0"
-                END
-              END
-              ELSE -CAST(1.0 AS DOUBLE)
-            END
-          ) AS BIGINT) AS "index_0",
-          CAST(FLOOR(
-            CASE
-              WHEN "t1"."there_1"
-              THEN CASE
-                WHEN CASE
-                  WHEN "t1"."position_1" > CAST(8000.0 AS DOUBLE)
-                  THEN CAST(8000.0 AS DOUBLE)
-                  ELSE "t1"."position_1"
-                END < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t1"."position_1" > CAST(8000.0 AS DOUBLE)
-                  THEN CAST(8000.0 AS DOUBLE)
-                  ELSE "t1"."position_1"
-                END
-              END
-              ELSE -CAST(1.0 AS DOUBLE)
-            END
-          ) AS BIGINT) AS "index_1",
-          CASE
-            WHEN "t1"."there_2"
-            THEN CASE WHEN "t1"."position_2" THEN 1 ELSE 0 END
-            ELSE -1
-          END AS "index_2",
-          0 AS "level"
-        FROM (
-          SELECT
-            (
-              "t0"."age" * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE) AS "there_0",
-            (
-              "t0"."pay" * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE) AS "there_1",
-            (
-              CAST("t0"."sex" AS DOUBLE) * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE) AS "there_2",
-            (
-              CASE
-                WHEN (
-                  (
-                    CASE
-                      WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-                      THEN CAST(100.0 AS DOUBLE)
-                      ELSE CASE
-                        WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
-                        THEN CAST(0.0 AS DOUBLE)
-                        ELSE "t0"."age"
-                      END
-                    END - CAST(0.0 AS DOUBLE)
-                  ) * CAST(1024.0 AS DOUBLE)
-                ) < CAST(1.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
+              WHEN (
+                "t0"."age" * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN (
+                CASE
                   WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
                   THEN CAST(100.0 AS DOUBLE)
                   ELSE CASE
@@ -1122,52 +716,48 @@ FROM (
                     ELSE "t0"."age"
                   END
                 END - CAST(0.0 AS DOUBLE)
-              END / (
+              ) + CAST(0.5 AS DOUBLE)
+              ELSE -CAST(1.0 AS DOUBLE)
+            END
+          ) AS BIGINT) AS "index_0",
+          CAST(FLOOR(
+            CASE
+              WHEN (
+                "t0"."pay" * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN (
                 (
-                  "t0"."age" * CAST(0.0 AS DOUBLE)
-                ) + CAST(1.0 AS DOUBLE)
-              )
-            ) + CAST(0.5 AS DOUBLE) AS "position_0",
-            (
-              CASE
-                WHEN (
+                  CASE
+                    WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
+                    THEN CAST(1000.0 AS DOUBLE)
+                    ELSE CASE
+                      WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
+                      THEN CAST(0.0 AS DOUBLE)
+                      ELSE "t0"."pay"
+                    END
+                  END - CAST(0.0 AS DOUBLE)
+                ) / (
                   (
-                    CASE
-                      WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
-                      THEN CAST(1000.0 AS DOUBLE)
-                      ELSE CASE
-                        WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
-                        THEN CAST(0.0 AS DOUBLE)
-                        ELSE "t0"."pay"
-                      END
-                    END - CAST(0.0 AS DOUBLE)
-                  ) * CAST(1024.0 AS DOUBLE)
-                ) < CAST(0.125 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
-                  THEN CAST(1000.0 AS DOUBLE)
-                  ELSE CASE
-                    WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
-                    THEN CAST(0.0 AS DOUBLE)
-                    ELSE "t0"."pay"
-                  END
-                END - CAST(0.0 AS DOUBLE)
-              END / (
-                (
-                  "t0"."pay" * CAST(0.0 AS DOUBLE)
-                ) + CAST(0.125 AS DOUBLE)
-              )
-            ) + CAST(0.5 AS DOUBLE) AS "position_1",
-            CAST("t0"."sex" AS DOUBLE) = CAST(1.0 AS DOUBLE) AS "position_2"
-          FROM "people" AS "t0"
-        ) AS "t1"
-      ) AS "t2"
-    ) AS "t3"
-  ) AS "t4"
-) AS "t5"
-GROUP BY
-  1;
+                    "t0"."pay" * CAST(0.0 AS DOUBLE)
+                  ) + CAST(0.125 AS DOUBLE)
+                )
+              ) + CAST(0.5 AS DOUBLE)
+              ELSE -CAST(1.0 AS DOUBLE)
+            END
+          ) AS BIGINT) AS "index_1",
+          CASE
+            WHEN (
+              CAST("t0"."sex" AS DOUBLE) * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN CASE WHEN CAST("t0"."sex" AS DOUBLE) = CAST(1.0 AS DOUBLE) THEN 1 ELSE 0 END
+            ELSE -1
+          END AS "index_2",
+          0 AS "level"
+        FROM "people" AS "t0"
+      ) AS "t1"
+    ) AS "t2"
+  ) AS "t3"
+) AS "t4";
 
 -- counts by many groups
 SELECT
@@ -1237,493 +827,6 @@ FROM (
 
 -- into a ball
 SELECT
-  "t6"."level",
-  COUNT(*) AS "records",
-  SUM("t6"."one") AS "sum_0",
-  SUM("t6"."t_0") AS "sum_1"
-FROM (
-  SELECT
-    "t5"."level",
-    CASE WHEN "t5"."counts" THEN 1 ELSE 0 END AS "one",
-    CASE WHEN "t5"."counts" THEN "t5"."index_0" ELSE 0 END AS "t_0",
-    CASE WHEN "t5"."counts" THEN 1 ELSE 0 END AS "there_0",
-    CASE WHEN "t5"."counts" THEN "t5"."index_1" ELSE 0 END AS "t_1",
-    CASE WHEN "t5"."counts" THEN 1 ELSE 0 END AS "there_1"
-  FROM (
-    SELECT
-      "t4"."index_0",
-      "t4"."index_1",
-      "t4"."level",
-      TRUE AND (
-        "t4"."index_0" >= 0
-      ) AND (
-        "t4"."index_1" >= 0
-      ) AS "counts"
-    FROM (
-      SELECT
-        CASE
-          WHEN (
-            "t3"."index_0" >= 0
-          ) AND (
-            "t3"."index_1" >= 0
-          )
-          THEN CASE
-            WHEN (
-              (
-                "t3"."index_0" * 2
-              ) - 100
-            ) >= 0
-            THEN CASE
-              WHEN (
-                (
-                  (
-                    (
-                      "t3"."index_0" * 2
-                    ) - 100
-                  ) * (
-                    (
-                      "t3"."index_0" * 2
-                    ) - 100
-                  )
-                ) + (
-                  (
-                    (
-                      "t3"."index_1" * 2
-                    ) - 100
-                  ) * (
-                    (
-                      "t3"."index_1" * 2
-                    ) - 100
-                  )
-                )
-              ) > 3600
-              THEN CAST(FLOOR(
-                CAST(ABS((
-                  "t3"."index_0" * 2
-                ) - 100) * 60 AS DOUBLE) / CAST(CEIL(
-                  CASE
-                    WHEN CAST(CASE
-                      WHEN (
-                        (
-                          (
-                            (
-                              "t3"."index_0" * 2
-                            ) - 100
-                          ) * (
-                            (
-                              "t3"."index_0" * 2
-                            ) - 100
-                          )
-                        ) + (
-                          (
-                            (
-                              "t3"."index_1" * 2
-                            ) - 100
-                          ) * (
-                            (
-                              "t3"."index_1" * 2
-                            ) - 100
-                          )
-                        )
-                      ) > 3600
-                      THEN (
-                        (
-                          (
-                            "t3"."index_0" * 2
-                          ) - 100
-                        ) * (
-                          (
-                            "t3"."index_0" * 2
-                          ) - 100
-                        )
-                      ) + (
-                        (
-                          (
-                            "t3"."index_1" * 2
-                          ) - 100
-                        ) * (
-                          (
-                            "t3"."index_1" * 2
-                          ) - 100
-                        )
-                      )
-                      ELSE 1
-                    END AS DOUBLE) < 0
-                    THEN CAST('NaN' AS DOUBLE)
-                    ELSE SQRT(
-                      CAST(CASE
-                        WHEN (
-                          (
-                            (
-                              (
-                                "t3"."index_0" * 2
-                              ) - 100
-                            ) * (
-                              (
-                                "t3"."index_0" * 2
-                              ) - 100
-                            )
-                          ) + (
-                            (
-                              (
-                                "t3"."index_1" * 2
-                              ) - 100
-                            ) * (
-                              (
-                                "t3"."index_1" * 2
-                              ) - 100
-                            )
-                          )
-                        ) > 3600
-                        THEN (
-                          (
-                            (
-                              "t3"."index_0" * 2
-                            ) - 100
-                          ) * (
-                            (
-                              "t3"."index_0" * 2
-                            ) - 100
-                          )
-                        ) + (
-                          (
-                            (
-                              "t3"."index_1" * 2
-                            ) - 100
-                          ) * (
-                            (
-                              "t3"."index_1" * 2
-                            ) - 100
-                          )
-                        )
-                        ELSE 1
-                      END AS DOUBLE)
-                    )
-                  END
-                ) AS BIGINT)
-              ) AS BIGINT)
-              ELSE ABS((
-                "t3"."index_0" * 2
-              ) - 100)
-            END + 60
-            ELSE 60 - CASE
-              WHEN (
-                (
-                  (
-                    (
-                      "t3"."index_0" * 2
-                    ) - 100
-                  ) * (
-                    (
-                      "t3"."index_0" * 2
-                    ) - 100
-                  )
-                ) + (
-                  (
-                    (
-                      "t3"."index_1" * 2
-                    ) - 100
-                  ) * (
-                    (
-                      "t3"."index_1" * 2
-                    ) - 100
-                  )
-                )
-              ) > 3600
-              THEN CAST(FLOOR(
-                CAST(ABS((
-                  "t3"."index_0" * 2
-                ) - 100) * 60 AS DOUBLE) / CAST(CEIL(
-                  CASE
-                    WHEN CAST(CASE
-                      WHEN (
-                        (
-                          (
-                            (
-                              "t3"."index_0" * 2
-                            ) - 100
-                          ) * (
-                            (
-                              "t3"."index_0" * 2
-                            ) - 100
-                          )
-                        ) + (
-                          (
-                            (
-                              "t3"."index_1" * 2
-                            ) - 100
-                          ) * (
-                            (
-                              "t3"."index_1" * 2
-                            ) - 100
-                          )
-                        )
-                      ) > 3600
-                      THEN (
-                        (
-                          (
-                            "t3"."index_0" * 2
-                          ) - 100
-                        ) * (
-                          (
-                            "t3"."index_0" * 2
-                          ) - 100
-                        )
-                      ) + (
-                        (
-                          (
-                            "t3"."index_1" * 2
-                          ) - 100
-                        ) * (
-                          (
-                            "t3"."index_1" * 2
-                          ) - 100
-                        )
-                      )
-                      ELSE 1
-                    END AS DOUBLE) < 0
-                    THEN CAST('NaN' AS DOUBLE)
-                    ELSE SQRT(
-                      CAST(CASE
-                        WHEN (
-                          (
-                            (
-                              (
-                                "t3"."index_0" * 2
-                              ) - 100
-                            ) * (
-                              (
-                                "t3"."index_0" * 2
-                              ) - 100
-                            )
-                          ) + (
-                            (
-                              (
-                                "t3"."index_1" * 2
-                              ) - 100
-                            ) * (
-                              (
-                                "t3"."index_1" * 2
-                              ) - 100
-                            )
-                          )
-                        ) > 3600
-                        THEN (
-                          (
-                            (
-                              "t3"."index_0" * 2
-                            ) - 100
-                          ) * (
-                            (
-                              "t3"."index_0" * 2
-                            ) - 100
-                          )
-                        ) + (
-                          (
-                            (
-                              "t3"."index_1" * 2
-                            ) - 100
-                          ) * (
-                            (
-                              "t3"."index_1" * 2
-                            ) - 100
-                          )
-                        )
-                        ELSE 1
-                      END AS DOUBLE)
-                    )
-                  END
-                ) AS BIGINT)
-              ) AS BIGINT)
-              ELSE ABS((
-                "t3"."index_0" * 2
-              ) - 100)
-            END
-          END
-          ELSE -1
-        END AS "index_0",
-        CASE
-          WHEN (
-            "t3"."index_0" >= 0
-          ) AND (
-            "t3"."index_1" >= 0
-          )
-          THEN CASE
-            WHEN (
-              (
-                (
-                  (
-                    "t3"."index_0" * 2
-                  ) - 100
-                ) * (
-                  (
-                    "t3"."index_0" * 2
-                  ) - 100
-                )
-              ) + (
-                (
-                  (
-                    "t3"."index_1" * 2
-                  ) - 100
-                ) * (
-                  (
-                    "t3"."index_1" * 2
-                  ) - 100
-                )
-              )
-            ) > 3600
-            THEN 1
-            ELSE 0
-          END
-          ELSE -1
-        END AS "index_1",
-        "t3"."level"
-      FROM (
-        SELECT
-          CAST(FLOOR(
-            CASE
-              WHEN "t2"."there_0"
-              THEN CASE
-                WHEN CASE
-                  WHEN "t2"."position_0" > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE "t2"."position_0"
-                END < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t2"."position_0" > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE "t2"."position_0"
-                END
-              END
-              ELSE -CAST(1.0 AS DOUBLE)
-            END
-          ) AS BIGINT) AS "index_0",
-          CAST(FLOOR(
-            CASE
-              WHEN "t2"."there_1"
-              THEN CASE
-                WHEN CASE
-                  WHEN "t2"."position_1" > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE "t2"."position_1"
-                END < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t2"."position_1" > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE "t2"."position_1"
-                END
-              END
-              ELSE -CAST(1.0 AS DOUBLE)
-            END
-          ) AS BIGINT) AS "index_1",
-          0 AS "level"
-        FROM (
-          SELECT
-            (
-              "t1"."value_0" * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE) AS "there_0",
-            (
-              "t1"."value_1" * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE) AS "there_1",
-            (
-              CASE
-                WHEN (
-                  (
-                    CASE
-                      WHEN "t1"."value_0" > CAST(100.0 AS DOUBLE)
-                      THEN CAST(100.0 AS DOUBLE)
-                      ELSE CASE
-                        WHEN "t1"."value_0" < CAST(0.0 AS DOUBLE)
-                        THEN CAST(0.0 AS DOUBLE)
-                        ELSE "t1"."value_0"
-                      END
-                    END - CAST(0.0 AS DOUBLE)
-                  ) * CAST(1024.0 AS DOUBLE)
-                ) < CAST(1.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t1"."value_0" > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE CASE
-                    WHEN "t1"."value_0" < CAST(0.0 AS DOUBLE)
-                    THEN CAST(0.0 AS DOUBLE)
-                    ELSE "t1"."value_0"
-                  END
-                END - CAST(0.0 AS DOUBLE)
-              END / (
-                (
-                  "t1"."value_0" * CAST(0.0 AS DOUBLE)
-                ) + CAST(1.0 AS DOUBLE)
-              )
-            ) + CAST(0.5 AS DOUBLE) AS "position_0",
-            (
-              CASE
-                WHEN (
-                  (
-                    CASE
-                      WHEN "t1"."value_1" > CAST(50.0 AS DOUBLE)
-                      THEN CAST(50.0 AS DOUBLE)
-                      ELSE CASE
-                        WHEN "t1"."value_1" < CAST(0.0 AS DOUBLE)
-                        THEN CAST(0.0 AS DOUBLE)
-                        ELSE "t1"."value_1"
-                      END
-                    END - CAST(0.0 AS DOUBLE)
-                  ) * CAST(1024.0 AS DOUBLE)
-                ) < CAST(0.5 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t1"."value_1" > CAST(50.0 AS DOUBLE)
-                  THEN CAST(50.0 AS DOUBLE)
-                  ELSE CASE
-                    WHEN "t1"."value_1" < CAST(0.0 AS DOUBLE)
-                    THEN CAST(0.0 AS DOUBLE)
-                    ELSE "t1"."value_1"
-                  END
-                END - CAST(0.0 AS DOUBLE)
-              END / (
-                (
-                  "t1"."value_1" * CAST(0.0 AS DOUBLE)
-                ) + CAST(0.5 AS DOUBLE)
-              )
-            ) + CAST(0.5 AS DOUBLE) AS "position_1"
-          FROM (
-            SELECT
-              "t0"."age" AS "value_0",
-              CAST(CASE
-                WHEN (
-                  "t0"."rate" > -CAST(1E-300 AS DOUBLE)
-                )
-                AND (
-                  "t0"."rate" < CAST(1e-300 AS DOUBLE)
-                )
-                THEN 0
-                ELSE CASE
-                  WHEN (
-                    "t0"."rate" > -CAST(1E+300 AS DOUBLE)
-                  )
-                  AND (
-                    "t0"."rate" < CAST(1e+300 AS DOUBLE)
-                  )
-                  THEN "t0"."rate"
-                  ELSE NULL
-                END
-              END AS DOUBLE) AS "value_1"
-            FROM "people" AS "t0"
-          ) AS "t1"
-        ) AS "t2"
-      ) AS "t3"
-    ) AS "t4"
-  ) AS "t5"
-) AS "t6"
-GROUP BY
-  1;
-
--- clipped squares
-SELECT
-  "t5"."level",
   COUNT(*) AS "records",
   SUM("t5"."one") AS "sum_0",
   SUM("t5"."t_0") AS "sum_1"
@@ -1732,13 +835,18 @@ FROM (
     "t4"."level",
     CASE WHEN "t4"."counts" THEN 1 ELSE 0 END AS "one",
     CASE WHEN "t4"."counts" THEN "t4"."index_0" ELSE 0 END AS "t_0",
-    CASE WHEN "t4"."counts" THEN 1 ELSE 0 END AS "there_0"
+    CASE WHEN "t4"."counts" THEN 1 ELSE 0 END AS "there_0",
+    CASE WHEN "t4"."counts" THEN "t4"."index_1" ELSE 0 END AS "t_1",
+    CASE WHEN "t4"."counts" THEN 1 ELSE 0 END AS "there_1"
   FROM (
     SELECT
       "t3"."index_0",
+      "t3"."index_1",
       "t3"."level",
       TRUE AND (
         "t3"."index_0" >= 0
+      ) AND (
+        "t3"."index_1" >= 0
       ) AS "counts"
     FROM (
       SELECT
@@ -1748,6 +856,419 @@ FROM (
           ) AND (
             "t2"."index_1" >= 0
           )
+          THEN CASE
+            WHEN (
+              (
+                "t2"."index_0" * 2
+              ) - 100
+            ) >= 0
+            THEN CASE
+              WHEN (
+                (
+                  (
+                    (
+                      "t2"."index_0" * 2
+                    ) - 100
+                  ) * (
+                    (
+                      "t2"."index_0" * 2
+                    ) - 100
+                  )
+                ) + (
+                  (
+                    (
+                      "t2"."index_1" * 2
+                    ) - 100
+                  ) * (
+                    (
+                      "t2"."index_1" * 2
+                    ) - 100
+                  )
+                )
+              ) > 3600
+              THEN CAST(FLOOR(
+                CAST(ABS((
+                  "t2"."index_0" * 2
+                ) - 100) * 60 AS DOUBLE) / CAST(CEIL(
+                  CASE
+                    WHEN CAST(CASE
+                      WHEN (
+                        (
+                          (
+                            (
+                              "t2"."index_0" * 2
+                            ) - 100
+                          ) * (
+                            (
+                              "t2"."index_0" * 2
+                            ) - 100
+                          )
+                        ) + (
+                          (
+                            (
+                              "t2"."index_1" * 2
+                            ) - 100
+                          ) * (
+                            (
+                              "t2"."index_1" * 2
+                            ) - 100
+                          )
+                        )
+                      ) > 3600
+                      THEN (
+                        (
+                          (
+                            "t2"."index_0" * 2
+                          ) - 100
+                        ) * (
+                          (
+                            "t2"."index_0" * 2
+                          ) - 100
+                        )
+                      ) + (
+                        (
+                          (
+                            "t2"."index_1" * 2
+                          ) - 100
+                        ) * (
+                          (
+                            "t2"."index_1" * 2
+                          ) - 100
+                        )
+                      )
+                      ELSE 1
+                    END AS DOUBLE) < 0
+                    THEN CAST('NaN' AS DOUBLE)
+                    ELSE SQRT(
+                      CAST(CASE
+                        WHEN (
+                          (
+                            (
+                              (
+                                "t2"."index_0" * 2
+                              ) - 100
+                            ) * (
+                              (
+                                "t2"."index_0" * 2
+                              ) - 100
+                            )
+                          ) + (
+                            (
+                              (
+                                "t2"."index_1" * 2
+                              ) - 100
+                            ) * (
+                              (
+                                "t2"."index_1" * 2
+                              ) - 100
+                            )
+                          )
+                        ) > 3600
+                        THEN (
+                          (
+                            (
+                              "t2"."index_0" * 2
+                            ) - 100
+                          ) * (
+                            (
+                              "t2"."index_0" * 2
+                            ) - 100
+                          )
+                        ) + (
+                          (
+                            (
+                              "t2"."index_1" * 2
+                            ) - 100
+                          ) * (
+                            (
+                              "t2"."index_1" * 2
+                            ) - 100
+                          )
+                        )
+                        ELSE 1
+                      END AS DOUBLE)
+                    )
+                  END
+                ) AS BIGINT)
+              ) AS BIGINT)
+              ELSE ABS((
+                "t2"."index_0" * 2
+              ) - 100)
+            END + 60
+            ELSE 60 - CASE
+              WHEN (
+                (
+                  (
+                    (
+                      "t2"."index_0" * 2
+                    ) - 100
+                  ) * (
+                    (
+                      "t2"."index_0" * 2
+                    ) - 100
+                  )
+                ) + (
+                  (
+                    (
+                      "t2"."index_1" * 2
+                    ) - 100
+                  ) * (
+                    (
+                      "t2"."index_1" * 2
+                    ) - 100
+                  )
+                )
+              ) > 3600
+              THEN CAST(FLOOR(
+                CAST(ABS((
+                  "t2"."index_0" * 2
+                ) - 100) * 60 AS DOUBLE) / CAST(CEIL(
+                  CASE
+                    WHEN CAST(CASE
+                      WHEN (
+                        (
+                          (
+                            (
+                              "t2"."index_0" * 2
+                            ) - 100
+                          ) * (
+                            (
+                              "t2"."index_0" * 2
+                            ) - 100
+                          )
+                        ) + (
+                          (
+                            (
+                              "t2"."index_1" * 2
+                            ) - 100
+                          ) * (
+                            (
+                              "t2"."index_1" * 2
+                            ) - 100
+                          )
+                        )
+                      ) > 3600
+                      THEN (
+                        (
+                          (
+                            "t2"."index_0" * 2
+                          ) - 100
+                        ) * (
+                          (
+                            "t2"."index_0" * 2
+                          ) - 100
+                        )
+                      ) + (
+                        (
+                          (
+                            "t2"."index_1" * 2
+                          ) - 100
+                        ) * (
+                          (
+                            "t2"."index_1" * 2
+                          ) - 100
+                        )
+                      )
+                      ELSE 1
+                    END AS DOUBLE) < 0
+                    THEN CAST('NaN' AS DOUBLE)
+                    ELSE SQRT(
+                      CAST(CASE
+                        WHEN (
+                          (
+                            (
+                              (
+                                "t2"."index_0" * 2
+                              ) - 100
+                            ) * (
+                              (
+                                "t2"."index_0" * 2
+                              ) - 100
+                            )
+                          ) + (
+                            (
+                              (
+                                "t2"."index_1" * 2
+                              ) - 100
+                            ) * (
+                              (
+                                "t2"."index_1" * 2
+                              ) - 100
+                            )
+                          )
+                        ) > 3600
+                        THEN (
+                          (
+                            (
+                              "t2"."index_0" * 2
+                            ) - 100
+                          ) * (
+                            (
+                              "t2"."index_0" * 2
+                            ) - 100
+                          )
+                        ) + (
+                          (
+                            (
+                              "t2"."index_1" * 2
+                            ) - 100
+                          ) * (
+                            (
+                              "t2"."index_1" * 2
+                            ) - 100
+                          )
+                        )
+                        ELSE 1
+                      END AS DOUBLE)
+                    )
+                  END
+                ) AS BIGINT)
+              ) AS BIGINT)
+              ELSE ABS((
+                "t2"."index_0" * 2
+              ) - 100)
+            END
+          END
+          ELSE -1
+        END AS "index_0",
+        CASE
+          WHEN (
+            "t2"."index_0" >= 0
+          ) AND (
+            "t2"."index_1" >= 0
+          )
+          THEN CASE
+            WHEN (
+              (
+                (
+                  (
+                    "t2"."index_0" * 2
+                  ) - 100
+                ) * (
+                  (
+                    "t2"."index_0" * 2
+                  ) - 100
+                )
+              ) + (
+                (
+                  (
+                    "t2"."index_1" * 2
+                  ) - 100
+                ) * (
+                  (
+                    "t2"."index_1" * 2
+                  ) - 100
+                )
+              )
+            ) > 3600
+            THEN 1
+            ELSE 0
+          END
+          ELSE -1
+        END AS "index_1",
+        "t2"."level"
+      FROM (
+        SELECT
+          CAST(FLOOR(
+            CASE
+              WHEN (
+                "t1"."value_0" * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN (
+                CASE
+                  WHEN "t1"."value_0" > CAST(100.0 AS DOUBLE)
+                  THEN CAST(100.0 AS DOUBLE)
+                  ELSE CASE
+                    WHEN "t1"."value_0" < CAST(0.0 AS DOUBLE)
+                    THEN CAST(0.0 AS DOUBLE)
+                    ELSE "t1"."value_0"
+                  END
+                END - CAST(0.0 AS DOUBLE)
+              ) + CAST(0.5 AS DOUBLE)
+              ELSE -CAST(1.0 AS DOUBLE)
+            END
+          ) AS BIGINT) AS "index_0",
+          CAST(FLOOR(
+            CASE
+              WHEN (
+                "t1"."value_1" * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN (
+                (
+                  CASE
+                    WHEN "t1"."value_1" > CAST(50.0 AS DOUBLE)
+                    THEN CAST(50.0 AS DOUBLE)
+                    ELSE CASE
+                      WHEN "t1"."value_1" < CAST(0.0 AS DOUBLE)
+                      THEN CAST(0.0 AS DOUBLE)
+                      ELSE "t1"."value_1"
+                    END
+                  END - CAST(0.0 AS DOUBLE)
+                ) / (
+                  (
+                    "t1"."value_1" * CAST(0.0 AS DOUBLE)
+                  ) + CAST(0.5 AS DOUBLE)
+                )
+              ) + CAST(0.5 AS DOUBLE)
+              ELSE -CAST(1.0 AS DOUBLE)
+            END
+          ) AS BIGINT) AS "index_1",
+          0 AS "level"
+        FROM (
+          SELECT
+            "t0"."age" AS "value_0",
+            CAST(CASE
+              WHEN (
+                "t0"."rate" > -CAST(1E-300 AS DOUBLE)
+              )
+              AND (
+                "t0"."rate" < CAST(1e-300 AS DOUBLE)
+              )
+              THEN 0
+              ELSE CASE
+                WHEN (
+                  "t0"."rate" > -CAST(1E+300 AS DOUBLE)
+                )
+                AND (
+                  "t0"."rate" < CAST(1e+300 AS DOUBLE)
+                )
+                THEN "t0"."rate"
+                ELSE NULL
+              END
+            END AS DOUBLE) AS "value_1"
+          FROM "people" AS "t0"
+        ) AS "t1"
+      ) AS "t2"
+    ) AS "t3"
+  ) AS "t4"
+) AS "t5";
+
+-- clipped squares
+SELECT
+  COUNT(*) AS "records",
+  SUM("t4"."one") AS "sum_0",
+  SUM("t4"."t_0") AS "sum_1"
+FROM (
+  SELECT
+    "t3"."level",
+    CASE WHEN "t3"."counts" THEN 1 ELSE 0 END AS "one",
+    CASE WHEN "t3"."counts" THEN "t3"."index_0" ELSE 0 END AS "t_0",
+    CASE WHEN "t3"."counts" THEN 1 ELSE 0 END AS "there_0"
+  FROM (
+    SELECT
+      "t2"."index_0",
+      "t2"."level",
+      TRUE AND (
+        "t2"."index_0" >= 0
+      ) AS "counts"
+    FROM (
+      SELECT
+        CASE
+          WHEN (
+            "t1"."index_0" >= 0
+          ) AND (
+            "t1"."index_1" >= 0
+          )
           THEN CAST(FLOOR(
             CAST((
               CASE
@@ -1755,14 +1276,14 @@ FROM (
                   (
                     (
                       (
-                        "t2"."index_1" * 2
+                        "t1"."index_1" * 2
                       ) - 8000
                     ) * -7
                   ) + (
                     (
                       (
                         (
-                          "t2"."index_0" * 2
+                          "t1"."index_0" * 2
                         ) - 100
                       ) * 3
                     ) + 11
@@ -1772,14 +1293,14 @@ FROM (
                   (
                     (
                       (
-                        "t2"."index_1" * 2
+                        "t1"."index_1" * 2
                       ) - 8000
                     ) * -7
                   ) + (
                     (
                       (
                         (
-                          "t2"."index_0" * 2
+                          "t1"."index_0" * 2
                         ) - 100
                       ) * 3
                     ) + 11
@@ -1795,14 +1316,14 @@ FROM (
                   (
                     (
                       (
-                        "t2"."index_1" * 2
+                        "t1"."index_1" * 2
                       ) - 8000
                     ) * -7
                   ) + (
                     (
                       (
                         (
-                          "t2"."index_0" * 2
+                          "t1"."index_0" * 2
                         ) - 100
                       ) * 3
                     ) + 11
@@ -1812,14 +1333,14 @@ FROM (
                   (
                     (
                       (
-                        "t2"."index_1" * 2
+                        "t1"."index_1" * 2
                       ) - 8000
                     ) * -7
                   ) + (
                     (
                       (
                         (
-                          "t2"."index_0" * 2
+                          "t1"."index_0" * 2
                         ) - 100
                       ) * 3
                     ) + 11
@@ -1831,73 +1352,16 @@ FROM (
           ) AS BIGINT)
           ELSE -1
         END AS "index_0",
-        "t2"."level"
+        "t1"."level"
       FROM (
         SELECT
           CAST(FLOOR(
             CASE
-              WHEN "t1"."there_0"
-              THEN CASE
-                WHEN CASE
-                  WHEN "t1"."position_0" > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE "t1"."position_0"
-                END < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t1"."position_0" > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE "t1"."position_0"
-                END
-              END
-              ELSE -CAST(1.0 AS DOUBLE)
-            END
-          ) AS BIGINT) AS "index_0",
-          CAST(FLOOR(
-            CASE
-              WHEN "t1"."there_1"
-              THEN CASE
-                WHEN CASE
-                  WHEN "t1"."position_1" > CAST(8000.0 AS DOUBLE)
-                  THEN CAST(8000.0 AS DOUBLE)
-                  ELSE "t1"."position_1"
-                END < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t1"."position_1" > CAST(8000.0 AS DOUBLE)
-                  THEN CAST(8000.0 AS DOUBLE)
-                  ELSE "t1"."position_1"
-                END
-              END
-              ELSE -CAST(1.0 AS DOUBLE)
-            END
-          ) AS BIGINT) AS "index_1",
-          0 AS "level"
-        FROM (
-          SELECT
-            (
-              "t0"."age" * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE) AS "there_0",
-            (
-              "t0"."pay" * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE) AS "there_1",
-            (
-              CASE
-                WHEN (
-                  (
-                    CASE
-                      WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-                      THEN CAST(100.0 AS DOUBLE)
-                      ELSE CASE
-                        WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
-                        THEN CAST(0.0 AS DOUBLE)
-                        ELSE "t0"."age"
-                      END
-                    END - CAST(0.0 AS DOUBLE)
-                  ) * CAST(1024.0 AS DOUBLE)
-                ) < CAST(1.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
+              WHEN (
+                "t0"."age" * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN (
+                CASE
                   WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
                   THEN CAST(100.0 AS DOUBLE)
                   ELSE CASE
@@ -1906,154 +1370,16 @@ FROM (
                     ELSE "t0"."age"
                   END
                 END - CAST(0.0 AS DOUBLE)
-              END / (
-                (
-                  "t0"."age" * CAST(0.0 AS DOUBLE)
-                ) + CAST(1.0 AS DOUBLE)
-              )
-            ) + CAST(0.5 AS DOUBLE) AS "position_0",
-            (
-              CASE
-                WHEN (
-                  (
-                    CASE
-                      WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
-                      THEN CAST(1000.0 AS DOUBLE)
-                      ELSE CASE
-                        WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
-                        THEN CAST(0.0 AS DOUBLE)
-                        ELSE "t0"."pay"
-                      END
-                    END - CAST(0.0 AS DOUBLE)
-                  ) * CAST(1024.0 AS DOUBLE)
-                ) < CAST(0.125 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
-                  THEN CAST(1000.0 AS DOUBLE)
-                  ELSE CASE
-                    WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
-                    THEN CAST(0.0 AS DOUBLE)
-                    ELSE "t0"."pay"
-                  END
-                END - CAST(0.0 AS DOUBLE)
-              END / (
-                (
-                  "t0"."pay" * CAST(0.0 AS DOUBLE)
-                ) + CAST(0.125 AS DOUBLE)
-              )
-            ) + CAST(0.5 AS DOUBLE) AS "position_1"
-          FROM "people" AS "t0"
-        ) AS "t1"
-      ) AS "t2"
-    ) AS "t3"
-  ) AS "t4"
-) AS "t5"
-GROUP BY
-  1;
-
--- two values of a table of counts
-SELECT
-  *
-FROM (
-  SELECT
-    "t3"."key",
-    COUNT(*) AS "records"
-  FROM (
-    SELECT
-      CASE
-        WHEN (
-          "t2"."index_0" >= 0
-        ) AND (
-          "t2"."index_1" >= 0
-        )
-        THEN (
-          "t2"."index_0" * 8001
-        ) + "t2"."index_1"
-        ELSE -1
-      END + 1 AS "key"
-    FROM (
-      SELECT
-        CAST(FLOOR(
-          CASE
-            WHEN "t1"."there_0"
-            THEN CASE
-              WHEN CASE
-                WHEN "t1"."position_0" > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE "t1"."position_0"
-              END < CAST(0.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
-                WHEN "t1"."position_0" > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE "t1"."position_0"
-              END
+              ) + CAST(0.5 AS DOUBLE)
+              ELSE -CAST(1.0 AS DOUBLE)
             END
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
-        ) AS BIGINT) AS "index_0",
-        CAST(FLOOR(
-          CASE
-            WHEN "t1"."there_1"
-            THEN CASE
-              WHEN CASE
-                WHEN "t1"."position_1" > CAST(8000.0 AS DOUBLE)
-                THEN CAST(8000.0 AS DOUBLE)
-                ELSE "t1"."position_1"
-              END < CAST(0.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
-                WHEN "t1"."position_1" > CAST(8000.0 AS DOUBLE)
-                THEN CAST(8000.0 AS DOUBLE)
-                ELSE "t1"."position_1"
-              END
-            END
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
-        ) AS BIGINT) AS "index_1"
-      FROM (
-        SELECT
-          (
-            "t0"."age" * CAST(0.0 AS DOUBLE)
-          ) = CAST(0.0 AS DOUBLE) AS "there_0",
-          (
-            "t0"."pay" * CAST(0.0 AS DOUBLE)
-          ) = CAST(0.0 AS DOUBLE) AS "there_1",
-          (
+          ) AS BIGINT) AS "index_0",
+          CAST(FLOOR(
             CASE
               WHEN (
-                (
-                  CASE
-                    WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-                    THEN CAST(100.0 AS DOUBLE)
-                    ELSE CASE
-                      WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
-                      THEN CAST(0.0 AS DOUBLE)
-                      ELSE "t0"."age"
-                    END
-                  END - CAST(0.0 AS DOUBLE)
-                ) * CAST(1024.0 AS DOUBLE)
-              ) < CAST(1.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
-                WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE "t0"."age"
-                END
-              END - CAST(0.0 AS DOUBLE)
-            END / (
-              (
-                "t0"."age" * CAST(0.0 AS DOUBLE)
-              ) + CAST(1.0 AS DOUBLE)
-            )
-          ) + CAST(0.5 AS DOUBLE) AS "position_0",
-          (
-            CASE
-              WHEN (
+                "t0"."pay" * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN (
                 (
                   CASE
                     WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
@@ -2064,175 +1390,201 @@ FROM (
                       ELSE "t0"."pay"
                     END
                   END - CAST(0.0 AS DOUBLE)
-                ) * CAST(1024.0 AS DOUBLE)
-              ) < CAST(0.125 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE CASE
-                WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
-                THEN CAST(1000.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE "t0"."pay"
-                END
-              END - CAST(0.0 AS DOUBLE)
-            END / (
-              (
-                "t0"."pay" * CAST(0.0 AS DOUBLE)
-              ) + CAST(0.125 AS DOUBLE)
-            )
-          ) + CAST(0.5 AS DOUBLE) AS "position_1"
+                ) / (
+                  (
+                    "t0"."pay" * CAST(0.0 AS DOUBLE)
+                  ) + CAST(0.125 AS DOUBLE)
+                )
+              ) + CAST(0.5 AS DOUBLE)
+              ELSE -CAST(1.0 AS DOUBLE)
+            END
+          ) AS BIGINT) AS "index_1",
+          0 AS "level"
         FROM "people" AS "t0"
       ) AS "t1"
     ) AS "t2"
   ) AS "t3"
+) AS "t4";
+
+-- two values of a table of counts
+SELECT
+  *
+FROM (
+  SELECT
+    "t2"."key",
+    COUNT(*) AS "records"
+  FROM (
+    SELECT
+      CASE
+        WHEN (
+          "t1"."index_0" >= 0
+        ) AND (
+          "t1"."index_1" >= 0
+        )
+        THEN (
+          "t1"."index_0" * 8001
+        ) + "t1"."index_1"
+        ELSE -1
+      END + 1 AS "key"
+    FROM (
+      SELECT
+        CAST(FLOOR(
+          CASE
+            WHEN (
+              "t0"."age" * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN (
+              CASE
+                WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
+                THEN CAST(100.0 AS DOUBLE)
+                ELSE CASE
+                  WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
+                  THEN CAST(0.0 AS DOUBLE)
+                  ELSE "t0"."age"
+                END
+              END - CAST(0.0 AS DOUBLE)
+            ) + CAST(0.5 AS DOUBLE)
+            ELSE -CAST(1.0 AS DOUBLE)
+          END
+        ) AS BIGINT) AS "index_0",
+        CAST(FLOOR(
+          CASE
+            WHEN (
+              "t0"."pay" * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN (
+              (
+                CASE
+                  WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
+                  THEN CAST(1000.0 AS DOUBLE)
+                  ELSE CASE
+                    WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
+                    THEN CAST(0.0 AS DOUBLE)
+                    ELSE "t0"."pay"
+                  END
+                END - CAST(0.0 AS DOUBLE)
+              ) / (
+                (
+                  "t0"."pay" * CAST(0.0 AS DOUBLE)
+                ) + CAST(0.125 AS DOUBLE)
+              )
+            ) + CAST(0.5 AS DOUBLE)
+            ELSE -CAST(1.0 AS DOUBLE)
+          END
+        ) AS BIGINT) AS "index_1"
+      FROM "people" AS "t0"
+    ) AS "t1"
+  ) AS "t2"
   GROUP BY
     1
-) AS "t4";
+) AS "t3";
 
 -- units of several rows
 SELECT
-  "t11"."level",
+  "t10"."level",
   COUNT(*) AS "records",
-  SUM("t11"."one") AS "sum_0",
-  SUM("t11"."t_0") AS "sum_1",
-  SUM("t11"."t_0" * "t11"."t_0") AS "sum_2"
+  SUM("t10"."one") AS "sum_0",
+  SUM("t10"."t_0") AS "sum_1",
+  SUM("t10"."t_0" * "t10"."t_0") AS "sum_2"
 FROM (
   SELECT
-    "t10"."level",
-    "t10"."sum_0" AS "t_0",
-    "t10"."rows" AS "t_1",
+    "t9"."level",
+    "t9"."sum_0" AS "t_0",
+    "t9"."rows" AS "t_1",
     1 AS "one",
     1 AS "there_0",
     1 AS "there_1"
   FROM (
     SELECT
-      "t9"."unit",
-      "t9"."level",
-      COALESCE(SUM("t9"."index_0"), 0) AS "sum_0",
+      "t8"."unit",
+      "t8"."level",
+      COALESCE(SUM("t8"."index_0"), 0) AS "sum_0",
       COUNT(*) AS "rows"
     FROM (
       SELECT
         *
       FROM (
         SELECT
-          "t7"."unit",
-          "t7"."level",
-          "t7"."index_0",
-          "t7"."size",
-          "t7"."number",
-          "t7"."named",
-          "t7"."priority",
+          "t6"."unit",
+          "t6"."level",
+          "t6"."index_0",
+          "t6"."size",
+          "t6"."number",
+          "t6"."named",
+          "t6"."priority",
           CASE
-            WHEN "t7"."priority" IS NOT NULL
+            WHEN "t6"."priority" IS NOT NULL
             THEN (
-              ROW_NUMBER() OVER (PARTITION BY "t7"."unit" ORDER BY "t7"."priority" ASC) - 1
+              ROW_NUMBER() OVER (PARTITION BY "t6"."unit" ORDER BY "t6"."priority" ASC) - 1
             ) + 1
             ELSE NULL
           END AS "place"
         FROM (
           SELECT
-            "t6"."unit",
-            "t6"."level",
-            "t6"."index_0",
-            "t6"."size",
-            "t6"."number",
-            "t6"."named",
+            "t5"."unit",
+            "t5"."level",
+            "t5"."index_0",
+            "t5"."size",
+            "t5"."number",
+            "t5"."named",
             (
-              SHA2("t6"."named", 256)
+              SHA2("t5"."named", 256)
             ) AS "priority"
           FROM (
             SELECT
-              "t5"."unit",
-              "t5"."level",
-              "t5"."index_0",
-              "t5"."size",
-              "t5"."number",
+              "t4"."unit",
+              "t4"."level",
+              "t4"."index_0",
+              "t4"."size",
+              "t4"."number",
               CASE
-                WHEN "t5"."size" > 2
+                WHEN "t4"."size" > 2
                 THEN CONCAT(
                   CONCAT(
                     CONCAT(
-                      CONCAT('<a secret key, drawn for this question alone>', '|', CAST("t5"."level" AS VARCHAR)),
+                      CONCAT('<a secret key, drawn for this question alone>', '|', CAST("t4"."level" AS VARCHAR)),
                       '|',
-                      CAST("t5"."index_0" AS VARCHAR)
+                      CAST("t4"."index_0" AS VARCHAR)
                     ),
                     '|',
-                    CAST("t5"."number" AS VARCHAR)
+                    CAST("t4"."number" AS VARCHAR)
                   ),
                   '|',
-                  "t5"."unit"
+                  "t4"."unit"
                 )
                 ELSE NULL
               END AS "named"
             FROM (
               SELECT
-                "t4"."unit",
-                "t4"."level",
-                "t4"."index_0",
+                "t3"."unit",
+                "t3"."level",
+                "t3"."index_0",
                 COUNT(*) OVER (
-                  PARTITION BY "t4"."unit"
+                  PARTITION BY "t3"."unit"
                   ORDER BY NULL ASC
                   ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                 ) AS "size",
                 CASE
-                  WHEN "t4"."level" IS NOT NULL
+                  WHEN "t3"."level" IS NOT NULL
                   THEN (
-                    ROW_NUMBER() OVER (PARTITION BY "t4"."unit", "t4"."level", "t4"."index_0" ORDER BY "t4"."level" ASC) - 1
+                    ROW_NUMBER() OVER (PARTITION BY "t3"."unit", "t3"."level", "t3"."index_0" ORDER BY "t3"."level" ASC) - 1
                   ) + 1
                   ELSE NULL
                 END AS "number"
               FROM (
                 SELECT
-                  "t3"."unit",
-                  "t3"."level",
-                  "t3"."index_0"
+                  "t2"."unit",
+                  "t2"."level",
+                  "t2"."index_0"
                 FROM (
                   SELECT
                     CAST(FLOOR(
                       CASE
-                        WHEN "t2"."there_0"
-                        THEN CASE
-                          WHEN CASE
-                            WHEN "t2"."position_0" > CAST(100.0 AS DOUBLE)
-                            THEN CAST(100.0 AS DOUBLE)
-                            ELSE "t2"."position_0"
-                          END < CAST(0.0 AS DOUBLE)
-                          THEN CAST(0.0 AS DOUBLE)
-                          ELSE CASE
-                            WHEN "t2"."position_0" > CAST(100.0 AS DOUBLE)
-                            THEN CAST(100.0 AS DOUBLE)
-                            ELSE "t2"."position_0"
-                          END
-                        END
-                        ELSE -CAST(1.0 AS DOUBLE)
-                      END
-                    ) AS BIGINT) AS "index_0",
-                    "t2"."level_0" AS "level",
-                    "t2"."unit",
-                    "t2"."known"
-                  FROM (
-                    SELECT
-                      (
-                        "t1"."age" * CAST(0.0 AS DOUBLE)
-                      ) = CAST(0.0 AS DOUBLE) AS "there_0",
-                      (
-                        CASE
-                          WHEN (
-                            (
-                              CASE
-                                WHEN "t1"."age" > CAST(100.0 AS DOUBLE)
-                                THEN CAST(100.0 AS DOUBLE)
-                                ELSE CASE
-                                  WHEN "t1"."age" < CAST(0.0 AS DOUBLE)
-                                  THEN CAST(0.0 AS DOUBLE)
-                                  ELSE "t1"."age"
-                                END
-                              END - CAST(0.0 AS DOUBLE)
-                            ) * CAST(1024.0 AS DOUBLE)
-                          ) < CAST(1.0 AS DOUBLE)
-                          THEN CAST(0.0 AS DOUBLE)
-                          ELSE CASE
+                        WHEN (
+                          "t1"."age" * CAST(0.0 AS DOUBLE)
+                        ) = CAST(0.0 AS DOUBLE)
+                        THEN (
+                          CASE
                             WHEN "t1"."age" > CAST(100.0 AS DOUBLE)
                             THEN CAST(100.0 AS DOUBLE)
                             ELSE CASE
@@ -2241,63 +1593,60 @@ FROM (
                               ELSE "t1"."age"
                             END
                           END - CAST(0.0 AS DOUBLE)
-                        END / (
-                          (
-                            "t1"."age" * CAST(0.0 AS DOUBLE)
-                          ) + CAST(1.0 AS DOUBLE)
-                        )
-                      ) + CAST(0.5 AS DOUBLE) AS "position_0",
-                      CASE
-                        WHEN "t1"."job" = 'nurse'
-                        THEN 0
-                        ELSE CASE
-                          WHEN "t1"."job" = 'O\'Brien \\ so\n"n"'
-                          THEN 1
-                          ELSE CASE WHEN "t1"."job" = 'é' THEN 2 ELSE -1 END
-                        END
-                      END AS "level_0",
-                      "t1"."name" AS "unit",
-                      NOT (
-                        "t1"."name" IS NULL
-                      ) AS "known"
-                    FROM (
-                      SELECT
-                        "t0"."age",
-                        (
-                          COLLATE("t0"."job", 'utf8')
-                        ) AS "job",
-                        (
-                          COLLATE("t0"."name", 'utf8')
-                        ) AS "name"
-                      FROM "people" AS "t0"
-                    ) AS "t1"
-                  ) AS "t2"
-                ) AS "t3"
+                        ) + CAST(0.5 AS DOUBLE)
+                        ELSE -CAST(1.0 AS DOUBLE)
+                      END
+                    ) AS BIGINT) AS "index_0",
+                    CASE
+                      WHEN "t1"."job" = 'nurse'
+                      THEN 0
+                      ELSE CASE
+                        WHEN "t1"."job" = 'O\'Brien \\ so\n"n"'
+                        THEN 1
+                        ELSE CASE WHEN "t1"."job" = 'é' THEN 2 ELSE -1 END
+                      END
+                    END AS "level",
+                    "t1"."name" AS "unit",
+                    NOT (
+                      "t1"."name" IS NULL
+                    ) AS "known"
+                  FROM (
+                    SELECT
+                      "t0"."age",
+                      (
+                        COLLATE("t0"."job", 'utf8')
+                      ) AS "job",
+                      (
+                        COLLATE("t0"."name", 'utf8')
+                      ) AS "name"
+                    FROM "people" AS "t0"
+                  ) AS "t1"
+                ) AS "t2"
                 WHERE
-                  "t3"."known"
-                  AND "t3"."level" >= 0
+                  "t2"."known"
+                  AND "t2"."level" >= 0
                   AND (
                     TRUE AND (
-                      "t3"."index_0" >= 0
+                      "t2"."index_0" >= 0
                     )
                   )
-              ) AS "t4"
-            ) AS "t5"
-          ) AS "t6"
-        ) AS "t7"
-      ) AS "t8"
+              ) AS "t3"
+            ) AS "t4"
+          ) AS "t5"
+        ) AS "t6"
+      ) AS "t7"
       WHERE
         (
-          "t8"."size" <= 2
+          "t7"."size" <= 2
         ) OR (
-          "t8"."place" <= 2
+          "t7"."place" <= 2
         )
-    ) AS "t9"
+    ) AS "t8"
     GROUP BY
       1,
       2
-  ) AS "t10"
-) AS "t11"
+  ) AS "t9"
+) AS "t10"
 GROUP BY
   1;
 

@@ -159,7 +159,7 @@ def added_up(rows: nw.LazyFrame[Any], query: SumsQuery, terms: Terms = dict, *, 
         asked = _summed_in_duckdb(rows.to_native(), products, bits, query, few=few)
     elif engine.is_ibis():
         terms_sql = list(map(ibis_tables.ProductSQL, products, bits))
-        table, totals = ibis_tables.summed(rows.to_native(), terms_sql, RECORDS if few else None)
+        table, totals = ibis_tables.summed(rows.to_native(), terms_sql, RECORDS if few else None, by=bool(query.by))
         asked = Asked(((table, ibis_tables.rows_of),), totals)
     elif engine.is_spark_like():
         asked = _summed_in_spark(rows.to_native(), products, bits, RECORDS if few else "1L")

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import cache, reduce
 from operator import mul
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -157,12 +158,24 @@ def fenced(table: Any) -> Any:
 
 def statement(table: Any, dialect: str | None = None) -> str:
     """Return the SQL that is sent for an Ibis table, in lines: of its engine, or of another dialect."""
+    if dialect is not None:
+        return _printed(table.unbind(), dialect)
+    # Made once for what is planned and then read: to make a text takes longer than many a server takes to answer.
+    text = _TEXTS.get(table.op())
+    if text is None:
+        text = _TEXTS[table.op()] = _printed(table, engine_of(table))
+    return text
+
+
+_TEXTS: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+
+
+def _printed(table: Any, engine: str) -> str:
     import ibis.backends.sql.compilers as compilers
     from sqlglot.optimizer.eliminate_subqueries import eliminate_subqueries
 
-    engine = dialect or engine_of(table)
     compiler = getattr(compilers, engine).compiler
-    tree = compiler.to_sqlglot(table if dialect is None else table.unbind()).transform(_mended(engine))
+    tree = compiler.to_sqlglot(table).transform(_mended(engine))
     tree = tree.transform(_read_by_several) if engine == "postgres" else tree
     # The parser of SQLite has a stack of 100 places before version 3.46, which deeply nested queries overflow.
     tree = eliminate_subqueries(tree) if engine == "sqlite" else tree
@@ -289,11 +302,12 @@ def _digest(octets: bytes | None) -> str | None:
 
 
 def summed(
-    rows: Any, products: Sequence[ProductSQL], records: str | None = None
+    rows: Any, products: Sequence[ProductSQL], records: str | None = None, *, by: bool
 ) -> tuple[Any, Callable[[Sequence[Any]], list[tuple[Any, ...]]]]:
     """Return the table of what is added up by ``level``, and what makes of its rows (level, records, sums), exact.
 
-    `records` names the column of how many records a row stands for, None where each row is a record.
+    `records` names the column of how many records a row stands for, None where each row is a record. Not `by` level,
+    there is one row, of the only level.
     """
     engine = engine_of(rows)
     terms_of = [_terms(rows, product, engine) for product in products]
@@ -306,13 +320,15 @@ def summed(
 
     def totals(answer: Sequence[Any]) -> list[tuple[Any, ...]]:
         made = []
-        for level, records, *sums in answer:
+        for row in answer:
+            # Sums of no row are null.
+            level, records, *sums = (int(number or 0) for number in (row if by else (0, *row)))
             rest = iter(sums)
-            each = [sum(int(next(rest)) << shift for _, shift in terms) for terms in terms_of]
-            made.append((int(level), int(records), *each))
+            each = [sum(next(rest) << shift for _, shift in terms) for terms in terms_of]
+            made.append((level, records, *each))
         return made
 
-    return rows.group_by("level").aggregate(records=every, **named), totals
+    return (rows.group_by("level") if by else rows).aggregate(records=every, **named), totals
 
 
 def _terms(rows: Any, product: ProductSQL, engine: str) -> list[tuple[Any, int]]:
