@@ -63,14 +63,14 @@ def test_an_engine_folds_a_file_as_python_folds_its_columns(scores: Path) -> Non
 def test_scores_go_in_and_a_model_comes_out(scores: Path, tmp_path: Path) -> None:
     model = tmp_path / "model.json"
     result = run(
-        "multicalibrate", scores, *DECLARED, "--epsilon", 1, "--relation", "add-remove", "--out", model, "--json"
+        "multicalibrate", scores, *DECLARED, "--epsilon", 4, "--relation", "add-remove", "--out", model, "--json"
     )
     assert (result.exit_code, result.stderr) == (0, "")
     told = json.loads(result.stdout)
     certificate = Certificate.from_dict(told["certificate"])
     certificate.verify()
     assert (
-        0.999 < certificate.epsilon <= 1
+        3.996 < certificate.epsilon <= 4
         and told["report"]["after"]["max_error"] < told["report"]["before"]["max_error"]
     )
     assert CliRunner().invoke(app, ["verify", str(model)]).exit_code == 0
