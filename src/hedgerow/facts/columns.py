@@ -19,7 +19,7 @@ from typing import Any, ClassVar, overload
 from hedgerow.errors import ParameterError
 from hedgerow.facts.expression import Comparison, Condition, DerivedColumn, comparisons, parse_condition
 from hedgerow.facts.printed import plural
-from hedgerow.facts.validation import as_float, as_fraction, check_texts, format_argument, plain
+from hedgerow.facts.validation import all_plain, as_float, as_fraction, check_texts, format_argument, plain
 from hedgerow.keywords import takes
 
 DEFAULT_STEPS = 1024
@@ -320,7 +320,7 @@ class Category:
             return replace(plainly, names=_labels(name, plainly.values, list(values.values())))
         several = isinstance(values, Iterable) and not isinstance(values, (str, bytes))
         listed = _in_order(values) if several else None  # type: ignore[arg-type]  # iterable, as just seen
-        if not listed or any(not _is_scalar(value) for value in listed):
+        if not listed or not (all_plain(listed) or all(map(_is_scalar, listed))):
             raise ParameterError(
                 "HG111",
                 rule="The categories of a group are texts, numbers or booleans, declared and never read from the data.",
@@ -511,7 +511,8 @@ def with_names(column: str, values: Sequence[Scalar] | Bands, names: Sequence[ob
 
 def _in_order(values: Iterable[Any]) -> tuple[Any, ...]:
     """Return the values in their order; those of a set sorted, since the order of a set changes from run to run."""
-    listed = tuple(plain(value) for value in values)
+    listed = tuple(values)
+    listed = listed if all_plain(listed) else tuple(map(plain, listed))
     if not isinstance(values, Set):
         return listed
     return tuple(sorted(listed, key=lambda value: (type(value).__name__, value if _is_scalar(value) else repr(value))))
@@ -530,9 +531,7 @@ def checked_column(column: object) -> str:
 
 
 def _is_scalar(value: object) -> bool:
-    if isinstance(value, float):
-        return math.isfinite(value)
-    return isinstance(value, (str, int, bool))
+    return math.isfinite(value) if isinstance(value, float) else isinstance(value, (str, int, bool))
 
 
 def _ordered(column: str, bounds: object) -> tuple[Fraction, Fraction]:

@@ -14,7 +14,7 @@ engine and no ledger stores others.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -57,6 +57,15 @@ def plain(value: Any) -> Any:
     item = value.item()
     # Python has no type for a long double, so it becomes a float.
     return item if isinstance(item, (bool, int, float, str)) else float(item)
+
+
+def all_plain(values: Iterable[object]) -> bool:
+    """Return whether all are Python's own integers, texts or booleans, as thousands of categories most often are.
+
+    >>> all_plain([1, "a", True]), all_plain([1, 0.5])
+    (True, False)
+    """
+    return {int, str, bool}.issuperset(map(type, values))
 
 
 def as_fraction(value: object) -> Fraction | None:
