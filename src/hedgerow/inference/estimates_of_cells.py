@@ -331,6 +331,21 @@ def finite(column: Floats) -> list[float | None]:
     return listed
 
 
+def alike(estimates: Sequence[Estimate]) -> Iterator[tuple[int, Sequence[Mapping[str, Any]]]]:
+    """Yield the place of the first of estimates that differ in their cells alone, and these cells, in order.
+
+    >>> [(place, list(cells)) for place, cells in alike(())]
+    []
+    """
+    first = 0
+    for part in estimates.parts if isinstance(estimates, Estimates) else (estimates,):
+        if isinstance(part, Cells) and len(part):
+            yield first, part.labels
+        else:
+            yield from ((place, (estimate.cell,)) for place, estimate in enumerate(part, first))
+        first += len(part)
+
+
 class Estimates(LazyEstimates):
     """The estimates of several statistics one after the other; each is made when it is asked for, and then kept.
 

@@ -568,6 +568,10 @@ class _Cells(Sequence[Estimate]):
     def __len__(self) -> int:
         return 0
 
+    @property
+    def _own(self) -> Sequence[Estimate]:
+        return ()
+
     def _read(self, name: str, about: Sequence[tuple[str, ...]], cell: Mapping[str, str]) -> Estimate | None:
         """Return the cell of a term; None for another statistic."""
         column = self.statistic.column

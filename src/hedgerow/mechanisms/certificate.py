@@ -457,11 +457,19 @@ def check_numbers(record: object) -> None:
         if isinstance(value, dict):
             left.extend(value.values())
         elif isinstance(value, (list, tuple)):
-            left.extend(value)
+            if not _all_usual(value):
+                left.extend(value)
         elif isinstance(value, float) and not math.isfinite(value):
             raise _not_finite()
         elif isinstance(value, (int, float)) and abs(value) > _LARGEST:
             raise unreadable_record(f"One of its numbers is larger than {_LARGEST:g}.")
+
+
+def _all_usual(values: Sequence[Any]) -> bool:
+    """Return whether all are numbers of one type that a record may have: lists of millions of them are long."""
+    kinds = set(map(type, values))
+    finite = kinds == {int} or (kinds == {float} and all(map(math.isfinite, values)))
+    return finite and min(values) >= -_LARGEST and max(values) <= _LARGEST
 
 
 def unreadable_record(finding: str) -> VerificationError:

@@ -31,6 +31,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.expression import Computation
 from hedgerow.facts.validation import kind_of
 from hedgerow.inference.estimate import PUBLIC, Estimate
+from hedgerow.inference.estimates_of_cells import alike
 from hedgerow.inference.joint.arithmetic import JointValue, covariance_of
 from hedgerow.inference.joint.totals import JointTotals
 from hedgerow.inference.operators import QUOTED, term_text, texts_of_cell, unquoted
@@ -179,14 +180,21 @@ def found(
         HG137: there is none, or several.
     """
     where = texts_of_cell(cell)
+    # A release may have millions of estimates: one of each statistic is made, and then those of the cell.
     named = [
-        estimate
-        for estimate in estimates
-        if estimate._asked_as[0] == name
-        and (not about or _text(about) in (_text(estimate._asked_as[1]), estimate.column))
+        (first, cells)
+        for first, cells in alike(estimates)
+        if (asked := estimates[first]._asked_as)[0] == name
+        and (not about or _text(about) in (_text(asked[1]), estimates[first].column))
     ]
-    fitting = [estimate for estimate in named if texts_of_cell(estimate.cell) == where]
-    fitting = fitting or [estimate for estimate in named if _is_called(estimate, where)]
+    fitting = [
+        estimates[place]
+        for first, cells in named
+        for place, its in enumerate(cells, first)
+        if its.keys() == where.keys() and texts_of_cell(its) == where
+    ]
+    every = () if fitting else [estimates[first + place] for first, cells in named for place in range(len(cells))]
+    fitting = fitting or [estimate for estimate in every if _is_called(estimate, where)]
     if len(fitting) == 1:
         return fitting[0]
     wanted = term_text(name, about, cell)
@@ -195,7 +203,7 @@ def found(
         "HG137",
         rule="An estimate of a release is named by its statistic, its columns and its whole cell.",
         finding=f"{kind} {wanted}.",
-        remedy=f"There {_listed(fitting or named or estimates)}.",
+        remedy=f"There {_listed(fitting or every or estimates)}.",
     )
 
 
@@ -289,6 +297,11 @@ def ask(text: str, releases: Sequence[Sequence[Estimate]], *, independent: bool 
 class Reads(Protocol):
     """A release that reads what was not asked of it, from what it released."""
 
+    @property
+    def _own(self) -> Sequence[Estimate]:
+        """Return its estimates, which may be made when they are read."""
+        ...
+
     def _read(self, name: str, about: Sequence[tuple[str, ...]], cell: Mapping[str, str]) -> Estimate | None:
         """Return the estimate of a term; None where nothing that was released tells it."""
         ...
@@ -297,7 +310,7 @@ class Reads(Protocol):
 def _held(held: Sequence[Estimate], name: str, about: Sequence[tuple[str, ...]], cell: Mapping[str, str]) -> Estimate:
     """Return the estimate of a term: one that a release holds, or one that it can read (HG137: there is neither)."""
     try:
-        return found(held, name, about, cell)
+        return found(held._own if isinstance(held, Reads) else held, name, about, cell)
     except ParameterError:
         read = held._read(name, about, cell) if isinstance(held, Reads) else None
         if read is None:

@@ -504,8 +504,8 @@ _ESTIMATE = (
 )  # fmt: skip
 
 
-def release_from_record(text: str, *, backend: str | None = None) -> Release:
-    """Return the release that wrote this JSON; its intervals are those at the recorded level.
+def release_from_record(text: object, *, backend: str | None = None) -> Release:
+    """Return the release that wrote this JSON, a text or read of one; its intervals are those at the recorded level.
 
     Estimates that were read from joint moments are computed with as before, and have intervals at any level; those of
     a function of one's own are computed with by their tangent, and have the recorded interval alone.
@@ -524,7 +524,7 @@ def release_from_record(text: str, *, backend: str | None = None) -> Release:
     True
     """
     try:
-        record = record_of(text)
+        record: Any = record_of(text) if isinstance(text, str) else text
         about = record["release"]
         certificate = Certificate.from_dict(record["certificate"])
         if NOT_LISTED in record:

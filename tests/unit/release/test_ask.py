@@ -48,6 +48,19 @@ CELLS = released(RATIO, hg.count(), by={"sex": [0, 1], "region": ["North", "East
 R, W = WHOLE[0], WHOLE[1]
 
 
+def test_an_expression_makes_the_estimates_of_its_own_cells_alone() -> None:
+    release = released(RATIO, hg.count(), by={"sex": [0, 1], "age": [*range(100)]})
+    answer = release.ask("ratio(pay, age | sex=1, age=40) - count(| sex=0, age=3)")
+    made = dict(release.estimates._made)  # type: ignore[attr-defined]  # those that were made when they were read
+    # The first of each statistic tells what it is called.
+    assert {(one.statistic, *one.cell.values()) for one in made.values()} == {
+        *((name, 0, 0) for name in ("ratio", "count")),
+        ("ratio", 1, 40),
+        ("count", 0, 3),
+    }
+    assert answer.estimate == release[140].estimate - release[203].estimate
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

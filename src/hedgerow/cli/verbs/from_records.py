@@ -377,7 +377,7 @@ def _of_all_cells(
 def _release(record: object) -> Release:
     from hedgerow.release.result import release_from_record
 
-    return release_from_record(json.dumps(record))
+    return release_from_record(json.dumps(record) if isinstance(record, str) else record)
 
 
 def _screened(

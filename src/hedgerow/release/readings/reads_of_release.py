@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import ParameterError
 from hedgerow.inference.effects import Measure, Target
@@ -28,7 +28,8 @@ class ReadsOfRelease:
 
     @property
     def _own(self) -> Sequence[Estimate]:
-        return cast(Sequence[Estimate], self)
+        estimates: Sequence[Estimate] = self.estimates  # type: ignore[attr-defined]  # a field of the release
+        return estimates
 
     def survival(self, time: str, **cell: object) -> SurvivalCurve:
         """Return the released survival curve of a cell and its derived statistics, at no further price.
