@@ -198,7 +198,7 @@ class BoundsSearch:
         counts = released["noisy_counts"]
         answer = self.answer(np.array(counts, dtype=np.int64))
         # Ends of cells are exact: two of them may be closer to each other than numbers that were computed.
-        other = () if released["ends"] == answer["ends"] else (_OTHER,)
+        other = () if (released["ends"], len(counts)) == (answer["ends"], self.mechanism.cells) else (_OTHER,)
         return answer, (*other, *((_WIDTH,) if contradicted_by_noise(counts, self.mechanism.scale) else ())), ()
 
     def protected(self, unit: str | UnitLimit) -> str | UnitLimit:

@@ -33,8 +33,8 @@ from hedgerow.release.record import (
 from hedgerow.release.result import Release, recorded_estimate, release_from_record
 from hedgerow.release.spend import receipts
 
-OF_THE_CUSTODIAN = ("release.source", "release.date", "release.about.**")
-"""What the custodian alone knows."""
+OF_THE_CUSTODIAN = ("release.source", "release.date", "release.about.**", "release.derived.**")
+"""What the custodian alone knows: the name of a derived column need not tell its expression."""
 _OF_CODE = (
     *("estimate", "sampling_error", "bootstrap_error", "privacy_error", "reliable", "note", "replicates"),
     *("replicates.*", "confidence_interval.low", "confidence_interval.high", "confidence_interval.method"),
@@ -48,7 +48,7 @@ def rewritten_release(record: Record, certificate: Certificate) -> Rewritten:
     for name, together in _OF_SEVERAL.items():
         if name in record:
             return _several(record, name, together)
-    if "request" not in record:
+    if "request" not in record and "reading" not in record:
         return _earlier(record)
     release, plan = reread(record, certificate)
     written = release.to_dict(level_of(record))
@@ -71,7 +71,17 @@ def _unchecked(plan: Plan) -> tuple[str, ...]:
     copied = [f"estimates.{place}.{name}" for place in own for name in _OF_CODE]
     totals = ("joint.*.cells.**", "joint.*.functions.*.function.**")
     of_code = (*totals, "request.statistics.**", "noisy.*.values.*") if own else ()
-    return (*OF_THE_CUSTODIAN, "release.methods.*", *copied, *_halved_steps(plan), *of_code)
+    return (*OF_THE_CUSTODIAN, "release.methods.*", *copied, *_halved_steps(plan), *_unread(plan), *of_code)
+
+
+def _unread(plan: Plan) -> Iterator[str]:
+    """Yield the noisy numbers that no answer uses."""
+    drawn = {id(item.design.drawn): item for item in plan.items if item.design and item.design.kept_in == "noisy"}
+    for at, item in enumerate(drawn.values()):
+        if item.design is not None and item.mechanism is not None:
+            numbers = len(item.design.added_up(item.mechanism))
+            for place in item.design.unread(item.mechanism):
+                yield from (f"noisy.{at}.values.{cell * numbers + place}" for cell in range(plan.cells))
 
 
 def _halved_steps(plan: Plan) -> Iterator[str]:

@@ -258,7 +258,7 @@ def rewritten_table(record: Record, certificate: Certificate) -> Rewritten:
     """Return the record as a table, or what a ledger keeps of one, is written from what was asked and drawn."""
     if record["table"]["guarantee"] != "dp":
         raise ValueError("a certificate prices no other guarantee")
-    if "request" not in record:
+    if "request" not in record and "reading" not in record:
         return _earlier(record)
     table, plan = _reread(record, certificate)
     written = table.to_dict(level_of(record)) if "estimates" in record else kept_record(table)
@@ -348,7 +348,8 @@ def _earlier(record: Record) -> Rewritten:
     def again(entries: list[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
         return (recorded_estimate(entry, None).to_dict(level) for entry in entries)
 
-    written = {name: value for name, value in record.items() if name != "certificate"}
+    # Any other field is none of an earlier table.
+    written = {name: record[name] for name in ("release", "table", "estimates", "noisy") if name in record}
     if "estimates" in record:
         margins = [{**margin, "estimates": [*again(margin["estimates"])]} for margin in record["table"]["margins"]]
         written |= {"estimates": [*again(record["estimates"])], "table": {**record["table"], "margins": margins}}

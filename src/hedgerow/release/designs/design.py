@@ -237,6 +237,10 @@ class Design(Generic[M, T]):
         """Return the noise on a number, and on its second moment, in the unit of the column; standard deviations."""
         raise NotImplementedError
 
+    def unread(self, mechanism: M) -> tuple[int, ...]:
+        """Return the places of the numbers of a cell that are drawn and that no answer uses."""
+        return ()
+
     @property
     def unit_value(self) -> float:
         """What one of the integers that are added up is worth in the column's unit."""

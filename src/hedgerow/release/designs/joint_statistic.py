@@ -17,6 +17,7 @@ from hedgerow.facts.relation import UnitLimit
 from hedgerow.inference.estimates_of_cells import Cells, Subject
 from hedgerow.inference.joint.estimates import estimate
 from hedgerow.inference.joint.functions import FunctionOfTotals, SumOfTotals
+from hedgerow.inference.joint.totals import JointTotals
 from hedgerow.inference.region import ScoreRegion
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
@@ -253,9 +254,21 @@ class JointStatistic(Design[JointMoments, JointTable]):
 
     def table_noise(self, mechanism: JointMoments) -> tuple[float, float]:
         """Return the noise on a sum and on its second moment in each cell of a table; standard deviations."""
+        return noise_about_zero(self.function, self._totals_of_noise(mechanism))
+
+    def unread(self, mechanism: JointMoments) -> tuple[int, ...]:
+        """Return the places of the numbers that are on no total, such as a noisy number of records that is public.
+
+        Products across cells are on the totals of several cells.
+        """
+        used = np.any(self._totals_of_noise(mechanism).mixing, axis=0).tolist()
+        alone = [number.kind != "across" for number in mechanism.coordinates]
+        return tuple(place for place, own in enumerate(alone) if own and not used[place])
+
+    def _totals_of_noise(self, mechanism: JointMoments) -> JointTotals:
         names, sds = mechanism.names, mechanism.noise_sds()
         none = AdditiveTable(({},), names, np.zeros((1, len(names))), sds, mechanism.noise_law.name)
-        return noise_about_zero(self.function, self.release.design.totals(none, mechanism))
+        return self.release.design.totals(none, mechanism)
 
     @property
     def _subject(self) -> Subject:

@@ -120,10 +120,14 @@ class SummedLosses:
 
     def mechanism(self, mu: float) -> AtomicMechanism:
         """Return what is drawn, with noise proportional to 1/μ."""
-        gaussian, layout = self.law.power == 2, self.design.layout
-        weights = _SIGNS if self.conditions.binary else _GAUSSIAN if gaussian else _GEOMETRIC
-        noise = noise_at(mu, layout, weights[self.conditions.n is None], self.conditions.relation, self.law)
-        return MomentsGaussian(layout, noise) if gaussian else MomentsGeometric(layout, noise)
+        layout = self.design.layout
+        noise = noise_at(mu, layout, self._weights, self.conditions.relation, self.law)
+        return MomentsGaussian(layout, noise) if self.law.power == 2 else MomentsGeometric(layout, noise)
+
+    @property
+    def _weights(self) -> Weights:
+        weights = _SIGNS if self.conditions.binary else _GAUSSIAN if self.law.power == 2 else _GEOMETRIC
+        return weights[self.conditions.n is None]
 
     def widths(self, described: Any) -> Widths:
         """Return the widths of both sums."""
@@ -145,8 +149,12 @@ class SummedLosses:
         return numbers[0], numbers[1]
 
     def restated(self, described: Any) -> AtomicMechanism:
-        """Return the description with the layout of the losses."""
-        restated: AtomicMechanism = replace(described, layout=self.design.layout)
+        """Return the description with the layout of the losses, and noise on the numbers that are drawn alone."""
+        count, square = self._weights
+        unused = {name: None for name, weight in (("count", count), ("square", square)) if weight is None}
+        restated: AtomicMechanism = replace(
+            described, layout=self.design.layout, noise=replace(described.noise, **unused)
+        )
         return restated
 
 
@@ -392,6 +400,10 @@ class SplitLook(LookMechanism):
     def draw(self, question: Question, noise: NoiseSource) -> DrawnLook:
         """Add noise to the sum of the part."""
         return self._look.draw(question, noise)
+
+    def restated(self) -> AtomicMechanism:
+        """Return the description of one look at the part."""
+        return self._look.restated()
 
     def read(self, drawn: DrawnLook) -> LookAnswer:
         """Read it as one look at the part."""
