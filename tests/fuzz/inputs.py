@@ -1,5 +1,8 @@
 """How many inputs are tried: a seeded slice in the suite, more in the long run.
 
+The long run tries 1,040,000 inputs, most where they are cheapest: a CPU minute takes about 4,000 records, 20,000 facts
+files, 1,200 CSV files and 700 to 1,600 names.
+
 Hypothesis remembers all inputs of a run, so a long run is one of many short ones, each with a seed of its own.
 """
 

@@ -41,10 +41,11 @@ def unnamed(record: Record, altered: Any, unchecked: tuple[str, ...]) -> Iterato
     A field that is left out is no altered figure: where it counts, the record no longer holds. Nor is an answer that is
     left out, since each answer follows from the release. Several noisy numbers, such as two whose sum stays, may be
     changed together with all that follows from them, which no record can show (`NOT_CHECKED`). Nor does a noisy number
-    that changes in its fifth digit change a result by more than the digits that are compared; of a regression in its
-    fourth, which a note states in whole per cent, or by a hundred-thousandth of the largest number of a Newton step. A
-    declared value is compared in the type of its column: a number and its text are one. A step of a table that stands
-    twice in a row changes nothing the second time, or other numbers would differ too.
+    that changes in its fifth digit, or by a thousandth of a record, change a result by more than the digits that are
+    compared; of a regression in its fourth digit, which a note states in whole per cent, or by a hundred-thousandth of
+    the largest number of a Newton step. A declared value is compared in the type of its column: a number and its text
+    are one. A step of a table that stands twice in a row changes nothing the second time, or other numbers would differ
+    too.
     """
     found = [*_unnamed(record, altered, unchecked)]
     if len(found) == 1 or not all(_NOISY.search(place) for place in found):
@@ -84,7 +85,7 @@ def _nearly(record: Record, altered: Any, place: str) -> bool:
     value, other, noisy = _at(record, place), _at(altered, place), _NOISY.search(place)
     if noisy is None or not all(type(each) in (int, float) for each in (value, other)):
         return False
-    room = 1e-5 * max(map(abs, _at(record, place.rpartition(".")[0]))) if noisy["step"] else 0.0
+    room = 1e-5 * max(map(abs, _at(record, place.rpartition(".")[0]))) if noisy["step"] else 1e-3
     return math.isclose(value, other, rel_tol=1e-3 if noisy["fit"] else 1e-4, abs_tol=room)
 
 
@@ -108,14 +109,14 @@ def check_record(chosen: list[str], drawn: tuple[int, int, list[Edit]]) -> None:
             check_holding(record, altered, found)
 
 
-@counts(120, 200_000)
+@counts(120, 160_000)
 def test_what_is_altered_in_a_record_is_refused_found_or_named(count: int) -> None:
     chosen = SLICE if count < 1_000 else [*groups()]
     tried(count, st.tuples(PLACES, PLACES, EDITS), partial(check_record, chosen))
 
 
 def check_text(chosen: list[str], folder: Path, drawn: tuple[int, int, list[Splice]]) -> None:
-    """Check the text of a record or a page with bytes that were put in, taken out and repeated; through two doors."""
+    """Check a record's or a page's text with bytes put in, taken out and repeated; one in four by the command too."""
     group, place, splices = drawn
     records = genuine(chosen[group % len(chosen)])
     of_pages = pages(folder) if group % 4 == 0 else []
@@ -129,6 +130,8 @@ def check_text(chosen: list[str], folder: Path, drawn: tuple[int, int, list[Spli
         genuine_record = verify_file_of(original, path)
         check_holding(genuine_record, found[0], found[1])
         path.write_bytes(spliced(original.encode(), splices))
+    if splices[0].other % 4:
+        return  # the command takes three times as long
     result = CliRunner().invoke(app, ["verify", str(path), *(["--json"] if place % 2 else [])])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     assert result.exit_code in (0, 2, 4, 5) and "\x1b" not in result.output
@@ -141,7 +144,7 @@ def verify_file_of(text: str, path: Path) -> Any:
     return verify_file(path)[0]
 
 
-@counts(60, 100_000)
+@counts(60, 40_000)
 def test_the_text_of_a_record_or_a_page_may_be_any_bytes(count: int, tmp_path: Path) -> None:
     chosen = SLICE if count < 1_000 else [*groups()]
     tried(count, st.tuples(PLACES, PLACES, SPLICES), partial(check_text, chosen, tmp_path))

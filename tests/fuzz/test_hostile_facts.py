@@ -165,7 +165,7 @@ def from_mapping(data: dict[str, Any], folder: Path) -> Any:
     return facts, requested(facts)
 
 
-@counts(150, 270_000)
+@counts(150, 400_000)
 def test_a_file_is_read_as_its_content_is_or_refused(count: int, tmp_path: Path) -> None:
     tried(count, st.tuples(EDITS, STYLES), partial(check_file, tmp_path / "hedgerow.toml"))
 
@@ -179,7 +179,7 @@ def check_text(path: Path, drawn: tuple[list[int], list[Splice]]) -> None:
     refusal(lambda: with_column(content.decode("utf-8", "replace"), "age", {"bounds": [0, 1]}))
 
 
-@counts(150, 270_000)
+@counts(150, 400_000)
 def test_the_text_of_a_file_may_be_any_bytes(count: int, tmp_path: Path) -> None:
     tried(count, st.tuples(STYLES, SPLICES), partial(check_text, tmp_path / "hedgerow.toml"))
 

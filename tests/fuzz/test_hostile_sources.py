@@ -109,7 +109,7 @@ def check_names(kind: str, folder: Path, plain: list[float], drawn: tuple[str, s
     assert code is not None or found == plain, (found, plain)
 
 
-@counts(12, 20_000)
+@counts(12, 5_000)
 @pytest.mark.parametrize("kind", ["csv", *DATABASES])
 def test_a_name_is_a_name_on_every_engine(kind: str, count: int, tmp_path: Path) -> None:
     plain = released(csv_file(tmp_path / "plain.csv", ["x", "g"], [*zip(AGES, SEXES, strict=True)]), "x", "g")
@@ -142,6 +142,6 @@ HEADERS = st.just(["age", "sex"]) | st.lists(NAMES | st.sampled_from(["age", "se
 FILES = st.tuples(HEADERS, ROWS, DIALECTS, st.just("utf-8") | st.sampled_from(ENCODINGS), SPLICES)
 
 
-@counts(40, 100_000)
+@counts(40, 25_000)
 def test_a_csv_file_may_be_anything(count: int, tmp_path: Path) -> None:
     tried(count, FILES, partial(check_csv, tmp_path))
