@@ -167,7 +167,7 @@ def found(
     estimates : sequence of Estimate
         Among which it is looked for.
     name : str
-        Of the statistic.
+        Of the statistic; or alone, the whole term as it is printed, such as ``mean(age | sex=0)``.
     about : sequence of tuple of str
         Its columns as texts, a column and a value, or a number: what stands in the brackets of a term. None of them:
         whatever they are.
@@ -180,6 +180,10 @@ def found(
         HG137: there is none, or several.
     """
     where = texts_of_cell(cell)
+    alone = not about and not where and name.endswith(")")
+    printed = [estimate for estimate in estimates if estimate._term() == name] if alone else []
+    if len(printed) == 1:
+        return printed[0]
     # A release may have millions of estimates: one of each statistic is made, and then those of the cell.
     named = [
         (first, cells)
@@ -197,14 +201,12 @@ def found(
     fitting = fitting or [estimate for estimate in every if _is_called(estimate, where)]
     if len(fitting) == 1:
         return fitting[0]
-    wanted = term_text(name, about, cell)
+    fitting = fitting or printed
+    # The whole term was given as the name: it is quoted as it was given.
+    wanted = name if alone else term_text(name, about, cell)
     kind = "Several are" if fitting else "There is no"
-    raise ParameterError(
-        "HG137",
-        rule="An estimate of a release is named by its statistic, its columns and its whole cell.",
-        finding=f"{kind} {wanted}.",
-        remedy=f"There {_listed(fitting or every or estimates)}.",
-    )
+    rule = "An estimate of a release is named by its statistic, its columns and its whole cell."
+    raise _unnamed(rule, f"{kind} {wanted}.", fitting or every or estimates)
 
 
 def of_cell(estimates: Sequence[Estimate], categories: Sequence[object]) -> Estimate:
@@ -219,12 +221,9 @@ def of_cell(estimates: Sequence[Estimate], categories: Sequence[object]) -> Esti
     fitting = [estimate for estimate in estimates if _has_categories(estimate, texts)]
     if len(fitting) == 1:
         return fitting[0]
-    raise ParameterError(
-        "HG137",
-        rule="release[…] takes a position, or a value or label for each column of `by`, and returns one estimate.",
-        finding=f"{'Several have' if fitting else 'No estimate has'} the cell {', '.join(texts)[:80]}.",
-        remedy=f"There {_listed(fitting or estimates)}. release.estimate names a statistic too.",
-    )
+    rule = "release[…] takes a position, or a value or label for each column of `by`, and returns one estimate."
+    finding = f"{'Several have' if fitting else 'No estimate has'} the cell {', '.join(texts)[:80]}."
+    raise _unnamed(rule, finding, fitting or estimates)
 
 
 def _has_categories(estimate: Estimate, texts: Sequence[str]) -> bool:
@@ -246,11 +245,16 @@ def _text(about: Sequence[tuple[str, ...]]) -> str:
     return ", ".join("=".join(pair) for pair in about)
 
 
-def _listed(estimates: Sequence[Estimate]) -> str:
+def _unnamed(rule: str, finding: str, estimates: Sequence[Estimate]) -> ParameterError:
+    """Return the refusal that lists the estimates that there are, with a call that names the first (HG137)."""
     terms = list(dict.fromkeys(estimate._term() for estimate in estimates))
+    if not terms:
+        return ParameterError("HG137", rule=rule, finding=finding, remedy="There are none.")
     beyond = f", and {len(terms) - _MOST_LISTED:,} more" if len(terms) > _MOST_LISTED else ""
-    verb = "is" if len(terms) == 1 else "are"
-    return f"{verb} " + ("; ".join(terms[:_MOST_LISTED]) + beyond if terms else "none")
+    listed = f"There {'is' if len(terms) == 1 else 'are'} {'; '.join(terms[:_MOST_LISTED])}{beyond}."
+    calls = f"Write release.estimate({terms[0]!r}), or in an expression release.ask({terms[0]!r})."
+    in_python, in_shell = f"{listed} {calls}", f"{listed} Write a name as it stands here."
+    return ParameterError("HG137", rule=rule, finding=finding, remedy=in_python, shell=in_shell)
 
 
 _LONGEST, _DEEPEST = 2000, 40

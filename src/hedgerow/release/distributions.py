@@ -262,12 +262,12 @@ def distribution_of(
     for distribution in distributions:
         if distribution.column == column and texts_of_cell(distribution.cell) == wanted:
             return distribution
-    listed = sorted({distribution.column for distribution in distributions})
+    listed = sorted({f"{each.column}{each.cell_in_words}" for each in distributions})
     raise ParameterError(
         "HG137",
         rule="A distribution of a release is named by its column and its whole cell.",
         finding=f"There is none of {column!r} in this cell.",
-        remedy=f"There are those of {', '.join(listed)}." if listed else "Ask for a quantile of the column.",
+        remedy=f"There are those of {'; '.join(listed)}." if listed else "Ask for a quantile of the column.",
     )
 
 

@@ -196,7 +196,8 @@ class Release(ReadsOfRelease, Result):
         Parameters
         ----------
         statistic : str
-            The name of the statistic: ``"mean"``, ``"ratio"``, or the name of your own function.
+            The name of the statistic: ``"mean"``, ``"ratio"``, or the name of your own function. Or, as the only
+            argument, the estimate as it is printed: ``"variance(age | sex=1)"``.
         *about
             The columns in order, and further parts of the printed name of the estimate, such as ``"employed=1"`` or
             ``0.5``. The columns may be left out if only one estimate fits.
@@ -218,7 +219,7 @@ class Release(ReadsOfRelease, Result):
         >>> import pyarrow, hedgerow as hg
         >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500, "sex": [0, 1] * 500}), relation="replace-one")
         >>> release = survey.release(hg.variance("age", bounds=(0, 100)), by={"sex": [0, 1]}, epsilon=1.0)
-        >>> release.estimate("variance", "age", sex=1) is release[1]
+        >>> release.estimate("variance", "age", sex=1) is release.estimate("variance(age | sex=1)") is release[1]
         True
         """
         return found(self.estimates, statistic, [tuple(str(category).split("=", 1)) for category in about], cell)

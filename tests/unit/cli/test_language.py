@@ -143,6 +143,7 @@ def test_no_sentence_in_a_constant_shows_python_either() -> None:
             "engines/reading.py",
             "margins/asked_margins.py",
             "facts/relation.py",
+            "release/ask.py",
         ),
         # What is printed after a release, or said of a model: no refusal.
         *(

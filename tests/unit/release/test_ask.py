@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,26 @@ def test_cells_are_named_whole_and_in_any_order() -> None:
     assert CELLS.ask("count(| sex=0, region=North)") is CELLS.estimate("count", sex="0", region="North")
     # The name that an estimate gives itself finds it.
     assert all(release.ask(one._term()) is one for release in (WHOLE, CELLS) for one in release)
+    assert all(release.estimate(one._term()) is one for release in (WHOLE, CELLS) for one in release)
+
+
+@pytest.mark.parametrize("wrong", ["mean(x | g=1)", "mean", "ratio(| sex=0)", "count(| sex=7)", "ratio"])
+@pytest.mark.parametrize("call", ["estimate", "ask", "__getitem__"])
+def test_what_a_refusal_lists_works_as_it_stands(wrong: str, call: str) -> None:
+    with pytest.raises(hg.ParameterError, match="HG137") as refused:
+        getattr(CELLS, call)(wrong)
+    listed, _, calls = refused.value.remedy.partition(". Write ")
+    first, *others = listed.removeprefix("There are ").split("; ")
+    assert all(CELLS.estimate(name) is CELLS.ask(name) for name in (first, *others))
+    examples = re.findall(r"release\.\w+\('.*?'\)", calls)
+    assert [eval(example, {"release": CELLS}) for example in examples] == [CELLS.estimate(first)] * 2
+    assert refused.value.shell is not None and "release." not in refused.value.shell
+
+
+def test_an_estimate_is_never_one_of_several_of_its_printed_name() -> None:
+    twice = released([hg.count(), hg.count()])
+    with pytest.raises(hg.ParameterError, match=r"HG137.*Several are count\(\)\."):
+        twice.estimate("count()")
 
 
 def test_categories_are_named_by_their_labels_too() -> None:
