@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from hashlib import blake2b
@@ -82,8 +82,8 @@ def open(
     facts : path or Facts, optional
         A facts file (``hedgerow.toml``) or a `Facts` object. The arguments of `open` and of releases override facts.
     relation : {"replace-one", "add-remove"}
-        The neighbouring relation. The call of `open` or the facts must state the relation. Under replace-one the number
-        of records is public.
+        The neighbouring relation. The call of `open` or the facts must state the relation, before anything is planned
+        or released. Under replace-one the number of records is public.
     unit : "row" or {"column": …, "max_rows": …}
         The privacy unit: one row, or all rows of one person. At most `max_rows` random rows of each person are used.
     target : {"population", "file", "census"}
@@ -101,7 +101,7 @@ def open(
     Raises
     ------
     ParameterError, DataError, FactsError, UncertifiedError
-        HG103, HG115: the relation, unit or target is invalid. HG201 to HG209, HG211: the source cannot be opened.
+        HG103, HG115: the relation, unit or target is unknown. HG201 to HG209, HG211: the source cannot be opened.
         HG402: the limit of rows is too large. HG701, HG702: the facts file is invalid. HG703: no source is named.
 
     Examples
@@ -124,7 +124,7 @@ def open(
         warnings.warn(remark, HedgerowWarning, stacklevel=3)
     return Survey(
         opened,
-        protection.relation,
+        protection.stated,
         protection.unit,
         protection.target,
         declared,
@@ -166,8 +166,8 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
 
     Attributes
     ----------
-    relation : str
-        The neighbouring relation.
+    relation : str or None
+        The neighbouring relation; None where no relation is stated, so that every request is refused.
     unit : str
         The privacy unit.
     target : str
@@ -181,7 +181,7 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
     """
 
     source: ColumnSource
-    relation: Relation
+    relation: Relation | None
     unit: str | UnitLimit
     target: Target
     facts: Facts | None = None
@@ -190,8 +190,8 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
     identity: str = ""
 
     def __repr__(self) -> str:
-        size = f", n={self.n}" if self.n is not None else ""
-        return f"<Survey {self.source.name!r}, {self.relation}, unit {self.unit}, target {self.target}{size}>"
+        relation, size = self.relation or "no relation", "" if self.n is None else f", n={self.n}"
+        return f"<Survey {self.source.name!r}, {relation}, unit {self.unit}, target {self.target}{size}>"
 
     @property
     def budget(self) -> Allowance | None:
@@ -203,7 +203,7 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
 
     @cached_property
     def n(self) -> int | None:
-        """The number of units (rows, or people) under replace-one, where it is public; None under add-remove."""
+        """The number of units (rows, or people) under replace-one, where the number is public; None otherwise."""
         if self.relation is not Relation.REPLACE_ONE:
             return None
         limit = self.unit
@@ -573,11 +573,11 @@ class Survey(AsksStatistics, AsksRegressions, AsksMargins):
         make = partial(CategoriesSearch.of, epsilon=epsilon, delta=usual_delta(self.facts) if delta is None else delta)
         return cast("Categories", self._found(column, where, request_id, make))
 
-    def _found(self, column: str, where: str | None, request_id: str | None, make: Callable[..., Any]) -> Found:
+    def _found(self, column: str, where: str | None, request_id: str | None, make: partial[Any]) -> Found:
         from hedgerow.find.search import Place, release_found
 
-        place = Place.of(column, where, self.facts)
-        return release_found(self._opened(), partial(make, place), request_id=request_id)
+        with self._asking() as opened:
+            return release_found(opened, partial(make, Place.of(column, where, self.facts)), request_id=request_id)
 
     def _opened(self) -> OpenedSource:
         protection = Protection(self.relation, self.unit, self.target, self.overrides)

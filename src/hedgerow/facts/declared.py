@@ -439,12 +439,17 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """Relation, unit and target in force, and in sentences which of the facts the call overrides."""
+    """Unit and target in force, the relation where one is stated, and in sentences which facts the call overrides."""
 
-    relation: Relation
+    stated: Relation | None
     unit: str | UnitLimit
     target: Target
     notes: tuple[str, ...]
+
+    @property
+    def relation(self) -> Relation:
+        """The relation in force (HG103 where none is stated)."""
+        return parse_relation(self.stated)
 
 
 def protection_of(
@@ -455,7 +460,7 @@ def protection_of(
     Raises
     ------
     ParameterError
-        HG103 no relation from anywhere, HG115 if unit or target is invalid.
+        HG103 an unknown relation, HG115 if unit or target is invalid.
     UncertifiedError
         HG402: the limit of rows of one unit is too large.
 
@@ -471,13 +476,13 @@ def protection_of(
         "target": (target, declared.target),
     }
     chosen = {name: fact if given is None else given for name, (given, fact) in pairs.items()}
-    parsed = parse_relation(chosen["relation"]), parse_unit(chosen["unit"]), parse_target(chosen["target"])
+    stated = None if chosen["relation"] is None else parse_relation(chosen["relation"])
     notes = tuple(
         f"{name}: {given} in this call, not {fact} as in the facts"
         for name, (given, fact) in pairs.items()
         if facts is not None and given is not None and fact is not None and given != fact
     )
-    return Protection(*parsed, notes)
+    return Protection(stated, parse_unit(chosen["unit"]), parse_target(chosen["target"]), notes)
 
 
 _USUAL = "hedgerow.toml"

@@ -12,9 +12,10 @@ The record of a search, written again from what was asked and from the noisy cou
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -475,17 +476,15 @@ def spent_on(search: Search) -> dict[str, Any]:
     return {"epsilon": search.budget.epsilon, "delta": search.budget.delta}
 
 
-def release_found(
-    opened: OpenedSource, make: Callable[[Relation, str | UnitLimit], Search], *, request_id: str | None = None
-) -> Found:
+def release_found(opened: OpenedSource, make: partial[Search], *, request_id: str | None = None) -> Found:
     """Release what a search finds. Guarantee: (ε, δ)-differential privacy of everything in it.
 
     Parameters
     ----------
     opened : OpenedSource
         The source and its public facts.
-    make : callable
-        Makes the search for a relation and a unit.
+    make : partial
+        Makes the search for a relation and a unit; its keywords are the options of the call.
     request_id : str, optional
         With a ledger: the same request under the same id is answered from its record.
 
@@ -495,6 +494,7 @@ def release_found(
         An error before the data are read costs nothing. A `SpentError` says that the price counts as spent.
     """
     protection = opened.protection
+    Resolver.of(opened.facts, make.keywords, related=protection.stated is not None).require({})
     search = make(protection.relation, protection.unit)
     unit = search.protected(protection.unit)
     if opened.facts is not None:

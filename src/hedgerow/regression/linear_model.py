@@ -315,8 +315,9 @@ def with_functions(terms: FormulaTerms, facts: Facts | None, *given: object) -> 
 
 def category_values(terms: FormulaTerms, resolver: Resolver, given: Mapping[str, Any]) -> dict[str, tuple[Scalar, ...]]:
     """Return the values of each category, by the call, else by the facts (HG111 where neither has any)."""
-    groups_by_column = {column: resolver.groups({column: given.get(column)}, None) or () for column in terms.categories}
-    return {column: groups[0].values for column, groups in groups_by_column.items()}
+    asked = {column: given.get(column) for column in terms.categories}
+    groups = resolver.groups(asked, None, keyword="categories") or ()
+    return {column: group.values for column, group in zip(asked, groups, strict=True)}
 
 
 def require_facts(

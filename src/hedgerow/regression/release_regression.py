@@ -239,8 +239,9 @@ def plan_regression(
     terms = FormulaTerms.parsed(formula, regressors, intercept=options.pop("intercept", True))
     guess = options.pop("guess", None)
     facts = with_functions(terms, facts, formula, regressors)
-    declared = facts or Facts()
-    asked = resolved_model(terms, str(formula), Resolver(declared), options)
+    related = protection.stated is not None
+    resolver = Resolver.of(facts, options, related=related)
+    asked = resolved_model(terms, str(formula), resolver, options)
     if options.get("weights") is not None:
         # Errors of equal variances are wrong with weights.
         model = replace(asked.model, bits=BITS_IN_ALL)
@@ -250,7 +251,7 @@ def plan_regression(
     if protection.target is Target.FILE:
         asked = replace(asked, robust=None)  # of a census no error is one of sampling
     options["where"] = among_declared(options.get("where"), asked.model.categories)
-    request = parse_request(asked, context=Context(facts=facts), **options)
+    request = parse_request(asked, context=Context(facts, related=related), **options)
     (policy,) = request.policies
     check_midpoint(asked, policy)
     (statistic,) = request.statistics

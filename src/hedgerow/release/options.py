@@ -8,6 +8,7 @@ that the call overrides.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypedDict
@@ -122,8 +123,13 @@ class TableOptions(SharedOptions, total=False):
 
 
 Values = Iterable[Scalar] | Mapping[Scalar, str] | Bands
-_MISSING = {"bounds": "HG104", "categories": "HG111"}
+BUDGETS = ("epsilon", "rho", "mu")
+_MISSING = {"relation": "HG103", "epsilon": "HG101", "bounds": "HG104", "categories": "HG111"}
 _TO_FILL_IN = {"bounds": "bounds = [LO, HI]\n", "categories": "categories = [VALUE, VALUE]\n"}
+_RELATION_TO_FILL_IN = """
+# "replace-one": the number of records is public. "add-remove": the number of records is private.
+relation = RELATION  # above all lines in square brackets
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +142,20 @@ class Resolver:
         Empty ones where a call has none.
     notes : list of str
         The sentences so far, each once.
+    absent : tuple of str
+        Which of "relation" and "epsilon" the request lacks.
     """
 
     facts: Facts = field(default_factory=Facts)
     notes: list[str] = field(default_factory=list)
+    absent: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, facts: Facts | None, options: Mapping[str, Any], *, related: bool = True) -> Resolver:
+        """Return what completes a call of these options, where a relation is stated or is not (`related`)."""
+        priced = any(options.get(name) is not None for name in BUDGETS)
+        absent = [name for name, there in (("relation", related), ("epsilon", priced)) if not there]
+        return cls(facts or Facts(), absent=tuple(absent))
 
     def statistic(self, asked: StatisticRequest) -> Statistic:
         """Return the statistic with its bounds.
@@ -167,7 +183,7 @@ class Resolver:
         ForbiddenError
             HG704: the facts leave a statistic out.
         ParameterError
-            HG104 where bounds are among what is missing, else HG111.
+            HG103, HG101, HG104 or HG111, as `require`.
         """
         self.facts.allow([asked.kind for asked in statistics])
         unbounded = [asked for asked in statistics if isinstance(asked, NeedsBounds)]
@@ -180,36 +196,45 @@ class Resolver:
     def require(
         self, needed: Mapping[Literal["bounds", "categories"], Iterable[str]], forms: Sequence[tuple[str, str]] = ()
     ) -> None:
-        """Refuse columns of which the facts lack what is needed of them, where several facts are missing.
+        """Refuse a request that lacks several facts: the relation, epsilon, and what is needed of columns.
 
-        The code is that of the first kind: HG104 for bounds, HG111 for categories. The remedy ends in lines for a facts
-        file, with the names of the columns and words in place of numbers and categories. `forms` say how a call gives
-        bounds, in Python and on the command line: the first is the example.
+        The code is that of the first kind that is missing: HG103 for the relation, HG101 for epsilon, HG104 for bounds,
+        HG111 for categories. The remedy ends in lines for a facts file, with the names of the columns and words in
+        place of values. `forms` say how a call gives bounds, in Python and on the command line: the first is the
+        example.
         """
         lacking = {kind: [*dict.fromkeys(filter(self._lacks(kind), columns))] for kind, columns in needed.items()}
         named = [(kind, columns) for kind, columns in lacking.items() if columns]
-        if sum(len(columns) for _, columns in named) < 2:
+        if len(self.absent) + sum(len(columns) for _, columns in named) < 2:
             return
-        missing = ", and ".join(f"no {kind} of {' and '.join(map(repr, columns))}" for kind, columns in named)
-        by_column: dict[str, str] = {}
-        for kind, columns in named:
+        missing = [f"no `{name}`" for name in self.absent]
+        missing += [f"no {kind} of {' and '.join(map(repr, columns))}" for kind, columns in named]
+        listed = f"{', '.join(missing[:-1])}{',' * (len(missing) > 2)} and {missing[-1]}"
+        raise ParameterError(
+            _MISSING[[*self.absent, *(kind for kind, _ in named)][0]],
+            rule="The relation, the price, bounds and categories are declared and never read from the data.",
+            finding=f"Found {listed}, neither in the call nor in a facts file.",
+            remedy=self._to_declare(dict(named), forms[0][0] if forms else "", shell=False),
+            shell=self._to_declare(dict(named), forms[0][1] if forms else "", shell=True),
+            facts_help=True,
+        )
+
+    def _to_declare(self, named: Mapping[str, Sequence[str]], form: str, *, shell: bool) -> str:
+        """Return how to declare what is missing, and last the lines for a facts file, with words to fill in."""
+        said = ["Give epsilon=1.0 in the call: each call states its own price."] if "epsilon" in self.absent else []
+        if named:
+            searches = " and ".join(_search(kind, columns[0])[shell] for kind, columns in named.items())
+            finds = "find" if len(named) > 1 else "finds"
+            such = f"Give the {' and '.join(named)} of the codebook" + (f" in the call, such as {form}" if form else "")
+            said.append(f"{such}; if they are unknown, {searches} {finds} them, at a price.")
+        by_column = {"": _RELATION_TO_FILL_IN} if "relation" in self.absent else {}
+        for kind, columns in named.items():
             for column in columns:
                 header = f"\n[columns.{toml_key(column)}]\n"
                 by_column[column] = by_column.get(column, header) + _TO_FILL_IN[kind]
-        lines = "".join(by_column.values()).rstrip()
-        remedies = [
-            f"Take them from the codebook. Give them in the call{form}, or write into hedgerow.toml, with numbers and "
-            f"categories in place of the capitals:\n{lines}"
-            for form in ((f", such as {form}" for form in forms[0]) if forms else ("", ""))
-        ]
-        raise ParameterError(
-            _MISSING[named[0][0]],
-            rule="Bounds and categories are declared and never read from the data.",
-            finding=f"Found {missing}, neither in the call nor in a facts file.",
-            remedy=remedies[0],
-            shell=remedies[1],
-            facts_help=True,
-        )
+        use = "give --facts hedgerow.toml" if shell else 'open the source with facts="hedgerow.toml"'
+        said.append(f"For a facts file, write these lines with your values into hedgerow.toml, and {use}:")
+        return f"{' '.join(said)}\n{''.join(by_column.values()).rstrip()}"
 
     def _fact(self, column: str) -> ColumnFacts:
         """Return the facts about a column; a function of one column has bounds by those of its column."""
@@ -238,8 +263,10 @@ class Resolver:
         weights = Weights.declared(given)
         return weights.renamed(self.facts.computed(weights.column))
 
-    def groups(self, by: object, other: bool | None) -> tuple[Category, ...] | None:
+    def groups(self, by: object, other: bool | None, *, keyword: str = "by") -> tuple[Category, ...] | None:
         """Return the categories of each group; None where `by` is no list of names and no mapping.
+
+        The argument `keyword` is the name by which a call gives categories, for the refusal.
 
         Raises
         ------
@@ -247,7 +274,7 @@ class Resolver:
             HG111: a column whose categories are declared neither by the call nor by the facts.
         """
         listed = declared_groups(by)
-        return None if listed is None else tuple(self._category(column, values, other) for column, values in listed)
+        return None if listed is None else tuple(self._category(*each, other, keyword) for each in listed)
 
     def policy(self, statistic: Statistic, given: Missing | None) -> Missing:
         """Return what a missing value of a statistic's columns counts as: by the call, the facts, else ``drop``.
@@ -303,8 +330,8 @@ class Resolver:
                 "HG104",
                 rule="A numeric statistic needs declared bounds, so that no person can change its value without limit.",
                 finding=f"Column {column!r} has none, neither in the call nor in a facts file.",
-                remedy=f"Give the bounds from the codebook: {in_python}.",
-                shell=f"Give the bounds from the codebook: {in_shell}.",
+                remedy=f"Give the bounds from the codebook: {in_python}.{_if_unknown('bounds', column)[0]}",
+                shell=f"Give the bounds from the codebook: {in_shell}.{_if_unknown('bounds', column)[1]}",
                 facts_help=True,
             )
         self.sourced("bounds", column)
@@ -323,15 +350,17 @@ class Resolver:
         else:
             self.sourced("bounds", column)
 
-    def _category(self, column: str, values: Values | None, other: bool | None) -> Category:
+    def _category(self, column: str, values: Values | None, other: bool | None, keyword: str) -> Category:
         fact = self.facts.column(column)
         if values is None:
             if fact.groups is None:
+                in_python, in_shell = _if_unknown("categories", column)
                 raise ParameterError(
                     "HG111",
                     rule="The categories of a group are declared and never read from the data.",
                     finding=f"Column {column!r} has none, neither in the call nor in a facts file.",
-                    remedy=f'List them, e.g. by={{"{column}": [0, 1]}}.',
+                    remedy=f'List them, e.g. {keyword}={{"{column}": [0, 1]}}.{in_python}',
+                    shell=f"List them, e.g. --{keyword} {shlex.quote(column)}=0,1.{in_shell}",
                     facts_help=True,
                 )
             self.sourced("categories", column)
@@ -354,6 +383,26 @@ class Resolver:
     def _note(self, text: str) -> None:
         if text not in self.notes:
             self.notes.append(text)
+
+
+def _search(kind: str, column: str) -> tuple[str, str]:
+    """Return what finds a fact about a column, in Python and on the command line.
+
+    >>> _search("bounds", "income")
+    ('survey.find_bounds("income", epsilon=0.1)', '`hedgerow find bounds SOURCE income --epsilon 0.1`')
+    """
+    computed = isinstance(column, DerivedColumn) and column == column.text
+    in_python, in_shell = (f'hg.column("{column}")', f"({column})") if computed else (f'"{column}"', column)
+    epsilon = {"bounds": 0.1, "categories": 0.5}[kind]
+    shell = f"`hedgerow find {kind} SOURCE {shlex.quote(in_shell)} --epsilon {epsilon}`"
+    return f"survey.find_{kind}({in_python}, epsilon={epsilon})", shell
+
+
+def _if_unknown(kind: str, column: str) -> tuple[str, str]:
+    """Return the sentence about facts that nobody knows, in Python and on the command line."""
+    in_python, in_shell = _search(kind, column)
+    said = " If they are unknown, {} finds them, at a price."
+    return said.format(in_python), said.format(in_shell)
 
 
 def declared_groups(by: object) -> list[tuple[str, Values | None]] | None:

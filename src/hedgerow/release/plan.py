@@ -578,7 +578,10 @@ def planned(
     <Plan of 1 statistic of 1 cell, ε ≤ 0.9997 at δ = 1e-06, add-remove>
     """
     about = replace(
-        context or Context(most_cells=MOST_CELLS), facts=facts, units=isinstance(protection.unit, UnitLimit)
+        context or Context(most_cells=MOST_CELLS),
+        facts=facts,
+        units=isinstance(protection.unit, UnitLimit),
+        related=protection.stated is not None,
     )
     request = parse_request(statistics, context=about, **options)
     request = replace(request, notes=(*protection.notes, *request.notes))

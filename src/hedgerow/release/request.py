@@ -21,6 +21,7 @@ from hedgerow.keywords import StatisticCall, noting_calls, takes
 from hedgerow.mechanisms.laws import LAWS, N_DRAWS, parse_draws
 from hedgerow.release.options import (
     AVERAGED_LAPLACE,
+    BUDGETS,
     ESTIMATORS,
     REPLICATED,
     PlanOptions,
@@ -168,6 +169,9 @@ class Context:
         Whether the caller declares the cell of every record public.
     about_zero : bool
         Whether a sum is not read from joint moments but added up about zero.
+    related : bool
+        Whether a neighbouring relation is stated. Without a relation a request is refused: together with all else that
+        the request lacks, or by `Protection.relation`.
     """
 
     facts: Facts | None = None
@@ -175,6 +179,7 @@ class Context:
     most_cells: int = LISTED_CELLS
     membership: bool = False
     about_zero: bool = False
+    related: bool = True
 
 
 @takes(PlanOptions, estimator="auto", noise="auto")
@@ -193,12 +198,12 @@ def parse_request(statistics: object, *, context: Context | None = None, **optio
     """
     about = Context() if context is None else context
     listed, groups_of = _statistics(statistics)
+    resolver = Resolver.of(about.facts, options, related=about.related)
+    resolver.require_all(listed, options.get("by"))
     budget = parse_budget(options, about.facts)
     estimator = parse_estimator(options.get("estimator"))
     missing = options.get("missing")
     given = None if missing is None else parse_missing(missing)
-    resolver = Resolver() if about.facts is None else Resolver(about.facts)
-    resolver.require_all(listed, options.get("by"))
     resolved = tuple(resolver.statistic(statistic) for statistic in listed)
     resampled = about.units or estimator in REPLICATED or any(statistic.family == "function" for statistic in resolved)
     noise = gaussian_in_mu(parse_noise(options.get("noise")), options)
@@ -224,7 +229,7 @@ def parse_request(statistics: object, *, context: Context | None = None, **optio
 
 def parse_budget(options: Mapping[str, Any], facts: Facts | None) -> Budget:
     """Return the total price of a call; δ that of the facts where the call gives none (HG101, HG102, HG141)."""
-    given = [name for name in ("epsilon", *_IN_MU) if options.get(name) is not None]
+    given = [name for name in BUDGETS if options.get(name) is not None]
     if not given:
         raise ParameterError(
             "HG101",

@@ -543,15 +543,15 @@ def bootstrap_cells(
             remedy='Write guarantee="bootstrap-dp", a guarantee that is weaker than differential privacy.',
         )
     law = check_names(sensitivity, noise, options.get("by"))
+    context = Context(opened.facts, most_cells=MOST_CELLS, related=opened.protection.stated is not None)
+    request = parse_request(asked, context=context, delta=0.0, **options)
     check_reach(opened, law, delta, where=options.get("where"), weights=options.get("weights"))
     _check_part(part)
-    request = parse_request(asked, context=Context(opened.facts, most_cells=MOST_CELLS), delta=0.0, **options)
-    (statistic,) = request.statistics
+    (statistic,), cells = request.statistics, Query(None, request.by).cells
     if not statistic.is_total:
         raise TypeError(f"a table holds counts or totals, not {statistic.name}")
     if not statistic.is_count:
         _check_whole_numbers(statistic.grid)
-    cells = Query(None, request.by).cells
     option, reason = _option(sensitivity, statistic, cells)
     about = opened, request.budget.epsilon, request.notes
     return BootstrapCells(*about, statistic, request.by, request.policies[0], option, reason, part)

@@ -221,7 +221,7 @@ def test_a_level_is_refused_and_the_release_kept(level: Any, people: Path, doors
 @pytest.mark.parametrize("relation", [None, "swap", 1, True, ["add-remove"], float("nan"), Odd()])
 def test_a_relation_has_no_default(relation: Any, people: Path, doors: Any) -> None:
     with pytest.raises(hg.ParameterError, match="HG103"):
-        hg.open(people, relation=relation)
+        hg.open(people, relation=relation).count(epsilon=1.0)
     assert doors.command("release", people, "--epsilon", "1", *MEAN, "--ledger", doors.ledger()) == ("HG103", 2)
     assert doors.entries() == []
 

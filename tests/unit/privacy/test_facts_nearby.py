@@ -75,14 +75,15 @@ def test_a_file_beside_the_data_is_named(folder: Path, monkeypatch: pytest.Monke
         refused = run(COMMANDS[name].replace("s.csv", "../s.csv"))
         assert BESIDE in refused.stderr and "hedgerow.toml" in refused.stderr, refused.stderr
     with pytest.raises(hg.ParameterError, match=BESIDE) as told:
-        hg.open("../s.csv")
-    assert 'facts="../hedgerow.toml"' in str(told.value) and told.value.remedy in str(told.value)
+        hg.open("../s.csv").count(epsilon=1.0)
+    assert f'facts="{folder}/hedgerow.toml"' in str(told.value) and told.value.remedy in str(told.value)
 
 
 def test_python_is_told_in_python(folder: Path) -> None:
     survey = hg.open(pa.table({"age": [41.0] * 100, "sex": [0, 1] * 50}), relation="replace-one")
     for ask in (
-        lambda: hg.open("s.csv"),
+        lambda: hg.open("s.csv").count(epsilon=1.0),
+        lambda: hg.open("s.csv").find_bounds("age"),
         lambda: hg.open(),
         lambda: survey.mean("age", epsilon=1.0),
         lambda: survey.plan([hg.quantile("age", 0.5)], epsilon=1.0),
@@ -96,7 +97,7 @@ def test_python_is_told_in_python(folder: Path) -> None:
 
 def test_who_gave_facts_is_not_sent_to_others(folder: Path) -> None:
     with pytest.raises(hg.ParameterError, match="HG103") as told:
-        hg.open("s.csv", facts=hg.Facts())
+        hg.open("s.csv", facts=hg.Facts()).count(epsilon=1.0)
     assert "There is a" not in str(told.value)
     with pytest.raises(hg.ParameterError, match="HG105") as told:
         hg.open("s.csv", relation="replace-one").mean("age", bounds=(9, 0), epsilon=1.0)

@@ -96,7 +96,7 @@ def test_without_facts_nothing_is_flagged_and_nothing_is_guessed() -> None:
     with pytest.raises(hg.ParameterError, match="HG111"):
         survey.plan([hg.count()], by=["sex"], epsilon=1.0)
     with pytest.raises(hg.ParameterError, match="HG103"):
-        hg.open(PEOPLE, hg.Facts())
+        hg.open(PEOPLE, hg.Facts()).count(epsilon=1.0)
 
 
 @pytest.mark.parametrize("by", [["sex"], "sex", {"sex": None}])

@@ -280,7 +280,7 @@ def test_bad_columns_are_refused_from_the_schema() -> None:
     with pytest.raises(hg.ParameterError, match="HG104"):
         opened().mean("age", epsilon=1.0)
     with pytest.raises(hg.ParameterError, match="HG103"):
-        hg.open(PEOPLE)
+        hg.open(PEOPLE).count(epsilon=1.0)
 
 
 def test_a_failure_after_the_reservation_is_spent_and_quotes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

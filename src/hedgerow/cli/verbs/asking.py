@@ -296,7 +296,7 @@ class _AskedCall(Call):
         declared, unit = self.declared, parse_unit(self.unit)
         whom = protection_of(declared, relation=self.relation, unit=unit, target=self.target)
         source = UnopenedSource({} if declared is None else declared.types())
-        known = (whom.relation, whom.unit, whom.target, declared, whom.notes)
+        known = (whom.stated, whom.unit, whom.target, declared, whom.notes)
         yield _AskedSurvey(source, *known, number=public_number(self.n, whom)), None
 
     def spend(self, release: Callable[[], Any], *_: Any, **__: Any) -> None:

@@ -294,6 +294,8 @@ def _steps(
     from hedgerow.release.designs.design import PublicFacts
     from hedgerow.release.request import usual_delta
 
+    if not bounds and not categories:
+        return []
     relation = protection.relation
     searches: list[Search] = []
     for text in bounds:
@@ -319,7 +321,7 @@ def _opened(call: Call, protection: Protection, n: int | None) -> Survey | None:
     if n is not None or (call.source is None and (call.declared is None or call.declared.data is None)):
         return None
     # The relation, the unit and the target in force may be arguments of this call.
-    in_force: Any = {"relation": protection.relation, "unit": parse_unit(call.unit), "target": protection.target}
+    in_force: Any = {"relation": protection.stated, "unit": parse_unit(call.unit), "target": protection.target}
     survey: Survey = open_survey(call.source, call.declared, table=call.table, **in_force)
     return survey
 
@@ -338,7 +340,7 @@ def public_number(n: int | None, protection: Protection) -> int | None:
     """Return the public number of records that was given; None where it is private (HG703, HG707)."""
     from hedgerow.facts.relation import Relation
 
-    if n is None and protection.relation is Relation.REPLACE_ONE:
+    if n is None and protection.stated is Relation.REPLACE_ONE:
         raise FactsError(
             "HG703",
             rule="Under replace-one the number of records is public, and a plan needs it.",
@@ -349,7 +351,7 @@ def public_number(n: int | None, protection: Protection) -> int | None:
         raise ParameterError(
             "HG707", rule="`--n` is a number of records, 1 or more.", finding=f"Found {n}.", remedy="Try --n 10000."
         )
-    return n if protection.relation is Relation.REPLACE_ONE else None
+    return n if protection.stated is Relation.REPLACE_ONE else None
 
 
 def _targets(absolute: list[str], relative: list[str], requests: int, epsilon: float | None) -> list[ErrorTarget]:

@@ -303,6 +303,9 @@ def bootstrap_numbers(statistics: object, opened: OpenedSource, **options: Any) 
     given = {name: value for name, value in options.items() if value is not None and value not in ("auto", False)}
     if given.get("by") == {}:
         del given["by"]
+    facts = Facts() if opened.facts is None else opened.facts
+    resolver = Resolver.of(facts, options, related=opened.protection.stated is not None)
+    resolver.require({})
     check_reach(opened, parse_noise(options.get("noise")), options.get("delta"), options.get("where"))
     if surplus := sorted(set(given) - _TAKEN | set(given) & {"by", "estimator"}):
         raise _without(
@@ -312,8 +315,7 @@ def bootstrap_numbers(statistics: object, opened: OpenedSource, **options: Any) 
     if given.get("epsilon") is None:
         parse_budget({"epsilon": None}, None)
     epsilon = parse_budget({"epsilon": options["epsilon"], "delta": 0.0}, None).epsilon
-    facts = Facts() if opened.facts is None else opened.facts
-    resolver, listed = Resolver(facts), _listed(statistics)
+    listed = _listed(statistics)
     numbers = tuple(
         _number(asked, part, opened, resolver, options.get("missing"))
         for asked, part in zip(listed, _parts(epsilon, options.get("share"), len(listed)), strict=True)
