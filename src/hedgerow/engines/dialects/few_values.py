@@ -10,6 +10,7 @@ text that is shown, so this text does not depend on the data; and the integers a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hedgerow.engines.dialects import ibis_tables
@@ -68,8 +69,10 @@ def either_way(build: Callable[..., Asked[A]]) -> Callable[..., Asked[A]]:
     """Return what asks a question in both ways, of which one reads no record, and adds up both answers."""
 
     def asked(frame: Any, *given: Any) -> Asked[A]:
-        few = build(_where(frame, few=True), *given, few=True)
-        many = build(_where(frame, few=False), *given)
+        if frame.implementation.is_ibis():
+            few, many = (_gated(build(frame, *given, few=chosen), few=chosen) for chosen in (True, False))
+        else:
+            few, many = (build(_where(frame, few=chosen), *given, few=chosen) for chosen in (True, False))
         return few.beside(many, lambda first, second: first + second)
 
     return asked
@@ -79,14 +82,28 @@ def _where(frame: Any, *, few: bool) -> nw.LazyFrame[Any]:
     import narwhals.stable.v2 as nw
 
     # A constant when the statement is planned: where it is false, the plan has no scan.
-    native = frame.to_native()
-    if frame.implementation.is_ibis():
-        setting = ibis_tables.setting(_SETTING)
-        chosen = native.filter(setting == "true" if few else setting != "true")
-    else:
-        chosen = native.filter(f"getvariable('{_VARIABLE}') IS {'' if few else 'NOT '}TRUE")
+    chosen = frame.to_native().filter(f"getvariable('{_VARIABLE}') IS {'' if few else 'NOT '}TRUE")
     filtered: nw.LazyFrame[Any] = nw.from_native(chosen)
     return filtered
+
+
+def _gated(asked: Asked[A], *, few: bool) -> Asked[A]:
+    """Return a question to PostgreSQL that is answered in one of the ways alone, without a row in the other.
+
+    The setting is read above the sums: below them each record would pass through a step of its own, and workers would
+    be started to read none.
+    """
+    import narwhals.stable.v2 as nw
+
+    setting = ibis_tables.setting(_SETTING)
+    chosen = setting == "true" if few else setting != "true"
+
+    def gated(frame: Any) -> Any:
+        if hasattr(frame, "to_native"):
+            return nw.from_native(gated(frame.to_native()))
+        return ibis_tables.fenced(frame).filter(chosen)
+
+    return replace(asked, sent=tuple((gated(frame), read) for frame, read in asked.sent))
 
 
 def by_raw_values(rows: nw.LazyFrame[Any], query: Query | SumsQuery) -> nw.LazyFrame[Any]:
