@@ -64,3 +64,16 @@ def test_one_verb_has_the_help_that_it_has_among_all() -> None:
     for verb in ("release", "ledger"):
         alone, among = (CliRunner().invoke(one, [verb, "--help"]).output for one in (app_of([verb]), app))
         assert alone == among
+
+
+@pytest.mark.parametrize(("begin", "spared"), [("hedgerow.__main__", True), ("hedgerow.cli.main", False)])
+def test_a_process_searches_for_no_garbage_when_it_ends(begin: str, *, spared: bool) -> None:
+    """A search at the end goes through all modules; the sabotage begins below what spares it."""
+    code = (
+        "import atexit, gc, sys\nsys.argv = ['hedgerow', '--version']\n"
+        # Registered first, so it is called last.
+        "atexit.register(lambda: print(gc.isenabled(), gc.get_freeze_count() > 0))\n"
+        f"from {begin} import main\nmain()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == f"True {spared}"
