@@ -15,11 +15,13 @@ intervals hold the population's answer, with the median width over that of the r
 * law: the answer of the fitted law itself, with the sd over the refits and m − 1 degrees of freedom;
 * release: the interval of the released margins themselves; a question of four columns has none.
 
-``flagged`` is how often `pool` marks the question as biased. The last line is the seconds of the process for a run, the
-fit gap, and the peak of the memory. Each run prints a line when it ends. ``--keep FILE`` keeps the answers of each run
-as one line of a file, and the same command then goes on after the last run that was kept. ``--every`` runs all eight
-settings of n, ε and relation; 200 runs of each take hours. ``--nine`` takes nine columns, whose joint table is not
-held.
+``flagged`` is how often `pool` marks the question as biased, and ``weak`` how often the fit finds a table weak on which
+the question rests: the table of its columns, for four columns any of their pairs, and for a slope the pair with the
+outcome. Two files are enough to see what is weak: ``--files 2``. The last line is the seconds of the process for a run,
+the fit gap, and the peak of the memory. Each run prints a line when it ends. ``--keep FILE`` keeps the answers of each
+run as one line of a file, and the same command then goes on after the last run that was kept. ``--every`` runs all
+eight settings of n, ε and relation; 200 runs of each take hours. ``--nine`` takes nine columns, whose joint table is
+not held.
 
 ``--rule`` simulates the pooling rule alone: estimates of m files whose law is normal, with the variance V of the refits
 from U/4 to 5·U. It prints the coverage of 95 % intervals and their median width over 2·1.96·√V, by degrees of freedom.
@@ -75,6 +77,11 @@ SHARES: dict[str, dict[str, str]] = {
 GAP = "gap of sexes, Bachelors"
 KINDS = ("pooled", "of s.e.", "less b", "without", "naive", "law", "release")
 SLOPES = ("logit: four years of education", "logit: married", "logit: Black", "logit: woman")
+RESTS = (
+    {name: {*cell, *RICH} for name, cell in SHARES.items()}
+    | {GAP: {"education", "sex", *RICH}}
+    | {name: {column, *RICH} for name, column in zip(SLOPES, FIVE, strict=False)}
+)
 
 
 class Answer(NamedTuple):
@@ -154,7 +161,8 @@ def one_run(questions: Questions, seed: int, options: argparse.Namespace) -> dic
     rows = np.random.default_rng([SEED, seed]).choice(len(population.levels), options.n)
     (margins,) = released(_plan(population, rows, options), iter([seed]))
     ready = time.process_time()
-    made = margins.synthesize(options.files, options.rows, rng=seed).rows
+    files = margins.synthesize(options.files, options.rows, rng=seed)
+    made = files.rows
     seconds = time.process_time() - ready
     own: dict[str, tuple[float, float]] = {}
     for name, estimate in of_release(margins, options.order):
@@ -174,6 +182,7 @@ def one_run(questions: Questions, seed: int, options: argparse.Namespace) -> dic
         "refits": [of_law(law) for law in made.refits],
         "fit": of_law(made.law),
         "release": own,
+        "weak": [table.columns for table in files.fitted_tables() if table.weak],
         "seconds": seconds,
         "all_seconds": time.process_time() - start,
         "gap": made.law.fit.gap,
@@ -205,6 +214,13 @@ def intervals(kept: dict[str, Any], name: str) -> Iterator[tuple[str, float, flo
     yield "law", fit - half, fit + half
     if name in kept["release"]:
         yield "release", *kept["release"][name]
+
+
+def rests_on_weak(kept: dict[str, Any], name: str, order: int) -> float:
+    """Return whether a question rests on a weak table; NaN of runs that were kept before weak tables were."""
+    size = len(RESTS[name]) if len(RESTS[name]) <= order else 2
+    weak = [{*table} for table in kept.get("weak", ()) if len(table) == size]
+    return float(any(table <= RESTS[name] for table in weak)) if "weak" in kept else math.nan
 
 
 def _setting(options: argparse.Namespace) -> dict[str, Any]:
@@ -251,12 +267,14 @@ def run(population: People, options: argparse.Namespace) -> None:
             for kind, low, high in intervals(one, name):
                 held[kind].append((low <= truth[name] <= high, high - low))
         own = np.median([width for _, width in held.get("release", [(True, math.nan)])])
+        own = own if math.isfinite(own) else math.nan
         line = []
         for kind in filter(held.__contains__, KINDS):
             share, width = np.mean([hit for hit, _ in held[kind]]), np.median([width for _, width in held[kind]])
             line.append(f"{share:.3f}" + (f" ({width / own:.2f})" if own == own else " (   -)"))
         marked = np.mean([pooled(one, name).flagged for one in runs])
-        print(f"{name:<54} {'  '.join(line)}   flagged {marked:.2f}", flush=True)
+        weak = np.mean([rests_on_weak(one, name, options.order) for one in runs])
+        print(f"{name:<54} {'  '.join(line)}   flagged {marked:.2f}   weak {weak:.2f}", flush=True)
     spent, gap = (np.median([one[key] for one in runs]) for key in ("seconds", "gap"))
     peak = max(one["gigabytes"] for one in runs)
     print(f"{spent:.1f} s of the process for the files of a run; fit gap {gap:.3f}; {peak:.2f} GB", flush=True)

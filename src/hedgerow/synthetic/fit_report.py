@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hedgerow.synthetic.synthesis import SyntheticRows
 
 _LEAST = 20.0  # records that a cell holds in the fitted law
+_SMALL, _MOST_IN_SMALL = 2.0, 0.01  # a cell is small below two sds of the noise; a table weak above a share of records
 _SEED = 20261125  # which cells are drawn is not private, and the same when the files are read again
 
 
@@ -88,6 +89,9 @@ class FittedTable:
         The number of biased cells: cells in which the mean of the refits (fits to simulated repetitions of the release)
         differs from the fitted distribution by more than a quarter of the refits' standard deviation, and by more than
         chance.
+    small : float
+        The share of the records that lie in small cells: cells with fewer records in the fitted distribution than two
+        standard deviations of the noise of a released cell.
     """
 
     columns: tuple[str, ...]
@@ -95,6 +99,17 @@ class FittedTable:
     gap: float
     noise: float
     flagged: int
+    small: float
+
+    @property
+    def weak(self) -> bool:
+        """Whether small cells hold more than 1 % of the records, so that slopes and shares from the table can be wrong.
+
+        Fitted counts cannot be negative, so noise makes small cells too large on average, and most differences between
+        categories too small. Where most of a difference is lost, a refit loses hardly more, and the bias that the files
+        show is far smaller than the bias of the fit.
+        """
+        return self.small > _MOST_IN_SMALL
 
 
 def fit_tables(margins: ReleasedMargins, rows: SyntheticRows) -> tuple[FittedTable, ...]:
@@ -104,7 +119,7 @@ def fit_tables(margins: ReleasedMargins, rows: SyntheticRows) -> tuple[FittedTab
     for table in residuals.workload.tables:
         if not table:
             continue
-        own = law.table(residuals.workload, table)
+        own, noise = law.table(residuals.workload, table), math.sqrt(residuals.noise_variance(table))
         refits = np.stack([refit.table(residuals.workload, table) for refit in rows.refits])
         spread = refits.std(axis=0, ddof=1)
         least = spread * (0.25 + 1.645 / math.sqrt(len(refits)))
@@ -113,8 +128,9 @@ def fit_tables(margins: ReleasedMargins, rows: SyntheticRows) -> tuple[FittedTab
                 margins.columns(table),
                 len(own),
                 float(np.sqrt(((own - residuals.table(table).reshape(-1)) ** 2).mean())),
-                math.sqrt(residuals.noise_variance(table)),
+                noise,
                 int((np.abs(refits.mean(axis=0) - own) > np.maximum(least, 1e-9)).sum()),
+                float(own[own < _SMALL * noise].sum() / own.sum()),
             )
         )
     return tuple(made)

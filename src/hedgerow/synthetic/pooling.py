@@ -317,7 +317,8 @@ def pool(
     Raises
     ------
     ParameterError
-        HG250: there are fewer than two files, a number is not finite, or the numbers of estimates and variances differ.
+        HG250: an argument is not a list of entries, there are fewer than two files, a number is not finite, or the
+        numbers of estimates and variances differ.
 
     Source
         Raghunathan, Reiter & Rubin, *Multiple Imputation for Statistical Disclosure Limitation*, Journal of Official
@@ -331,9 +332,10 @@ def pool(
     >>> pooled[0].estimate, round(pooled[0].standard_error, 4), round(pooled[0].df, 2)
     (0.3175, 0.0302, 2.02)
     """
-    answers = [_answer(given) for given in estimates]
-    own = [_answer(given) for given in variances] if variances is not None else [_own_variances(e) for e in estimates]
-    centres = [_answer(given) for given in centre] if centre is not None else []
+    given = _each(estimates)
+    answers = [_answer(one) for one in given]
+    own = [_own_variances(one) for one in given] if variances is None else [_answer(one) for one in _each(variances)]
+    centres = [] if centre is None else [_answer(one) for one in _each(centre)]
     if len(answers) < 2 or len(own) != len(answers) or (centre is not None and not centres):
         finding = f"Found {len(answers)} estimates, {len(own)} variances and {len(centres)} estimates of the centre."
         raise _unfit("Pooling needs the estimates of two files or more, and as many variances.", finding)
@@ -368,6 +370,14 @@ def _pooled(name: str, values: Floats, spreads: Floats, middles: Floats) -> Pool
 def _squared_bias(bias: float | None, bias_error: float | None) -> float:
     """Return max(0, b² − S), the part of a squared bias that is more than chance; 0 if no bias was measured."""
     return 0.0 if bias is None or bias_error is None else max(bias**2 - bias_error**2, 0.0)
+
+
+def _each(given: Any) -> list[Any]:
+    """Return the entries of the files."""
+    try:
+        return [*given]
+    except TypeError:
+        raise _unfit("Pooling needs a list with one entry for each file.", f"Found {format_argument(given)}.") from None
 
 
 def _answer(given: Any) -> dict[str, float]:

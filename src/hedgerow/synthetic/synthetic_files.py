@@ -122,7 +122,9 @@ class SyntheticFiles:
         -------
         Pooled
             The pooled estimates of `hedgerow.pool`, corrected with the files of the centre (drawn from the fit itself).
-            If the analysis uses so few columns that the release answers it directly, a note says so.
+            If the analysis uses so few columns that the release answers it directly, a note says so. Another note names
+            the weak tables (`FittedTable.weak`) that the analysis rests on: the table of its columns if the release has
+            this table, and all pairs of its columns otherwise.
 
         Raises
         ------
@@ -150,14 +152,23 @@ class SyntheticFiles:
             [answer[1] for answer in answers] if paired else None,
             centre=[answer[0] for answer in centre] if paired else centre,
         )
-        needed = self._needed(analysis)
-        if len(needed) > self.order:
-            return pooled
-        note = (
-            f"The analysis uses the columns {', '.join(needed)} alone. The release has their table, which answers "
-            "questions about shares and differences better, without the error of a fit: see Margins.ask."
-        )
-        return Pooled(pooled.estimates, (*pooled.notes, note))
+        needed, notes = self._needed(analysis), list(pooled.notes)
+        if len(needed) <= self.order:
+            notes.append(
+                f"The analysis uses the columns {', '.join(needed)} alone. The release has their table, which answers "
+                "questions about shares and differences better, without the error of a fit: see Margins.ask."
+            )
+        size = len(needed) if len(needed) <= self.order else 2
+        rests = [
+            table for table in self.fitted_tables() if len(table.columns) == size and {*table.columns} <= {*needed}
+        ]
+        if weak := [" × ".join(table.columns) for table in rests if table.weak]:
+            notes.append(
+                f"Weak tables: {', '.join(weak)}. In each, more than 1 % of the records lie in cells with fewer "
+                "records than two standard deviations of the noise. Slopes and differences that rest on these tables "
+                "can be wrong, and intervals can miss the truth far more often than stated."
+            )
+        return Pooled(pooled.estimates, tuple(notes))
 
     def _needed(self, analysis: Callable[[Any], Any]) -> tuple[str, ...]:
         """Return the columns without which an analysis fails."""

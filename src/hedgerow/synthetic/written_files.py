@@ -84,7 +84,8 @@ def _cell(value: Any) -> str:
 
 def readme(margins: ReleasedMargins, rows: SyntheticRows) -> str:
     """Return the text of README.md."""
-    certificate, count = margins.certificate, len(rows.files)
+    certificate, count, tables = margins.certificate, len(rows.files), fit_tables(margins, rows)
+    weak = [_name(table) for table in tables if table.weak and len(table.columns) == 2]
     cells = check_cells(margins, rows, 20, 0.95)
     names = [f"`{axis.column}`" for axis in margins.axes]
     bands = [f"`{axis.column}`" for axis in margins.axes if axis.edges]
@@ -110,7 +111,8 @@ def readme(margins: ReleasedMargins, rows: SyntheticRows) -> str:
         paid=paid,
         drawn=drawn,
         record=RECORD,
-        fit=_fit_lines(fit_tables(margins, rows)),
+        fit=_fit_lines(tables),
+        weak=", ".join(weak) or "none",
         checked=_checked_lines(cells),
         held=f"{sum(cell.naive_held for cell in cells) / len(cells):.2f}" if cells else "not known",
         gap=f"{100 * rows.law.fit.gap:.1f}",
@@ -131,9 +133,12 @@ def _checked_lines(cells: Sequence[CheckedCell]) -> str:
 
 
 def _fit_lines(tables: Sequence[FittedTable]) -> str:
-    lines = ["| table | cells | fit gap | noise | flagged |", "|---|---|---|---|---|"]
+    lines = ["| table | cells | fit gap | noise | flagged | small, % |", "|---|---|---|---|---|---|"]
     for table in tables:
-        name = " × ".join(table.columns).replace("|", "\\|")
-        figures = f"{number(table.gap, 1)} | {number(table.noise, 1)} | {table.flagged:,}"
-        lines.append(f"| {name} | {table.cells:,} | {figures} |")
+        figures = f"{number(table.gap, 1)} | {number(table.noise, 1)} | {table.flagged:,} | {100.0 * table.small:.1f}"
+        lines.append(f"| {_name(table)} | {table.cells:,} | {figures}{'³' * table.weak} |")
     return "\n".join(lines)
+
+
+def _name(table: FittedTable) -> str:
+    return " × ".join(table.columns).replace("|", "\\|")

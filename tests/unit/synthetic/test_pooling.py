@@ -186,9 +186,12 @@ def test_fits_of_statsmodels_and_scikit_learn_are_pooled_by_name() -> None:
         ([1.0, 2.0], {"variances": [1.0, 1.0], "centre": []}),
         ([{"a": 1.0}, {"b": 1.0}], {"variances": [{"a": 1.0}, {"a": 1.0}]}),
         (["a", "b"], {"variances": [1.0, 1.0]}),
+        (3, {"variances": [1]}),
+        ([1.0, 2.0], {"variances": 1.0}),
+        ([1.0, 2.0], {"variances": [1.0, 1.0], "centre": 1.0}),
     ],
 )
-def test_what_does_not_fit_is_refused(estimates: list[Any], options: dict[str, Any]) -> None:
+def test_what_does_not_fit_is_refused(estimates: Any, options: dict[str, Any]) -> None:
     with pytest.raises(ParameterError) as refusal:
         hg.pool(estimates, **options)
     assert refusal.value.code == "HG250"

@@ -32,6 +32,7 @@ from hedgerow.synthetic import sampled_cells, synthesis
 from hedgerow.synthetic.joint_law import FitDistance, LawCells, expected_distance, fitted_law, law_distance
 from hedgerow.synthetic.sampled_cells import sampled_law
 from hedgerow.synthetic.synthesis import SyntheticRows, drawn_rows, re_released, synthetic_rows
+from hedgerow.synthetic.written_files import readme
 
 SIZES, N, FILES, RUNS = (2, 3, 4), 1500, 8, 24
 WORKLOAD = Workload.up_to(SIZES, 2)
@@ -349,6 +350,28 @@ def test_an_analysis_of_few_columns_is_said_to_be_a_margin() -> None:
     assert len(tables) == 21 and all(table.gap < 10 * table.noise for table in tables)
 
 
+def test_tables_that_are_mostly_noise_are_named_and_others_are_not() -> None:
+    rng = np.random.default_rng(3)
+    school, rich = np.minimum(rng.geometric(0.25, 4000) - 1, 11), rng.integers(0, 2, 4000)
+    survey = hg.open(pa.table({"school": school, "rich": rich}), relation="replace-one")
+    by = {"school": range(12), "rich": [0, 1]}
+
+    def slope(frame: Any) -> tuple[float, float]:
+        x, y = (np.array(frame[name].to_pylist(), dtype=float) for name in by)
+        return float(np.cov(x, y)[0, 1] / x.var()), float(y.var() / x.var() / len(x))
+
+    for epsilon, weak in ((0.1, True), (20.0, False)):
+        files = survey.margins(by=by, order=2, epsilon=epsilon).synthesize(3, rng=1)
+        (table,) = (table for table in files.fitted_tables() if table.columns == ("school", "rich"))
+        law = files.rows.law.table(files.margins.residuals.workload, (0, 1))
+        assert table.small == pytest.approx(sum(cell for cell in law if cell < 2.0 * table.noise) / sum(law))
+        assert table.weak == weak == (table.small > 0.01)
+        assert any("Weak tables: school × rich." in note for note in files.pool(slope).notes) == weak
+        text = readme(files.margins, files.rows)
+        assert ("Weak pairs of this release: school × rich." in text) == weak
+        assert ("Weak pairs of this release: none." in text) != weak
+
+
 def test_checked_cells_show_that_intervals_of_one_file_fail() -> None:
     rng = np.random.default_rng(11)
     people = pa.table({name: rng.integers(0, size, 3000) for name, size in (("a", 3), ("b", 4), ("c", 5))})
@@ -397,3 +420,6 @@ def test_the_command_writes_the_folder_from_a_record_alone(tmp_path: Path) -> No
     assert json.loads((tmp_path / "o" / "margins.json").read_text(encoding="utf-8"))["margins"]["order"] == 2
     refused = CliRunner().invoke(app, ["synthesize", str(record), "--files", "1", "--out", str(tmp_path / "p")])
     assert refused.exit_code == 2 and not (tmp_path / "p").exists()
+    missing = CliRunner().invoke(app, ["synthesize", str(tmp_path / "none.json"), "--out", str(tmp_path / "p")])
+    assert missing.exit_code == 2 and missing.stderr.startswith("HG503")
+    assert "margins.json" in missing.stderr and "verify" not in missing.stderr

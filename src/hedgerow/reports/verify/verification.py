@@ -504,8 +504,8 @@ def _read(path: Path) -> str:
         finding = f"{str(path)!r} cannot be read as UTF-8 text."
     raise ParameterError(
         "HG503",
-        rule="hedgerow verify reads a file that a release wrote.",
+        rule="A record is read from a file that hedgerow wrote.",
         finding=finding,
-        remedy="Name certificate.json, release.json or report.html in the folder of a release, or table.json or "
-        "table.html in the folder of a table. A large table has a certificate.json beside it.",
+        remedy="Name the record in the folder of a release, for example release.json, table.json, margins.json or "
+        "certificate.json, or its page, for example report.html. A large table has a certificate.json beside it.",
     )
