@@ -151,3 +151,16 @@ def test_a_rate_above_all_that_are_shipped_is_read_as_the_next_power_of_two() ->
     for exponent in range(1 + int(math.log2(RATES[-1])), 12):
         assert replicate_intervals._shipped_rate(0.9 * 2.0**exponent) == 2.0**exponent
         assert replicate_intervals._shipped_rate(2.0**exponent) == 2.0**exponent
+
+
+@pytest.mark.parametrize(
+    ("k", "level", "cap", "rate"),
+    [(20, 0.95, math.inf, 1.0), (50, 0.9, 3.2, 1.0), (100, 0.99, 0.1, 1.0), (50, 0.95, math.inf, 4.0)],
+)
+def test_a_curve_is_solved_again_to_the_digits_of_the_file(k: int, level: float, cap: float, rate: float) -> None:
+    """The optimum is unique, and the file holds five digits, rounded up."""
+    again = calibrated_programme.solve(k, level=level, cap=cap, rate=rate)
+    shipped = critical_curve(k, level=level, cap=cap, rate=rate)
+    assert again.knots == pytest.approx(shipped.knots, rel=1e-12) and again.ceiling == shipped.ceiling
+    higher = shipped.heights / again.heights - 1.0
+    assert higher.min() > -1e-7 and higher.max() < 1.01e-4
