@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
 from hedgerow.inference.many_cells.empirical_bayes import shrunk
 from hedgerow.inference.many_cells.multiple_tests import METHODS, adjusted
@@ -64,3 +64,38 @@ def test_a_line_in_groups_is_followed() -> None:
     assert drawn.line[:10].mean() == pytest.approx(0.0, abs=1.0) and drawn.line[10:].mean() == pytest.approx(
         50.0, abs=1.0
     )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_shrinkage_is_that_of_the_largest_point_of_its_density(seed: int) -> None:
+    """l(log A) by determinants, its largest point by search and its curvature by differences."""
+    rng = np.random.default_rng(seed)
+    columns = np.column_stack([np.ones(12), rng.normal(size=12)])
+    variances = rng.uniform(0.5, 3.0, 12)
+    values = columns @ [2.0, -1.0] + rng.normal(0.0, 1.5, 12) + rng.normal(0.0, np.sqrt(variances))
+
+    def fitted(a: float) -> tuple[np.ndarray, np.ndarray]:
+        weights = np.diag(1.0 / (variances + a))
+        hat = columns @ np.linalg.solve(columns.T @ weights @ columns, columns.T @ weights)
+        return hat @ values, np.diag(hat)
+
+    def density(log: float) -> float:
+        total = variances + np.exp(log)
+        lost = np.linalg.slogdet(columns.T / total @ columns)[1]
+        rest = values - fitted(float(np.exp(log)))[0]
+        return float(log - 0.5 * np.log(total).sum() - 0.5 * lost - 0.5 * (rest**2 / total).sum())
+
+    best = optimize.minimize_scalar(lambda log: -density(log), bounds=(-6.0, 6.0), method="bounded")
+    log, step = float(best.x), 1e-3
+    tau = -1.0 / ((density(log + step) - 2.0 * density(log) + density(log - step)) / step**2)
+    a = float(np.exp(log))
+    line, leverage = fitted(a)
+    share = variances / (variances + a)
+    error = variances * (1.0 - (1.0 - leverage) * share) + (share * (1.0 - share)) ** 2 * tau * (values - line) ** 2
+    found = shrunk(values, variances, columns)
+    # The largest point is read from a parabola through three of 200 points.
+    assert found.spread == pytest.approx(np.sqrt(a), rel=2e-3)
+    assert found.line == pytest.approx(line, rel=1e-2, abs=1e-3)
+    assert found.shrinkage == pytest.approx(share, rel=4e-3)
+    assert found.value == pytest.approx((1.0 - share) * values + share * line, abs=2e-2)
+    assert found.standard_error == pytest.approx(np.sqrt(error), rel=4e-3)
