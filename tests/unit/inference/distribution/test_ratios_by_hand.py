@@ -13,6 +13,7 @@ from tests.unit.inference.score_oracle import Score
 from hedgerow.inference.distribution.inequality import gini, lorenz
 from hedgerow.inference.distribution.noisy_distribution import Distribution
 from hedgerow.inference.distribution.noisy_tree import NoisyTree
+from hedgerow.inference.distribution.vote_spread import VoteSpread
 
 ONE_SD = 2.0 * float(stats.norm.cdf(1.0)) - 1.0
 
@@ -25,7 +26,7 @@ class ByHand:
         self.n, self.counts = found.records, np.diff(found.left)
         v = found.tree.variances[0]
         self.noise_of_leaves = np.diag(v) - (np.outer(v, v) / v.sum() if found.tree.root == 0.0 else 0.0)
-        self.once = 1.0 if found.census else self.n / (self.n - 1.0)
+        self.once = 1.0 if found.census else self.n / (self.n - self.effect_at(0.5))
         least, greatest = found.edges[:-1].copy(), found.edges[1:].copy()
         if found.step is not None:
             least[1:] += found.step / 2.0
@@ -45,6 +46,25 @@ class ByHand:
         self.top, self.mean, self.added = self.parts(self.shares)
         self.value = min(max(self.top / self.mean, 0.0), 1.0)
         self._errors()
+
+    def effect_at(self, share: float) -> float:
+        """How many times as much a share varies as that of records drawn one by one, with care."""
+        votes = self.found.spread
+        return 1.0 if votes is None else float(np.interp(share, votes.shares, votes.careful))
+
+    def effect(self) -> float:
+        """The same of N − λμ, at most: a part as if rows were drawn apart, and what varies beside."""
+        votes = self.found.spread
+        if votes is None:
+            return 1.0
+        each = np.array([1.0, -self.value]) @ self.gained
+        alone = float(self.shares @ (each - self.shares @ each) ** 2)
+        beside = 0.0
+        for edge in range(1, len(each)):
+            left = float(self.left[edge])
+            spread = max(self.effect_at(left) - votes.apart, 0.0) * left * (1.0 - left)
+            beside += abs(each[edge] - each[edge - 1]) * math.sqrt(spread)
+        return min(votes.most, (votes.apart * alone + beside**2) / alone) if alone > 0.0 else votes.most
 
     def parts(self, shares: np.ndarray) -> tuple[float, float, float]:
         """N and μ of leaves with these shares, one piece of the axis after another."""
@@ -78,7 +98,9 @@ class ByHand:
         gained -= gained[:, -1:]  # one more share of the last leaf adds to no edge
         self.gained = gained
         centred = gained - (gained @ self.shares)[:, None]
-        self.sampling = np.zeros((2, 2)) if self.found.census else self.n * (centred * self.shares) @ centred.T
+        self.sampling = (
+            np.zeros((2, 2)) if self.found.census else self.n * (centred * self.shares) @ centred.T * self.effect()
+        )
         self.noise = centred @ self.noise_of_leaves @ centred.T
         self.noise[0, 0] += 2.0 * (self.added * self.n) ** 2
 
@@ -89,7 +111,7 @@ class ByHand:
         # How much of the noise is read as one Laplace number.
         laplace = min(1.0, np.abs(each).max() * math.sqrt(self.found.largest / added)) if added > 0.0 else 0.0
         each = each - self.shares @ each
-        skew = self.n * float(self.shares @ each**3) / (drawn + added) if drawn > 0.0 else 0.0
+        skew = self.n * self.effect() ** 2 * float(self.shares @ each**3) / (drawn + added) if drawn > 0.0 else 0.0
         first = self.sampling + (1.0 - laplace) * self.noise
 
         def coefficients(matrix: np.ndarray) -> tuple[float, float, float]:
@@ -126,17 +148,20 @@ def distribution(kind: str) -> Distribution:
         "whole numbers": ([30, 25, 12, 9], [0.0, 0.5, 1.5, 2.5, 3.0], 1.0),
         "wide leaves": ([14, 40, 9, 7], [1.0, 3.5, 6.5, 9.5, 12.0], 1.0),
         "no step": ([55, 21, 13, 6], [2.0, 3.0, 5.0, 9.0, 20.0], None),
+        "votes": ([55, 21, 13, 6], [0.0, 3.0, 5.0, 9.0, 20.0], None),
         "census": ([55, 21, 13, 6], [0.0, 3.0, 5.0, 9.0, 20.0], None),
     }[kind]
     variances = np.array([3.0, 1.0, 2.0, 4.0])
     left = np.append(0.0, np.cumsum(np.array(counts, dtype=float)))
     public, largest = kind != "no step", 3.0 if kind != "wide leaves" else 0.0
     tree = NoisyTree(4, (4,), (variances,), 0.0 if public else None)
-    return Distribution(np.array(edges), left, float(left[-1]), tree, largest, kind == "census", step)
+    votes = VoteSpread(np.array([0.3, 0.7]), np.array([0.9, 1.2]), np.array([1.0, 1.5]), 4.0, apart=0.5)
+    spread = votes if kind == "votes" else None
+    return Distribution(np.array(edges), left, float(left[-1]), tree, largest, kind == "census", step, spread=spread)
 
 
 @pytest.mark.parametrize("p", [None, 0.35, 0.8])
-@pytest.mark.parametrize("kind", ["whole numbers", "wide leaves", "no step", "census"])
+@pytest.mark.parametrize("kind", ["whole numbers", "wide leaves", "no step", "votes", "census"])
 def test_a_ratio_with_its_errors_and_its_ends(kind: str, p: float | None) -> None:
     found = distribution(kind)
     for level in (0.8, 0.95):
