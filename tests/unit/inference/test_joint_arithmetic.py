@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from hedgerow.errors import ParameterError
-from hedgerow.inference.joint.arithmetic import JointValue, covariance_of
+from hedgerow.inference.joint.arithmetic import (
+    Applied,
+    Constant,
+    EstimateTerm,
+    JointOperation,
+    JointValue,
+    covariance_of,
+)
 from hedgerow.inference.joint.estimates import estimate
 from hedgerow.inference.joint.functions import MeanOfTotals, RatioOfTotals, ScaledMean, SumOfTotals
 from hedgerow.inference.joint.totals import JointTotals, SideBySide
@@ -124,3 +131,51 @@ def test_what_is_divided_by_noise_is_not_reliable() -> None:
     made = AGE.of_others() / difference
     assert not made.reliable
     assert ScoreRegion.of(made).ends(0.95)[0] == -math.inf
+
+
+RANGES = [(2.0, 5.0), (-3.0, 4.0), (-6.0, -1.5), (0.0, 2.5), (0.4, 0.4)]
+
+
+def ranged(low: float, high: float, place: tuple[int, int] = (0, 0)) -> EstimateTerm:
+    """Return a term of which so much is possible."""
+    return EstimateTerm(MeanOfTotals(ScaledMean(1, (low + high) / 2.0, (high - low) / 2.0)), place)
+
+
+@pytest.mark.parametrize("symbol", ["+", "-", "*", "/"])
+@pytest.mark.parametrize("first", RANGES)
+@pytest.mark.parametrize("second", RANGES)
+def test_the_limits_of_an_operation_are_extremes_over_a_grid(
+    symbol: str, first: tuple[float, float], second: tuple[float, float]
+) -> None:
+    node = JointOperation(symbol, ranged(*first), ranged(*second, (1, 2)))
+    a, b = np.meshgrid(np.linspace(*first, 41), np.linspace(*second, 41))
+    if symbol == "/" and second[0] <= 0.0 <= second[1]:
+        assert node.limits() == (-math.inf, math.inf)
+    else:
+        every = {"+": a + b, "-": a - b, "*": a * b, "/": a / np.where(b == 0.0, 1.0, b)}[symbol]
+        assert node.limits() == pytest.approx((every.min(), every.max()), rel=1e-12, abs=1e-12)
+    assert [term.place for term in node.terms()] == [(0, 0), (1, 2)]
+    assert node.divisors() == ([node.right] if symbol == "/" else [])
+    numbered = node.renumbered([5, 3])
+    assert [term.place for term in numbered.terms()] == [(5, 0), (3, 2)] and numbered.symbol == symbol
+    found = node.value(lambda term: np.array([6.0 if term.place == (0, 0) else 1.5]))
+    assert found.tolist() == [{"+": 7.5, "-": 4.5, "*": 9.0, "/": 4.0}[symbol]]
+
+
+@pytest.mark.parametrize("name", ["log", "exp", "sqrt"])
+@pytest.mark.parametrize("limits", RANGES)
+def test_the_limits_of_a_function_are_its_values_where_it_is_defined(name: str, limits: tuple[float, float]) -> None:
+    node, function = Applied(name, ranged(*limits)), {"log": np.log, "exp": np.exp, "sqrt": np.sqrt}[name]
+    least, most = limits if name == "exp" else (max(end, 0.0) for end in limits)
+    with np.errstate(divide="ignore"):
+        exact = float(function(least)), float(function(most))
+    possible = exact if exact[1] > -math.inf else (-math.inf, math.inf)
+    assert node.limits() == pytest.approx(possible, rel=1e-12)
+    assert node.divisors() == ([] if name == "exp" else [node.argument])
+    values = node.value(lambda _: np.array([-1.0, 0.0, 2.25], dtype=complex)).real
+    assert values[2] == pytest.approx(float(function(2.25)))
+    assert np.isnan(values[:2]).tolist() == [name != "exp"] * 2
+    assert node.renumbered([4]).terms()[0].place == (4, 0)
+    inside = JointOperation("/", Constant(1.0), JointOperation("*", Constant(2.0), node))
+    assert inside.divisors() == [inside.right, *node.divisors()]
+    assert JointOperation("/", node, Constant(2.0)).divisors() == node.divisors(), "a number is clear of any noise"
