@@ -538,8 +538,12 @@ def _remarks(plan: Plan, forecast: Forecast) -> list[str]:
         whom = "records" if plan.facts.limit is None else f"units ({plan.facts.limit.column})"
         each = "" if size is None else f", each taken to hold {size:,.6g} {whom}"
         remarks.append(f"{plan.cells:,} cells{each}.")
-    for line in forecast:
-        remarks.append(f"{line.label}: {line.guess}.")
+    remarks += [f"{line.label}: {line.guess}." for line in forecast]
+    if unguessed := next((line for line in forecast if line.guess.endswith("the worst)")), None):
+        nearer = f"; --guess {unguessed.column}:sd=S,mean=M gives a nearer forecast" if "sd" in unguessed.guess else ""
+        remarks.append(f"The worst is what the bounds allow, so errors are usually smaller{nearer}.")
+    if any(line.noise_sd is not None for line in forecast):
+        remarks.append("noise sd: of the noise on a total; a mean or share divides the total by the number of records.")
     methods: dict[tuple[str, str], list[str]] = {}
     for line in forecast:
         methods.setdefault((line.method, line.reason), []).append(line.label)

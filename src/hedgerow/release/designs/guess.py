@@ -113,7 +113,7 @@ class Guess:
             return f"share {self.share:g}"
         worst = [] if self.mean is not None else ["mean"]
         worst += [] if self.sd is not None else ["sd"]
-        said = f"mean {mean:.4g}, sd {sd:.4g}"
+        said = f"mean {_four_digits(mean)}, sd {_four_digits(sd)}"
         return said + (f" ({' and '.join(worst)} the worst)" if worst else "")
 
     def share_in_words(self, share: float) -> str:
@@ -129,6 +129,10 @@ class Guess:
     def settled_moments(self) -> bool:
         """Whether both are."""
         return self.mean is not None and self.sd is not None
+
+
+def _four_digits(value: float) -> str:
+    return f"{value:,.0f}" if 1000.0 <= abs(value) < 1e15 else f"{value:.4g}"
 
 
 @dataclass(frozen=True, slots=True)
