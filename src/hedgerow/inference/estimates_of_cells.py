@@ -346,12 +346,17 @@ def alike(estimates: Sequence[Estimate]) -> Iterator[tuple[int, Sequence[Mapping
         first += len(part)
 
 
+_MOST_SHOWN = 4
+
+
 class Estimates(LazyEstimates):
     """The estimates of several statistics one after the other; each is made when it is asked for, and then kept.
 
     >>> parts = [[1.0, 2.0], (), [3.0]]
     >>> Estimates(parts)[1:], Estimates(parts)[-1], Estimates(parts) == (1.0, 2.0, 3.0)
     ([2.0, 3.0], 3.0, True)
+    >>> Estimates([range(1000)])
+    (0, 1, 2, 3, … 996 more)
     """
 
     __slots__ = ("_ends", "_made", "_parts")
@@ -377,6 +382,10 @@ class Estimates(LazyEstimates):
 
     def __iter__(self) -> Iterator[Estimate]:
         return map(self.__getitem__, range(len(self)))
+
+    def __repr__(self) -> str:
+        more = len(self) - _MOST_SHOWN
+        return f"({', '.join([*map(repr, self[:_MOST_SHOWN]), *([f'… {more:,} more'] if more > 0 else [])])})"
 
     def __eq__(self, other: object) -> bool:
         return tuple(self) == tuple(other) if isinstance(other, (tuple, Estimates)) else NotImplemented
