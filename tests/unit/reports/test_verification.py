@@ -20,6 +20,7 @@ from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.joint_numbers import JointCoordinate, JointFeature, JointLayout
 from hedgerow.mechanisms.mechanism import GaussianNoise, GeometricCounts, LaplaceNoise
+from hedgerow.mechanisms.resampled_sums import ResampledUnits
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.release.result import Release
 from hedgerow.reports import write_report
@@ -32,6 +33,18 @@ def test_a_further_bound_that_is_rounded_up_to_one_holds() -> None:
     assert 1.0 in [one["delta"] for one in record["profile"]]
     assert verify_record(record).holds
     assert not verify_record({**record, "delta": 1.0}).holds
+
+
+def test_a_price_or_a_rate_that_cannot_be_is_refused_and_ends_in_no_other_error() -> None:
+    counts = certify(GeometricCounts(0.5, 1), Relation.ADD_REMOVE, unit="row", delta=0.0).to_dict()
+    units = ResampledUnits.specimens()[1].mechanism
+    drawn = certify(units, Relation.ADD_REMOVE, unit="row", delta=1e-3).to_dict()
+    rare = {**drawn, "mechanism": {**drawn["mechanism"], "rate": 1e-300}}
+    for altered in ({**counts, "epsilon": -1e308}, rare):
+        with pytest.raises(hg.HedgerowError) as refused:
+            verify_record(altered)
+        assert refused.value.code == "HG502"
+    assert verify_record(counts).holds and verify_record(drawn).stated.holds
 
 
 @pytest.fixture(scope="module")

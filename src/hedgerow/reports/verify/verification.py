@@ -436,7 +436,9 @@ def verify_record(record: object) -> Verification:
         checked = [_checked(curve, point, certain=place > 0) for place, point in enumerate(points)]
         protection = protection_of(certificate, curve)
         unfounded = certificate.unfounded(curve)
-    except (ArithmeticError, MemoryError):
+    except HedgerowError:
+        raise
+    except (ArithmeticError, MemoryError, ValueError):
         raise unreadable_record("Its mechanism has parameters beyond anything that can be priced.") from None
     compared = consistency(record, certificate)
     return Verification(
