@@ -7,6 +7,7 @@ P̂, so a share in P̂ is to a file as a share in the population is to the relea
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -119,7 +120,7 @@ def fit_tables(margins: ReleasedMargins, rows: SyntheticRows) -> tuple[FittedTab
     for table in residuals.workload.tables:
         if not table:
             continue
-        own, noise = law.table(residuals.workload, table), math.sqrt(residuals.noise_variance(table))
+        own, noise = law.table(residuals.workload, table), _noise(margins, table)
         refits = np.stack([refit.table(residuals.workload, table) for refit in rows.refits])
         spread = refits.std(axis=0, ddof=1)
         least = spread * (0.25 + 1.645 / math.sqrt(len(refits)))
@@ -130,10 +131,34 @@ def fit_tables(margins: ReleasedMargins, rows: SyntheticRows) -> tuple[FittedTab
                 float(np.sqrt(((own - residuals.table(table).reshape(-1)) ** 2).mean())),
                 noise,
                 int((np.abs(refits.mean(axis=0) - own) > np.maximum(least, 1e-9)).sum()),
-                float(own[own < _SMALL * noise].sum() / own.sum()),
+                _in_small_cells(own, noise),
             )
         )
     return tuple(made)
+
+
+def weak_tables(margins: ReleasedMargins, rows: SyntheticRows, columns: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Return the columns of the weak tables on which a question rests: the table of its columns, or else their pairs.
+
+    No refit is looked at, so that each analysis may ask.
+    """
+    workload, asked = margins.residuals.workload, {*columns}
+    names = {table: margins.columns(table) for table in workload.tables if table}
+    rests = [table for table, named in names.items() if {*named} == asked]
+    rests = rests or [table for table, named in names.items() if len(named) == 2 and {*named} <= asked]
+    return tuple(
+        names[table]
+        for table in rests
+        if _in_small_cells(rows.law.table(workload, table), _noise(margins, table)) > _MOST_IN_SMALL
+    )
+
+
+def _noise(margins: ReleasedMargins, table: ColumnSet) -> float:
+    return math.sqrt(margins.residuals.noise_variance(table))
+
+
+def _in_small_cells(own: NDArray[np.float64], noise: float) -> float:
+    return float(own[own < _SMALL * noise].sum() / own.sum())
 
 
 class NumberWithEnds(NamedTuple):

@@ -15,7 +15,14 @@ from hedgerow.facts.columns import Category
 from hedgerow.facts.printed import group_headings
 from hedgerow.inference.interval import parse_level
 from hedgerow.release.publication.shared import build_frame
-from hedgerow.synthetic.fit_report import CheckedCell, FittedTable, ReleasedMargins, check_cells, fit_tables
+from hedgerow.synthetic.fit_report import (
+    CheckedCell,
+    FittedTable,
+    ReleasedMargins,
+    check_cells,
+    fit_tables,
+    weak_tables,
+)
 from hedgerow.synthetic.pooling import Pooled, pool
 from hedgerow.synthetic.synthesis import SyntheticRows
 from hedgerow.synthetic.written_files import write_files
@@ -158,15 +165,11 @@ class SyntheticFiles:
                 f"The analysis uses the columns {', '.join(needed)} alone. The release has their table, which answers "
                 "questions about shares and differences better, without the error of a fit: see Margins.ask."
             )
-        size = len(needed) if len(needed) <= self.order else 2
-        rests = [
-            table for table in self.fitted_tables() if len(table.columns) == size and {*table.columns} <= {*needed}
-        ]
-        if weak := [" × ".join(table.columns) for table in rests if table.weak]:
+        if weak := weak_tables(self.margins, self.rows, needed):
             notes.append(
-                f"Weak tables: {', '.join(weak)}. In each, more than 1 % of the records lie in cells with fewer "
-                "records than two standard deviations of the noise. Slopes and differences that rest on these tables "
-                "can be wrong, and intervals can miss the truth far more often than stated."
+                f"Weak tables: {', '.join(map(' × '.join, weak))}. In each, more than 1 % of the records lie in cells "
+                "with fewer records than two standard deviations of the noise. Slopes and differences that rest on "
+                "these tables can be wrong, and intervals can miss the truth far more often than stated."
             )
         return Pooled(pooled.estimates, tuple(notes))
 
