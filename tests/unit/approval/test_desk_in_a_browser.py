@@ -242,7 +242,7 @@ def test_pages_fit_a_narrow_window_in_light_and_dark_and_name_their_parts(desk: 
                     tab.go(
                         f"location.href = {path!r}", f"location.pathname === {path!r} && document.querySelector('h1')"
                     )
-                    # Waited for: a page that is measured while it takes its new width may still be too wide.
+                    # Waited for: a page that is measured before its stylesheet is there may still be too wide.
                     tab.wait("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
                     assert "\ufffd" not in tab.value("document.body.innerText")
                     grounds.add((dark, tab.value("getComputedStyle(document.body).backgroundColor")))

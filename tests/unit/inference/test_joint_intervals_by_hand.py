@@ -370,7 +370,7 @@ def test_a_pole_is_found_along_each_line_that_may_hold_it() -> None:
         ball = Ball(function, np.array([centre]), np.eye(len(centre))[None])
         return bool(
             _Search(ball, SideBySide((block(1).rows(slice(0, 1)),)), fixed(2.0), 0.95).has_pole(np.array([2.0]))[0]
-        )  # type: ignore[arg-type]
+        )
 
     class Divided(OfTotals):
         def divisors(self, totals: Numbers) -> list[Numbers]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,7 +64,7 @@ def reach_of(found: Distribution, share: float, noise: float, level: float, effe
     return quantile("laplace", level, math.sqrt(sampling + noise - laplace), math.sqrt(laplace)) + 0.5
 
 
-KINDS: dict[str, dict[str, object]] = {
+KINDS: dict[str, dict[str, Any]] = {
     "public": {},
     "Laplace": {"largest": 4.0, "root": None},
     "census": {"census": True, "root": 2.0, "largest": 4.0},
@@ -73,11 +74,11 @@ KINDS: dict[str, dict[str, object]] = {
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("level", [0.8, 0.95])
 def test_the_ends_of_a_quantile_are_leaves_whose_counts_are_no_surprise(kind: str, level: float) -> None:
-    found = flat(COUNTS, **KINDS[kind])  # type: ignore[arg-type]  # settings by name
+    found = flat(COUNTS, **KINDS[kind])
     root = KINDS[kind].get("root", 0.0)
     for q in (0.1, 0.25, 0.4, 0.41, 0.69, 0.7, 0.72, 0.9):
         moved = [float(found.left[edge] - q * found.records) for edge in range(6)]
-        reach = [reach_of(found, q, noise_of(0, edge, q, root), level) for edge in range(6)]  # type: ignore[arg-type]
+        reach = [reach_of(found, q, noise_of(0, edge, q, root), level) for edge in range(6)]
         low = next((EDGES[t] for t in range(4) if moved[t + 1] + reach[t + 1] >= 0.0), EDGES[4])
         high = next((EDGES[t + 1] for t in range(4, 0, -1) if moved[t] - reach[t] <= 0.0), EDGES[1])
         read = found.quantile(q, level)
@@ -85,7 +86,7 @@ def test_the_ends_of_a_quantile_are_leaves_whose_counts_are_no_surprise(kind: st
         # What an error of the share moves the quantile by: half the distance of the quantiles at q ± error.
         near = min(max(sum(found.left[edge] < q * found.records for edge in range(6)), 1), 4)
         drawn = 0.0 if found.census else found.records * q * (1.0 - q)
-        noise = noise_of(0, near, q, root)  # type: ignore[arg-type]
+        noise = noise_of(0, near, q, root)
         shares = found.left / found.records
         total, alone = (
             float(np.diff(np.interp(np.clip([q - error, q + error], 0.0, 1.0), shares, EDGES))[0]) / 2.0
@@ -99,9 +100,9 @@ def test_the_ends_of_a_quantile_are_leaves_whose_counts_are_no_surprise(kind: st
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_point_of_a_quantile_is_the_mean_over_the_noise_of_all_edges(kind: str) -> None:
     settings = KINDS[kind]
-    found, still = (flat(COUNTS, averaged=averaged, **settings) for averaged in (True, False))  # type: ignore[arg-type]
+    found, still = (flat(COUNTS, averaged=averaged, **settings) for averaged in (True, False))
     root = settings.get("root", 0.0)
-    sd = math.sqrt(np.mean([noise_of(0, edge, 0.5, root) for edge in range(6)])) / found.records  # type: ignore[arg-type]
+    sd = math.sqrt(np.mean([noise_of(0, edge, 0.5, root) for edge in range(6)])) / found.records
     z = stats.norm.ppf((np.arange(15) + 0.5) / 15)
     z /= math.sqrt(np.mean(z**2))
     for q in (0.3, 0.55, 0.8):
@@ -155,7 +156,7 @@ def ends_of(found: Distribution, first: int, last: int, level: float, root: floa
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("level", [0.5, 0.95])
 def test_shares_and_bins_have_the_ends_that_roots_give(kind: str, level: float) -> None:
-    found, root = flat(COUNTS, **KINDS[kind]), KINDS[kind].get("root", 0.0)  # type: ignore[arg-type]
+    found, root = flat(COUNTS, **KINDS[kind]), KINDS[kind].get("root", 0.0)
     curve = found.left / found.records
     for low, high in ((-math.inf, 3.0), (1.0, 6.0), (2.0, 3.2), (0.5, 7.0), (3.0, math.inf), (3.5, 20.0), (4.0, 3.6)):
         read = found.bin(low, high, level)
@@ -163,12 +164,12 @@ def test_shares_and_bins_have_the_ends_that_roots_give(kind: str, level: float) 
         assert read.value == pytest.approx(value, abs=1e-12)
         inner = max(np.searchsorted(EDGES, low), 0), max(np.searchsorted(EDGES, high, side="right") - 1, 0)
         outer = max(np.searchsorted(EDGES, low, side="right") - 1, 0), min(np.searchsorted(EDGES, high), 5)
-        least = ends_of(found, int(inner[0]), int(inner[1]), level, root)[0]  # type: ignore[arg-type]
-        most = ends_of(found, int(outer[0]), int(outer[1]), level, root)[1]  # type: ignore[arg-type]
+        least = ends_of(found, int(inner[0]), int(inner[1]), level, root)[0]
+        most = ends_of(found, int(outer[0]), int(outer[1]), level, root)[1]
         assert read.low == pytest.approx(max(min(least, value), 0.0), abs=1e-9), (low, high)
         assert read.high == pytest.approx(min(max(most, value), 1.0), abs=1e-9), (low, high)
         drawn = 0.0 if found.census else found.records * value * (1.0 - value)
-        noise = noise_of(int(outer[0]), int(outer[1]), value, root)  # type: ignore[arg-type]
+        noise = noise_of(int(outer[0]), int(outer[1]), value, root)
         assert read.standard_error == pytest.approx(math.sqrt(drawn + noise) / found.records, rel=1e-9)
         assert read.sampling_error == pytest.approx(math.sqrt(drawn) / found.records, rel=1e-9)
         below = found.share_below(high, level)
