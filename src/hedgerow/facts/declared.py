@@ -447,6 +447,11 @@ class Protection:
     notes: tuple[str, ...]
 
     @property
+    def related(self) -> bool:
+        """Whether a relation is stated."""
+        return self.stated is not None
+
+    @property
     def relation(self) -> Relation:
         """The relation in force (HG103 where none is stated)."""
         return parse_relation(self.stated)

@@ -494,7 +494,7 @@ def release_found(opened: OpenedSource, make: partial[Search], *, request_id: st
         An error before the data are read costs nothing. A `SpentError` says that the price counts as spent.
     """
     protection = opened.protection
-    Resolver.of(opened.facts, make.keywords, related=protection.stated is not None).require({})
+    Resolver.of(opened.facts, make.keywords, related=protection.related).require({})
     search = make(protection.relation, protection.unit)
     unit = search.protected(protection.unit)
     if opened.facts is not None:

@@ -367,7 +367,7 @@ def plan_margins(
         )
     protection, facts = opened.protection, opened.facts
     units = isinstance(protection.unit, UnitLimit)
-    context = Context(facts, units, most_cells=_ANY_NUMBER, related=protection.stated is not None)
+    context = Context(facts, units, most_cells=_ANY_NUMBER, related=protection.related)
     asked = count() if total is None else sum(checked_column(total), bounds=bounds, step=step)
     request = parse_request(asked, context=context, by=by, noise="gaussian", **options)
     (policy,), (statistic,) = request.policies, request.statistics

@@ -308,7 +308,7 @@ def plan_logit(
     """
     terms = FormulaTerms.parsed(formula, regressors, intercept=options.get("intercept", True))
     facts = with_functions(terms, facts, formula, regressors)
-    resolver = Resolver.of(facts, options, related=protection.stated is not None)
+    resolver = Resolver.of(facts, options, related=protection.related)
     resolver.facts.allow(["logit"])
     model = _model(terms, resolver, options)
     where = options.get("where")

@@ -239,8 +239,7 @@ def plan_regression(
     terms = FormulaTerms.parsed(formula, regressors, intercept=options.pop("intercept", True))
     guess = options.pop("guess", None)
     facts = with_functions(terms, facts, formula, regressors)
-    related = protection.stated is not None
-    resolver = Resolver.of(facts, options, related=related)
+    resolver = Resolver.of(facts, options, related=protection.related)
     asked = resolved_model(terms, str(formula), resolver, options)
     if options.get("weights") is not None:
         # Errors of equal variances are wrong with weights.
@@ -251,7 +250,7 @@ def plan_regression(
     if protection.target is Target.FILE:
         asked = replace(asked, robust=None)  # of a census no error is one of sampling
     options["where"] = among_declared(options.get("where"), asked.model.categories)
-    request = parse_request(asked, context=Context(facts, related=related), **options)
+    request = parse_request(asked, context=Context(facts, related=protection.related), **options)
     (policy,) = request.policies
     check_midpoint(asked, policy)
     (statistic,) = request.statistics

@@ -581,7 +581,7 @@ def planned(
         context or Context(most_cells=MOST_CELLS),
         facts=facts,
         units=isinstance(protection.unit, UnitLimit),
-        related=protection.stated is not None,
+        related=protection.related,
     )
     request = parse_request(statistics, context=about, **options)
     request = replace(request, notes=(*protection.notes, *request.notes))

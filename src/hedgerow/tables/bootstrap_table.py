@@ -543,7 +543,7 @@ def bootstrap_cells(
             remedy='Write guarantee="bootstrap-dp", a guarantee that is weaker than differential privacy.',
         )
     law = check_names(sensitivity, noise, options.get("by"))
-    context = Context(opened.facts, most_cells=MOST_CELLS, related=opened.protection.stated is not None)
+    context = Context(opened.facts, most_cells=MOST_CELLS, related=opened.protection.related)
     request = parse_request(asked, context=context, delta=0.0, **options)
     check_reach(opened, law, delta, where=options.get("where"), weights=options.get("weights"))
     _check_part(part)

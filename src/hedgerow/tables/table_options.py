@@ -294,7 +294,7 @@ def choose_by_cell(
     """
     named = gaussian_in_mu(check_names(sensitivity, noise, options.get("by")), options)
     _check_served(protection, sensitivity, named, weighted=options.get("weights") is not None)
-    context = Context(facts=facts, most_cells=MOST_BOUNDED_CELLS, related=protection.stated is not None)
+    context = Context(facts=facts, most_cells=MOST_BOUNDED_CELLS, related=protection.related)
     estimator: Estimator = "moments" if named == "gaussian" else "auto"
     request = parse_request(asked, context=context, estimator=estimator, noise=named, **options)
     request = replace(request, notes=(*protection.notes, *request.notes))

@@ -20,7 +20,6 @@ from hedgerow.engines.query import ColumnQuery, Query, ValueOnGrid
 from hedgerow.engines.source import ColumnSource
 from hedgerow.errors import ParameterError, SpentError, UncertifiedError
 from hedgerow.facts.columns import Grid, Missing, parse_missing
-from hedgerow.facts.declared import Facts
 from hedgerow.facts.expression import DerivedColumn
 from hedgerow.facts.validation import as_float, as_fraction, format_argument
 from hedgerow.inference.estimate import Estimate
@@ -303,8 +302,7 @@ def bootstrap_numbers(statistics: object, opened: OpenedSource, **options: Any) 
     given = {name: value for name, value in options.items() if value is not None and value not in ("auto", False)}
     if given.get("by") == {}:
         del given["by"]
-    facts = Facts() if opened.facts is None else opened.facts
-    resolver = Resolver.of(facts, options, related=opened.protection.stated is not None)
+    resolver = Resolver.of(opened.facts, options, related=opened.protection.related)
     resolver.require({})
     check_reach(opened, parse_noise(options.get("noise")), options.get("delta"), options.get("where"))
     if surplus := sorted(set(given) - _TAKEN | set(given) & {"by", "estimator"}):
