@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copyreg
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -505,8 +504,8 @@ _ESTIMATE = (
 )  # fmt: skip
 
 
-def release_from_record(text: object, *, backend: str | None = None) -> Release:
-    """Return the release that wrote this JSON, a text or read of one; its intervals are those at the recorded level.
+def release_from_record(text: str, *, backend: str | None = None) -> Release:
+    """Return the release that wrote this JSON; its intervals are those at the recorded level.
 
     Estimates that were read from joint moments are computed with as before, and have intervals at any level; those of
     a function of one's own are computed with by their tangent, and have the recorded interval alone.
@@ -524,8 +523,12 @@ def release_from_record(text: object, *, backend: str | None = None) -> Release:
     >>> release_from_record(release.to_json()).to_json() == release.to_json()
     True
     """
+    return release_of(record_of(text), backend=backend)
+
+
+def release_of(record: Any, *, backend: str | None = None) -> Release:
+    """Return the release that wrote a record which was read already; see `release_from_record`."""
     try:
-        record: Any = record_of(text) if isinstance(text, str) else text
         about = record["release"]
         certificate = Certificate.from_dict(record["certificate"])
         if NOT_LISTED in record:
@@ -557,8 +560,8 @@ def release_from_record(text: object, *, backend: str | None = None) -> Release:
             answers={str(answer["expression"]): recorded_estimate(answer, None) for answer in record.get("asked", ())},
             _request=dict(record.get("request", {})),
             _noisy=tuple(record.get("noisy", ())),
-            _pooled=_several(record.get("pooled", ())),
-            _joined=_several(record.get("joined", ())),
+            _pooled=tuple(map(release_of, record.get("pooled", ()))),
+            _joined=tuple(map(release_of, record.get("joined", ()))),
         )
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         raise VerificationError(
@@ -576,10 +579,6 @@ def _read_again(record: Mapping[str, Any], certificate: Certificate, backend: st
     release = Release._of(plan, tables_of(record, plan), certificate, backend=backend, **known)
     answers = {str(answer["expression"]): recorded_estimate(answer, None) for answer in record.get("asked", ())}
     return replace(release, reasons=about["methods"], notes=tuple(about["notes"]), answers=answers)
-
-
-def _several(records: Sequence[Mapping[str, Any]]) -> tuple[Release, ...]:
-    return tuple(release_from_record(json.dumps(record)) for record in records)
 
 
 def recorded_estimate(entry: Mapping[str, Any], computed: Region | None) -> Estimate:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -30,7 +29,7 @@ from hedgerow.release.record import (
     statistics_in_words,
     tables_of,
 )
-from hedgerow.release.result import Release, recorded_estimate, release_from_record
+from hedgerow.release.result import Release, recorded_estimate, release_of
 from hedgerow.release.spend import receipts
 
 OF_THE_CUSTODIAN = ("release.source", "release.date", "release.about.**", "release.derived.**")
@@ -201,7 +200,7 @@ def _several(record: Record, name: str, together: Callable[[Sequence[Release]], 
 def _earlier(record: Record) -> Rewritten:
     """Return a record of an earlier version, which holds neither what was asked nor what was drawn."""
     about = record["release"]
-    written = release_from_record(json.dumps(record)).to_dict(level_of(record))
+    written = release_of(record).to_dict(level_of(record))
     certified = {"relation": about["relation"], "unit": about["unit"]}
     whole = ("release.**", "estimates.**", "asked.**", "joint.**", "distributions.**")
     return Rewritten(written, whole, certified=certified)

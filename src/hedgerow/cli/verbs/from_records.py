@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -375,9 +374,9 @@ def _of_all_cells(
 
 
 def _release(record: object) -> Release:
-    from hedgerow.release.result import release_from_record
+    from hedgerow.release.result import release_of
 
-    return release_from_record(json.dumps(record) if isinstance(record, str) else record)
+    return release_of(record)
 
 
 def _screened(
