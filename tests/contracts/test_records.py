@@ -231,6 +231,13 @@ def test_categories_of_another_number_than_the_counts_are_refused() -> None:
         assert verify_record(edited(record, ("request", "by", 0, "values"), values)).contradictions
 
 
+@pytest.mark.parametrize(("name", "value"), [("start", 1), ("start", -100), ("stride", 50)])
+def test_totals_on_another_grid_than_that_of_the_request_are_refused(name: str, value: int) -> None:
+    """Bounds of 0, 50 and 100 lie on the grids from 1 or -100 with steps of 1, and from 0 with steps of 50, too."""
+    record = assert_holds(WAYS["bounds by cell"]("replace-one"))
+    assert verify_record(edited(record, ("certificate", "mechanism", name), value)).contradictions
+
+
 def test_the_noise_of_a_public_number_of_records_is_named() -> None:
     """It is no part of the price, and no number is read with it."""
     record = assert_holds(WAYS["shares"]("replace-one"))

@@ -422,6 +422,8 @@ class CellTotalsDesign(Design[CellTotals, AdditiveTable]):
         """Return the design of the one sum whose bounds differ from cell to cell; the mechanism names the bounds."""
         (statistic,) = about.statistics
         start, stride, _ = statistic.grid.about_zero()
+        if (part.start, part.stride) != (start, stride):
+            return ()  # the totals are of another grid than that of the request
         kinds = [((kind.low - start) // stride, (kind.high - start) // stride) for kind in part.kinds]
         ends = [kinds[kind] for kind in part.kind_of]
         law: Literal["gaussian", "geometric"] = part.law
