@@ -17,7 +17,7 @@ import hedgerow as hg
 from hedgerow.cli.main import app
 
 TABLE = pa.table({"age": [18.0, 93.0], "net pay": [7.5, 8.5], "sex": ["f", "secret"], "town": ["x", "y"], "y": [0, 1]})
-FILLED_IN = {"LO, HI": "0, 100", "VALUE, VALUE": '"f", "m"', "RELATION": '"add-remove"'}
+FILLED_IN = {"LO, HI": "0, 100", "VALUE, VALUE": '"f", "m"', "RELATION": "add-remove"}
 # The four kinds of facts of a mean by groups: code, in Python, in the shell, and the words of a refusal.
 KINDS: dict[str, tuple[str, dict[str, Any], list[str], str]] = {
     "relation": ("HG103", {"relation": "add-remove"}, ["--relation", "add-remove"], "relation`"),

@@ -17,6 +17,7 @@ from hedgerow.errors import FactsError, ParameterError
 from hedgerow.facts.columns import Bands, Category, Grid, Missing, Scalar, Selection, checked_column
 from hedgerow.facts.declared import ColumnFacts, Facts
 from hedgerow.facts.expression import DerivedColumn
+from hedgerow.facts.printed import joined
 from hedgerow.facts.relation import Weights
 from hedgerow.facts.written import toml_key
 from hedgerow.statistics.statistic import NeedsBounds, Statistic, StatisticRequest
@@ -128,7 +129,7 @@ _MISSING = {"relation": "HG103", "epsilon": "HG101", "bounds": "HG104", "categor
 _TO_FILL_IN = {"bounds": "bounds = [LO, HI]\n", "categories": "categories = [VALUE, VALUE]\n"}
 _RELATION_TO_FILL_IN = """
 # "replace-one": the number of records is public. "add-remove": the number of records is private.
-relation = RELATION  # above all lines in square brackets
+relation = "RELATION"  # above all lines in square brackets
 """
 
 
@@ -208,7 +209,7 @@ class Resolver:
         if len(self.absent) + sum(len(columns) for _, columns in named) < 2:
             return
         missing = [f"no `{name}`" for name in self.absent]
-        missing += [f"no {kind} of {' and '.join(map(repr, columns))}" for kind, columns in named]
+        missing += [f"no {kind} of {joined([*map(repr, columns)])}" for kind, columns in named]
         listed = f"{', '.join(missing[:-1])}{',' * (len(missing) > 2)} and {missing[-1]}"
         raise ParameterError(
             _MISSING[[*self.absent, *(kind for kind, _ in named)][0]],
@@ -225,7 +226,7 @@ class Resolver:
         if named:
             searches = " and ".join(_search(kind, columns[0])[shell] for kind, columns in named.items())
             finds = "find" if len(named) > 1 else "finds"
-            such = f"Give the {' and '.join(named)} of the codebook" + (f" in the call, such as {form}" if form else "")
+            such = f"Give the {joined([*named])} of the codebook" + (f" in the call, such as {form}" if form else "")
             said.append(f"{such}; if they are unknown, {searches} {finds} them, at a price.")
         by_column = {"": _RELATION_TO_FILL_IN} if "relation" in self.absent else {}
         for kind, columns in named.items():
