@@ -329,7 +329,7 @@ class Estimate(Operators):
             pair = (other, self) if swapped else (self, other)
             if (by_replicates := _by_replicates(symbol, pair, text)) is not None:
                 return by_replicates
-        operands = [self, *([other] if isinstance(other, Estimate) else [])]
+        operands = [self, *([other] if isinstance(other, Estimate) and not exact else [])]
         joint, *others = [_joint_of(operand) for operand in operands]
         return _computed(joint._combined(symbol, others[0] if others else number, swapped=swapped), text, operands)
 
