@@ -181,7 +181,7 @@ class Cells(LazyEstimates):
         """Return the noisy replicates behind one number, for a bootstrap."""
         return None
 
-    def in_columns(self, level: float = 0.95) -> dict[str, Any]:
+    def in_columns(self, level: float) -> dict[str, Any]:
         """Return the fields of `entries` as columns, without a mapping for each number.
 
         ``cell`` and ``labels`` are {column of the data: values}; the ends of the interval are columns too.
@@ -395,7 +395,7 @@ class Estimates(LazyEstimates):
     def __reduce__(self) -> tuple[type[tuple[Any, ...]], tuple[tuple[Estimate, ...]]]:
         return tuple, (tuple(self),)
 
-    def in_columns(self, level: float = 0.95) -> dict[str, Any]:
+    def in_columns(self, level: float) -> dict[str, Any]:
         """Return the fields of `entries` as columns; see `Cells.in_columns`."""
         parts = [columns_of_entries(())]
         for part in self._parts:

@@ -350,7 +350,7 @@ class LifeTables:
         squares = np.square(slopes)
         spread = np.square(squares).sum(axis=1)
         draws = np.square(squares.sum(axis=1)) / np.where(spread > 0.0, spread, 1.0)
-        return averaged_law(int(min(max(draws[spread > 0.0].min(initial=_MOST_DRAWS), 1.0), _MOST_DRAWS)))
+        return averaged_law(int(draws[spread > 0.0].min(initial=_MOST_DRAWS)))
 
     def test(self, place: int) -> QuadraticTest:
         """Return the score test of the survival share at a cut, in every cell."""
