@@ -77,3 +77,11 @@ def test_the_file_interval_is_students() -> None:
     low, high = file_interval(Replicates(10.0, 4.0, 8, 1.0), level=0.9)
     assert (low, high) == pytest.approx(stats.t(7, loc=10.0, scale=(4.0 / 8) ** 0.5).interval(0.9))
     assert file_error_parts(Replicates(0.0, 4.0, 8, 1.0)).sampling_error == 0.0
+
+
+def test_replicates_that_vary_less_than_their_noise_have_no_bootstrap_error() -> None:
+    parts = file_error_parts(Replicates(0.0, 4.0, 8, 9.0))
+    assert parts.bootstrap_error == 0.0 and parts.privacy_error == pytest.approx((9.0 / 8.0) ** 0.5)
+    # s² is an unbiased estimate of σ₁² + v; .2 is left of it, fewer than one.
+    few = file_error_parts(Replicates(0.0, 2.2, 10_000, 2.0))
+    assert few.bootstrap_error == pytest.approx((0.2 / 10_000) ** 0.5, rel=1e-3)

@@ -1,6 +1,7 @@
 """Estimates computed with: errors carry their correlations, and what has no known joint law is refused."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -12,12 +13,14 @@ from hedgerow.inference.joint.arithmetic import (
     EstimateTerm,
     JointOperation,
     JointValue,
+    counted_cells,
     covariance_of,
 )
 from hedgerow.inference.joint.estimates import estimate
-from hedgerow.inference.joint.functions import MeanOfTotals, RatioOfTotals, ScaledMean, SumOfTotals
+from hedgerow.inference.joint.functions import MeanOfTotals, RatioOfTotals, ScaledMean, SumOfTotals, smooth_function
 from hedgerow.inference.joint.totals import JointTotals, SideBySide
 from hedgerow.inference.region import ScoreRegion
+from hedgerow.noise.lattice import AdditiveTable
 
 N = (300, 500)
 X, Y = ScaledMean(1, 40.0, 40.0), ScaledMean(2, 30.0, 30.0)
@@ -131,6 +134,31 @@ def test_what_is_divided_by_noise_is_not_reliable() -> None:
     made = AGE.of_others() / difference
     assert not made.reliable
     assert ScoreRegion.of(made).ends(0.95)[0] == -math.inf
+
+
+@pytest.mark.parametrize("n", [None, 200])
+def test_counts_of_a_table_are_computed_with(n: int | None) -> None:
+    """30 and 50 records of 200: multinomial, or with a Poisson number of records."""
+    table = AdditiveTable(({"sex": 0}, {"sex": 1}), ("count",), np.array([[30.0], [50.0]]), np.array([3.0]), "gaussian")
+    numbers, joint = counted_cells(table, n=n, census=False, method="gaussian")
+    more = joint.row(1) - joint.row(0)
+    variance = 80.0 if n is None else 200.0 * (0.15 * 0.85 + 0.25 * 0.75 + 2.0 * 0.15 * 0.25)
+    assert numbers.value.tolist() == [30.0, 50.0] == [joint.row(0).estimate, joint.row(1).estimate]
+    assert more.estimate == pytest.approx(20.0, rel=1e-12)
+    assert more.sampling_error == pytest.approx(math.sqrt(variance), rel=0.02)
+    assert more.privacy_error == pytest.approx(3.0 * math.sqrt(2.0), rel=1e-12)
+
+
+def test_a_region_that_is_sent_knows_its_joint_law_and_code_of_the_user_is_not_sent() -> None:
+    sent = pickle.loads(pickle.dumps(ScoreRegion.of(AGE)))
+    assert (
+        sent.joint is not None
+        and sent.joint.estimate == AGE.estimate
+        and sent.ends(0.5) == ScoreRegion.of(AGE).ends(0.5)
+    )
+    own = ScoreRegion.of(JointValue.of(RELEASE, 0, smooth_function(lambda t: t["x"] / t["y"], {"x": X, "y": Y})))
+    recorded = pickle.loads(pickle.dumps(own))
+    assert recorded.joint is None and recorded.ends(0.95) == own.ends(0.95)
 
 
 RANGES = [(2.0, 5.0), (-3.0, 4.0), (-6.0, -1.5), (0.0, 2.5), (0.4, 0.4)]

@@ -12,6 +12,7 @@ from scipy import optimize, stats
 from tests.unit.inference.score_oracle import Score, quantile
 from tests.unit.inference.test_joint_totals_by_hand import block
 
+from hedgerow.inference.joint.arithmetic import EstimateTerm, Expression, JointOperation
 from hedgerow.inference.joint.critical_values import Tangent, radii
 from hedgerow.inference.joint.estimates import _curvature_factor, _seen, _tangent, estimate
 from hedgerow.inference.joint.functions import (
@@ -39,6 +40,7 @@ from hedgerow.inference.joint.region_of_function import (
     ends,
 )
 from hedgerow.inference.joint.totals import BlockVariances, JointTotals, SideBySide, influence_range
+from hedgerow.inference.score_test import QuadraticTest
 
 
 def tangent(
@@ -492,6 +494,61 @@ def test_a_sum_is_read_about_zero_where_its_records_are_private(n: int | None, c
             a=total, sampling=(upper, 0.0, 0.0), noise=(sds[0] ** 2, 0.0, 0.0), skew=skew, unsure=unsure
         ).ends(0.9)
         assert [end[row] for end in made.accepted(0.9)] == pytest.approx(exact, rel=1e-9)
+
+
+def test_each_end_of_a_ratio_is_a_root_at_its_own_critical_value() -> None:
+    """(X − θY)² = c²·Var(X − θY), with c below and above the ratio as `radii` says."""
+    one, function = SideBySide((block(1, public=False),)), RatioOfTotals(X, Y)
+    made = estimate(function, one)
+    reaches, (low, high) = radii(made.tangent, 0.95), made.accepted(0.95)
+    assert made.known.all() and (np.abs(reaches[0] / reaches[1] - 1.0) > 1e-3).all()
+    first, second = np.array([5.0, 2.0, 0.0]), np.array([8.0, 0.0, 4.0])
+    for row in range(3):
+
+        def beyond(theta: float, row: int, critical: float) -> float:
+            g = first - theta * second
+            variance = g @ (one.sampling[row] + one.noise) @ g
+            return float((g @ one.totals[row]) ** 2 - critical**2 * variance)
+
+        middle, far = made.value[row], 8.0 * made.standard_error[row]
+        below = optimize.brentq(beyond, middle - far, middle, (row, reaches[0][row]), xtol=1e-13)
+        above = optimize.brentq(beyond, middle, middle + far, (row, reaches[1][row]), xtol=1e-13)
+        assert (low[row], high[row]) == pytest.approx((below, above), rel=1e-8)
+
+
+def test_the_variance_behind_a_sum_is_raised_by_half_a_deviation_of_its_noise() -> None:
+    """Of a public number of records, the noises of Σf and Σf² correlated: v = Q/N − (S/N)², slopes times noise."""
+    one = block(1)
+    made = estimate(SumOfTotals(X, (-1e6, 1e6)), SideBySide((one,)))
+    assert isinstance(made.exact, QuadraticTest)
+    for row in range(3):
+        n, mean = one.count[row], one.sums[row, 0] / one.count[row]
+        of_mean = one.mixing[1] / n
+        raw = (one.products[row, 0, 0] / n - mean**2 + of_mean @ of_mean) * n / (n - 1.0)
+        of_variance = one.mixing[3] / n - 2.0 * mean * of_mean
+        spread = math.sqrt(of_variance @ of_variance + 2.0 * (of_mean @ of_mean) ** 2)
+        assert made.exact.sampling.constant[row] == pytest.approx(4.0 * n * (raw + 0.5 * spread), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["covariance", "difference"])
+def test_only_the_ends_of_a_covariance_are_moved_by_its_bias(name: str) -> None:
+    """A difference has the ends of the same function of totals, of which no bias is known."""
+    blocks = tuple(block(seed, public=False, powers=((1,), (2,))).rows(slice(0, 2)) for seed in (1, 2))
+    one = SideBySide(blocks, (0, 1)) if name == "difference" else SideBySide(blocks[:1])
+    variance = CovarianceOfTotals(X, X, 2)
+    function: FunctionOfTotals = {
+        "covariance": variance,
+        "difference": Expression(
+            JointOperation("-", EstimateTerm(variance, (0, 0)), EstimateTerm(variance, (1, 0))),
+            {(0, 0): slice(0, 3), (1, 0): slice(3, 6)},
+        ),
+    }[name]
+    made, same = estimate(function, one), estimate(OfTotals(function, function._limits()), one)
+    bias = same.value - made.value
+    assert made.known.all() and same.known.all() and (np.abs(bias) > 1e-3 * made.standard_error).all()
+    high, other = made.accepted(0.9)[1], same.accepted(0.9)[1]
+    assert (high < function.high).all()
+    np.testing.assert_allclose(other - high, bias if name == "covariance" else 0.0, rtol=1e-2, atol=1e-9)
 
 
 def test_functions_of_the_user_are_tried_in_the_inner_four_fifths_of_the_bounds() -> None:

@@ -431,6 +431,28 @@ def test_products_between_cells_are_taken_where_their_noise_is_less_than_the_bou
             assert made.mixing.shape == (6, 6)
 
 
+@pytest.mark.parametrize("more", [0.99, 1.01])
+def test_products_between_cells_are_dropped_exactly_where_their_noise_is_too_much(more: float) -> None:
+    """The noise of Σ g_i g_j Q_ij, over every i and j, against what the bound is too large by; `more` of the limit."""
+    every, slopes, one = np.ones((1, 3)), np.array([1.0, -0.5]), block(1, limit=3)
+    whole = across(4)
+    noise = whole.rows(np.arange(3)).within(every)[1]
+    place = {(0, 0): 0, (0, 1): 1, (1, 0): 1, (1, 1): 2}
+
+    def of_form(rows: np.ndarray) -> np.ndarray:
+        pairs = product(range(2), repeat=2)
+        return np.asarray(sum(slopes[i] * slopes[j] * rows[place[i, j]] for i, j in pairs))
+
+    # A unit has rows in three cells: thrice the squares, with thrice the noise.
+    squares = of_form(math.sqrt(3.0) * one.mixing[3:])
+    too_large = 2.0 * float(slopes @ one.products.sum(axis=0) @ slopes)
+    limit = math.sqrt((too_large + 3.0 * np.linalg.norm(squares)) ** 2 - squares @ squares)
+    scale = more * limit / np.linalg.norm(of_form(noise))
+    cells = AcrossCells(whole.released, whole.moments, scale * whole.sds, whole.matrix, np.arange(3))
+    made = block(1, limit=3, across=cells).over(lambda column: every @ column, 3, slopes)
+    assert (made.mixing.shape[1] > RELEASED) is (more < 1.0)
+
+
 def test_the_place_of_a_product_among_the_released_numbers() -> None:
     one = block(1)
     rows, columns = np.triu_indices(3)

@@ -142,6 +142,15 @@ def test_the_skewness_of_a_sum_counts_the_records_that_add_nothing() -> None:
     assert [side.tolist() for side in none] == [[0.0], [0.0]]
 
 
+@pytest.mark.parametrize("n", [None, 1000.0])
+def test_the_skewness_of_a_sum_below_zero_is_that_of_the_sum_above_turned_round(n: float | None) -> None:
+    variance = np.array([150.0, 180.0])
+    above = replace(NOISY, count=np.array([90.0, 40.0]), total=np.array([80.0, 60.0]), square=variance)
+    skew, unsure = sum_skewness(above, variance, n, 0.5, 2.0)
+    turned, same = sum_skewness(replace(above, total=-above.total), variance, n, -2.0, -0.5)
+    assert turned.tolist() == (-skew).tolist() and same.tolist() == unsure.tolist() and (skew > 0.0).all()
+
+
 OPTIONS = {"noise_law": "gaussian", "method": "gaussian"}
 
 

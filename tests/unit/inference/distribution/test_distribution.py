@@ -232,6 +232,21 @@ def test_values_on_a_declared_grid_are_read_as_such():
     assert inside.low == 0.0 and inside.high == pytest.approx(0.405, abs=1e-3) and 0.1 < inside.value < 0.3
 
 
+@pytest.mark.parametrize("step", [0.25, 1.0, 4.0])
+def test_a_point_on_a_grid_is_the_value_nearest_to_the_mean_over_the_noise(step: float) -> None:
+    """The values 10, 10 + step, …, ten records each, one leaf a value: the mean of the places by SciPy's normal law."""
+    tree = NoisyTree(20, (20,), (np.full(20, 9.0),), 0.0)
+    ends = np.concatenate([[10.0], 10.0 + step * (np.arange(1, 20) - 0.5), [10.0 + step * 19.0]])
+    found = Distribution(ends, 10.0 * np.arange(21.0), 200.0, tree, 0.0, True, step)
+    sd = math.sqrt(tree.prefix_variance(0.5).mean()) / 200.0
+    for q in (0.06, 0.31, 0.5, 0.77):
+        shares = np.clip(q + sd * stats.norm.ppf((np.arange(2_000) + 0.5) / 2_000), 1e-9, 1.0)
+        mean = float((10.0 + step * np.floor(20.0 * shares * (1.0 - 1e-12))).mean())
+        value = found.quantile(q).value
+        assert (value - 10.0) / step == pytest.approx(round((value - 10.0) / step), abs=1e-9)
+        assert abs(value - mean) <= 0.6 * step
+
+
 def test_the_first_edge_that_a_curve_reaches_may_be_a_jump():
     assert first_reached(np.array([0.0, 1.0]), np.array([3.0, 3.0]), np.array([0.5])).tolist() == [3.0]
 
