@@ -49,7 +49,8 @@ def distance(value: nw.Expr, grid: Grid) -> nw.Expr:
     import narwhals.stable.v2 as nw
 
     lower, upper = (nw.lit(bound) for bound in grid.as_bounds())
-    apart = nw.when(value > upper).then(upper).otherwise(nw.when(value < lower).then(lower).otherwise(value)) - lower
+    apart = nw.when(value > upper).then(upper).otherwise(nw.when(value < lower).then(lower).otherwise(value))
+    apart = apart - lower if grid.lower else apart
     if grid.step <= 1:  # a quotient is no smaller than what is divided
         return apart
     return nw.when(apart * 1024.0 < float(grid.step)).then(nw.lit(0.0)).otherwise(apart)

@@ -178,9 +178,9 @@ def roles_of(frame: object, query: Query | SumsQuery | ColumnQuery, columns: dic
         # No column of the source is named: of one that is, DuckDB reads the footers to plan even a count of records.
         return _lazy(frame.to_native().project(f"NULL AS {value_column(0)}"))
     steps = Steps(frozenset(schema), computed) if ibis else None
-    roles = _role_columns(query, columns, as_kind, steps, in_duckdb=in_duckdb)
     # A query of nothing, or of units alone, still counts records, so some column has to stay.
-    roles = roles or [nw.nth(places[needed[0]]).alias(value_column(0))]
+    some = [nw.nth(places[needed[0]]).alias(value_column(0))]
+    roles = _role_columns(query, columns, as_kind, steps, in_duckdb=in_duckdb) or some
     if query.unit is not None:
         # Never made a double: two large ids would become one, and a person a part of another. One that is a double
         # already names nobody where that may have happened.
@@ -248,8 +248,7 @@ def _true(condition: Condition, columns: dict[str, str], role: Cell, *, as_is: b
     value = date_number(value) if of_dates and kind != DATE else value
     there = present(value) if numeric else ~value.is_null()
     if condition.operator in ("in", "not in"):
-        short = len(wanted) <= _CHAIN
-        test = reduce(or_, [value == constant for constant in wanted]) if short else value.is_in(constants)
+        test = value.is_in(constants) if len(wanted) > _CHAIN else reduce(or_, [value == one for one in wanted])
         test = ~test if condition.operator == "not in" else test
     else:
         # pandas does not order a text and a missing one.
@@ -264,10 +263,9 @@ def _with_texts(frame: nw.LazyFrame[Any], columns: list[str]) -> nw.LazyFrame[An
 
     if not columns or not (frame.implementation.is_pandas() or frame.implementation.is_modin()):
         return frame
-    held, made = frame.collect(), []
-    for name in columns:
-        cells = np.asarray(held.get_column(name).to_native(), dtype=object)
-        made.append(nw.new_series(name, as_texts(cells), nw.String, backend=held.implementation))
+    held = frame.collect()
+    cells = {name: as_texts(np.asarray(held.get_column(name).to_native(), dtype=object)) for name in columns}
+    made = (nw.new_series(name, texts, nw.String, backend=held.implementation) for name, texts in cells.items())
     return held.with_columns(*made).lazy()
 
 
@@ -281,8 +279,7 @@ def roles_of_texts(
         value = nw.col(name(column, read))
         return within_years(value, nw.Datetime("us")) if read == "date" else value
 
-    roles = _role_columns(query, columns, cell, in_duckdb=True)
-    roles = roles or [nw.nth(0).alias(value_column(0))]
+    roles = _role_columns(query, columns, cell, in_duckdb=True) or [nw.nth(0).alias(value_column(0))]
     if query.unit is not None:
         # Text as it stands, but for blanks around it: "007" and "7" are two units.
         unit = nw.col(name(query.unit.column, False))
@@ -418,13 +415,7 @@ def add_up(
     else:
         first = by_raw_values(_lazy(chosen), query) if few else chosen
         digits, level, named = _digits(first, query, columns, few=few)
-        indices = [nw.col(f"index_{place}") for place in range(len(query.read))]
-        if query.missing is Missing.MIDPOINT:
-            middle = [nw.lit((value.size - 1) // 2, nw.Int64) for value in query.read]
-            indices = [
-                nw.when(index >= 0).then(index).otherwise(half) for index, half in zip(indices, middle, strict=True)
-            ]
-            indices = [index.alias(f"index_{place}") for place, index in enumerate(indices)]
+        indices = (nw.col(f"index_{place}") for place in range(len(query.read)))
         rows = _with_products(digits.select(*indices, level.alias("level"), *named), query, named)
     if in_memory:
         return _with_others(added_up(rows, query, partial(terms_of, query)), frame, chosen)
@@ -434,10 +425,11 @@ def add_up(
         return _add_up_units(rows, query, key)
     ones, zeros = nw.lit(1, nw.Int64), nw.lit(0, nw.Int64)
     terms = [nw.when(nw.col("counts")).then(ones).otherwise(zeros).alias("one")]
-    for place in range(len(query.values)):
+    for place, value in enumerate(query.values):
         index = nw.col(f"index_{place}")
         there = nw.col("counts") if place in query.needed else nw.col("counts") & (index >= 0)
-        terms.append(nw.when(there).then(index).otherwise(zeros).alias(f"t_{place}"))
+        null = rows.implementation.is_ibis() and value in query.read and query.needed <= {place}
+        terms.append((index if null else nw.when(there).then(index).otherwise(zeros)).alias(f"t_{place}"))
         terms.append(nw.when(there).then(ones).otherwise(zeros).alias(f"there_{place}"))
     asked = added_up(rows.select("level", *terms, *named), query, few=few)
     return _with_others(asked, frame, chosen)
@@ -577,24 +569,32 @@ def _position(value: nw.Expr, grid: Grid, *, clamped: bool) -> nw.Expr:
 
 
 def _indices(query: Query | SumsQuery, placed: dict[str, nw.Expr], *, clamped: bool) -> list[nw.Expr]:
-    """Return ``index_0``, …: each value's grid index t ∈ {0..m}, −1 where it is missing, of what `_placed` returns."""
+    """Return ``index_0``, …: each value's grid index t ∈ {0..m} by its `_placed`, or what it is where it is missing."""
     import narwhals.stable.v2 as nw
 
     if not query.read:
         zero = nw.lit(0, nw.Int64)
         return [(zero if query.by else nw.when(placed["there_0"]).then(zero).otherwise(zero)).alias("index_0")]
 
+    def absent(value: ValueOnGrid | Indicator) -> int | None:
+        if isinstance(value, WeightOnGrid):
+            return 0
+        if isinstance(query, SumsQuery) and query.missing is Missing.MIDPOINT:
+            return (value.size - 1) // 2
+        # Databases leave nulls out of their sums.
+        return None if clamped and isinstance(query, SumsQuery) and query.unit is None else -1
+
     def on_grid(place: int, value: ValueOnGrid | Indicator) -> nw.Expr:
         there, position = placed[f"there_{place}"], placed[f"position_{place}"]
         if isinstance(value, Indicator):
             equal = nw.when(position).then(nw.lit(1, nw.Int64)).otherwise(nw.lit(0, nw.Int64))
-            return nw.when(there).then(equal).otherwise(nw.lit(-1, nw.Int64))
+            return nw.when(there).then(equal).otherwise(nw.lit(absent(value), nw.Int64))
         if not clamped:  # DuckDB is slower by a sixth where this is written as `clip`
             least, most = nw.lit(0.0), nw.lit(float(value.grid.steps))
             position = nw.when(position > most).then(most).otherwise(position)
             position = nw.when(position < least).then(least).otherwise(position)
         # Floored last: Spark's floor is an integer, and raises an error where a missing or distant value has none.
-        absent = nw.lit(0.0 if isinstance(value, WeightOnGrid) else -1.0)
-        return nw.when(there).then(position).otherwise(absent).floor().cast(nw.Int64)
+        otherwise = nw.lit(None if (missing := absent(value)) is None else float(missing))
+        return nw.when(there).then(position).otherwise(otherwise).floor().cast(nw.Int64)
 
     return [on_grid(place, value).alias(f"index_{place}") for place, value in enumerate(query.read)]

@@ -93,44 +93,38 @@ FROM (
 -- mean
 SELECT
   COUNT(*) AS `records`,
-  SUM(`t3`.`one`) AS `sum_0`,
-  SUM(`t3`.`t_0`) AS `sum_1`,
-  SUM(`t3`.`t_0` * `t3`.`t_0`) AS `sum_2`
+  SUM(`t2`.`one`) AS `sum_0`,
+  SUM(`t2`.`t_0`) AS `sum_1`,
+  SUM(`t2`.`t_0` * `t2`.`t_0`) AS `sum_2`
 FROM (
   SELECT
-    `t2`.`level`,
-    CASE WHEN `t2`.`counts` THEN 1 ELSE 0 END AS `one`,
-    CASE WHEN `t2`.`counts` THEN `t2`.`index_0` ELSE 0 END AS `t_0`,
-    CASE WHEN `t2`.`counts` THEN 1 ELSE 0 END AS `there_0`
+    `t1`.`level`,
+    CASE WHEN TRUE AND (
+      `t1`.`index_0` >= 0
+    ) THEN 1 ELSE 0 END AS `one`,
+    `t1`.`index_0` AS `t_0`,
+    CASE WHEN TRUE AND (
+      `t1`.`index_0` >= 0
+    ) THEN 1 ELSE 0 END AS `there_0`
   FROM (
     SELECT
-      `t1`.`index_0`,
-      `t1`.`level`,
-      TRUE AND (
-        `t1`.`index_0` >= 0
-      ) AS `counts`
-    FROM (
-      SELECT
-        CAST(FLOOR(
-          CASE
-            WHEN (
-              `t0`.`age` * 0.0
-            ) = 0.0
-            THEN (
-              CASE
-                WHEN `t0`.`age` > 100.0
-                THEN 100.0
-                ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
-              END - 0.0
-            ) + 0.5
-            ELSE -1.0
-          END
-        ) AS INT64) AS `index_0`,
-        0 AS `level`
-      FROM `people` AS `t0`
-    ) AS `t1`
-  ) AS `t2`
-) AS `t3`;
+      CAST(FLOOR(
+        CASE
+          WHEN (
+            `t0`.`age` * 0.0
+          ) = 0.0
+          THEN CASE
+            WHEN `t0`.`age` > 100.0
+            THEN 100.0
+            ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
+          END + 0.5
+          ELSE NULL
+        END
+      ) AS INT64) AS `index_0`,
+      0 AS `level`
+    FROM `people` AS `t0`
+  ) AS `t1`
+) AS `t2`;
 
 -- quantiles beside means
 SELECT
@@ -153,13 +147,11 @@ FROM (
             WHEN (
               `t0`.`age` * 0.0
             ) = 0.0
-            THEN (
-              CASE
-                WHEN `t0`.`age` > 100.0
-                THEN 100.0
-                ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
-              END - 0.0
-            ) + 0.5
+            THEN CASE
+              WHEN `t0`.`age` > 100.0
+              THEN 100.0
+              ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
+            END + 0.5
             ELSE -1.0
           END
         ) AS INT64) + 1
@@ -172,148 +164,138 @@ FROM (
 
 -- quantiles beside means
 SELECT
-  `t3`.`level`,
+  `t2`.`level`,
   COUNT(*) AS `records`,
-  SUM(`t3`.`one`) AS `sum_0`,
-  SUM(`t3`.`t_0`) AS `sum_1`,
-  SUM(`t3`.`t_0` * `t3`.`t_0`) AS `sum_2`
+  SUM(`t2`.`one`) AS `sum_0`,
+  SUM(`t2`.`t_0`) AS `sum_1`,
+  SUM(`t2`.`t_0` * `t2`.`t_0`) AS `sum_2`
 FROM (
   SELECT
-    `t2`.`level`,
-    CASE WHEN `t2`.`counts` THEN 1 ELSE 0 END AS `one`,
-    CASE WHEN `t2`.`counts` THEN `t2`.`index_0` ELSE 0 END AS `t_0`,
-    CASE WHEN `t2`.`counts` THEN 1 ELSE 0 END AS `there_0`
+    `t1`.`level`,
+    CASE WHEN TRUE AND (
+      `t1`.`index_0` >= 0
+    ) THEN 1 ELSE 0 END AS `one`,
+    `t1`.`index_0` AS `t_0`,
+    CASE WHEN TRUE AND (
+      `t1`.`index_0` >= 0
+    ) THEN 1 ELSE 0 END AS `there_0`
   FROM (
     SELECT
-      `t1`.`index_0`,
-      `t1`.`level`,
-      TRUE AND (
-        `t1`.`index_0` >= 0
-      ) AS `counts`
-    FROM (
-      SELECT
-        CAST(FLOOR(
-          CASE
-            WHEN (
-              `t0`.`age` * 0.0
-            ) = 0.0
-            THEN (
-              CASE
-                WHEN `t0`.`age` > 100.0
-                THEN 100.0
-                ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
-              END - 0.0
-            ) + 0.5
-            ELSE -1.0
-          END
-        ) AS INT64) AS `index_0`,
+      CAST(FLOOR(
         CASE
-          WHEN CAST(`t0`.`sex` AS FLOAT64) = 0.0
-          THEN 0
-          ELSE CASE WHEN CAST(`t0`.`sex` AS FLOAT64) = 1.0 THEN 1 ELSE -1 END
-        END AS `level`
-      FROM `people` AS `t0`
-    ) AS `t1`
-  ) AS `t2`
-) AS `t3`
+          WHEN (
+            `t0`.`age` * 0.0
+          ) = 0.0
+          THEN CASE
+            WHEN `t0`.`age` > 100.0
+            THEN 100.0
+            ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
+          END + 0.5
+          ELSE NULL
+        END
+      ) AS INT64) AS `index_0`,
+      CASE
+        WHEN CAST(`t0`.`sex` AS FLOAT64) = 0.0
+        THEN 0
+        ELSE CASE WHEN CAST(`t0`.`sex` AS FLOAT64) = 1.0 THEN 1 ELSE -1 END
+      END AS `level`
+    FROM `people` AS `t0`
+  ) AS `t1`
+) AS `t2`
 GROUP BY
   1;
 
 -- bands
 SELECT
-  `t3`.`level`,
+  `t2`.`level`,
   COUNT(*) AS `records`,
-  SUM(`t3`.`one`) AS `sum_0`,
-  SUM(`t3`.`t_0`) AS `sum_1`,
+  SUM(`t2`.`one`) AS `sum_0`,
+  SUM(`t2`.`t_0`) AS `sum_1`,
   SUM((
-    `t3`.`t_0` * `t3`.`t_0`
+    `t2`.`t_0` * `t2`.`t_0`
   ) & 2097151) AS `sum_2`,
   SUM((
-    `t3`.`t_0` * `t3`.`t_0`
+    `t2`.`t_0` * `t2`.`t_0`
   ) >> 21) AS `sum_3`
 FROM (
   SELECT
-    `t2`.`level`,
-    CASE WHEN `t2`.`counts` THEN 1 ELSE 0 END AS `one`,
-    CASE WHEN `t2`.`counts` THEN `t2`.`index_0` ELSE 0 END AS `t_0`,
-    CASE WHEN `t2`.`counts` THEN 1 ELSE 0 END AS `there_0`
+    `t1`.`level`,
+    CASE WHEN TRUE AND (
+      `t1`.`index_0` >= 0
+    ) THEN 1 ELSE 0 END AS `one`,
+    `t1`.`index_0` AS `t_0`,
+    CASE WHEN TRUE AND (
+      `t1`.`index_0` >= 0
+    ) THEN 1 ELSE 0 END AS `there_0`
   FROM (
     SELECT
-      `t1`.`index_0`,
-      `t1`.`level`,
-      TRUE AND (
-        `t1`.`index_0` >= 0
-      ) AS `counts`
-    FROM (
-      SELECT
-        CAST(FLOOR(
-          CASE
-            WHEN (
-              `t0`.`pay` * 0.0
-            ) = 0.0
-            THEN ieee_divide(
-              CASE
-                WHEN `t0`.`pay` > 1000.0
-                THEN 1000.0
-                ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
-              END - 0.0,
-              (
-                `t0`.`pay` * 0.0
-              ) + 0.00095367431640625
-            ) + 0.5
-            ELSE -1.0
-          END
-        ) AS INT64) AS `index_0`,
+      CAST(FLOOR(
         CASE
           WHEN (
+            `t0`.`pay` * 0.0
+          ) = 0.0
+          THEN ieee_divide(
+            CASE
+              WHEN `t0`.`pay` > 1000.0
+              THEN 1000.0
+              ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
+            END,
             (
-              `t0`.`age` * 0.0
-            ) = 0.0
-          )
-          AND (
-            `t0`.`age` >= 0.0
-          )
-          AND (
-            `t0`.`age` <= 60.0
-          )
-          THEN CASE WHEN `t0`.`age` < 30.0 THEN 0 ELSE 1 END
-          ELSE -1
-        END AS `level`
-      FROM `people` AS `t0`
-    ) AS `t1`
-  ) AS `t2`
-) AS `t3`
+              `t0`.`pay` * 0.0
+            ) + 0.00095367431640625
+          ) + 0.5
+          ELSE NULL
+        END
+      ) AS INT64) AS `index_0`,
+      CASE
+        WHEN (
+          (
+            `t0`.`age` * 0.0
+          ) = 0.0
+        )
+        AND (
+          `t0`.`age` >= 0.0
+        )
+        AND (
+          `t0`.`age` <= 60.0
+        )
+        THEN CASE WHEN `t0`.`age` < 30.0 THEN 0 ELSE 1 END
+        ELSE -1
+      END AS `level`
+    FROM `people` AS `t0`
+  ) AS `t1`
+) AS `t2`
 GROUP BY
   1;
 
 -- sums of squares beyond 64 bits
 SELECT
-  `t4`.`level`,
+  `t3`.`level`,
   COUNT(*) AS `records`,
-  SUM(`t4`.`one`) AS `sum_0`,
-  SUM(`t4`.`t_0` & 2097151) AS `sum_1`,
-  SUM(`t4`.`t_0` >> 21) AS `sum_2`,
+  SUM(`t3`.`one`) AS `sum_0`,
+  SUM(`t3`.`t_0` & 2097151) AS `sum_1`,
+  SUM(`t3`.`t_0` >> 21) AS `sum_2`,
   SUM((
     (
-      `t4`.`t_0` & 2097151
+      `t3`.`t_0` & 2097151
     ) * (
-      `t4`.`t_0` & 2097151
+      `t3`.`t_0` & 2097151
     )
   ) & 2097151) AS `sum_3`,
   SUM((
     (
-      `t4`.`t_0` & 2097151
+      `t3`.`t_0` & 2097151
     ) * (
-      `t4`.`t_0` & 2097151
+      `t3`.`t_0` & 2097151
     )
   ) >> 21) AS `sum_4`,
   SUM(
     (
       (
-        `t4`.`t_0` & 2097151
+        `t3`.`t_0` & 2097151
       ) * (
         (
-          `t4`.`t_0` >> 21
+          `t3`.`t_0` >> 21
         ) & 2097151
       )
     ) & 2097151
@@ -321,36 +303,36 @@ SELECT
   SUM(
     (
       (
-        `t4`.`t_0` & 2097151
+        `t3`.`t_0` & 2097151
       ) * (
         (
-          `t4`.`t_0` >> 21
+          `t3`.`t_0` >> 21
         ) & 2097151
       )
     ) >> 21
   ) AS `sum_6`,
   SUM((
     (
-      `t4`.`t_0` & 2097151
+      `t3`.`t_0` & 2097151
     ) * (
-      `t4`.`t_0` >> 42
+      `t3`.`t_0` >> 42
     )
   ) & 2097151) AS `sum_7`,
   SUM((
     (
-      `t4`.`t_0` & 2097151
+      `t3`.`t_0` & 2097151
     ) * (
-      `t4`.`t_0` >> 42
+      `t3`.`t_0` >> 42
     )
   ) >> 21) AS `sum_8`,
   SUM(
     (
       (
         (
-          `t4`.`t_0` >> 21
+          `t3`.`t_0` >> 21
         ) & 2097151
       ) * (
-        `t4`.`t_0` & 2097151
+        `t3`.`t_0` & 2097151
       )
     ) & 2097151
   ) AS `sum_9`,
@@ -358,10 +340,10 @@ SELECT
     (
       (
         (
-          `t4`.`t_0` >> 21
+          `t3`.`t_0` >> 21
         ) & 2097151
       ) * (
-        `t4`.`t_0` & 2097151
+        `t3`.`t_0` & 2097151
       )
     ) >> 21
   ) AS `sum_10`,
@@ -369,11 +351,11 @@ SELECT
     (
       (
         (
-          `t4`.`t_0` >> 21
+          `t3`.`t_0` >> 21
         ) & 2097151
       ) * (
         (
-          `t4`.`t_0` >> 21
+          `t3`.`t_0` >> 21
         ) & 2097151
       )
     ) & 2097151
@@ -382,11 +364,11 @@ SELECT
     (
       (
         (
-          `t4`.`t_0` >> 21
+          `t3`.`t_0` >> 21
         ) & 2097151
       ) * (
         (
-          `t4`.`t_0` >> 21
+          `t3`.`t_0` >> 21
         ) & 2097151
       )
     ) >> 21
@@ -395,10 +377,10 @@ SELECT
     (
       (
         (
-          `t4`.`t_0` >> 21
+          `t3`.`t_0` >> 21
         ) & 2097151
       ) * (
-        `t4`.`t_0` >> 42
+        `t3`.`t_0` >> 42
       )
     ) & 2097151
   ) AS `sum_13`,
@@ -406,34 +388,34 @@ SELECT
     (
       (
         (
-          `t4`.`t_0` >> 21
+          `t3`.`t_0` >> 21
         ) & 2097151
       ) * (
-        `t4`.`t_0` >> 42
+        `t3`.`t_0` >> 42
       )
     ) >> 21
   ) AS `sum_14`,
   SUM((
     (
-      `t4`.`t_0` >> 42
+      `t3`.`t_0` >> 42
     ) * (
-      `t4`.`t_0` & 2097151
+      `t3`.`t_0` & 2097151
     )
   ) & 2097151) AS `sum_15`,
   SUM((
     (
-      `t4`.`t_0` >> 42
+      `t3`.`t_0` >> 42
     ) * (
-      `t4`.`t_0` & 2097151
+      `t3`.`t_0` & 2097151
     )
   ) >> 21) AS `sum_16`,
   SUM(
     (
       (
-        `t4`.`t_0` >> 42
+        `t3`.`t_0` >> 42
       ) * (
         (
-          `t4`.`t_0` >> 21
+          `t3`.`t_0` >> 21
         ) & 2097151
       )
     ) & 2097151
@@ -441,81 +423,77 @@ SELECT
   SUM(
     (
       (
-        `t4`.`t_0` >> 42
+        `t3`.`t_0` >> 42
       ) * (
         (
-          `t4`.`t_0` >> 21
+          `t3`.`t_0` >> 21
         ) & 2097151
       )
     ) >> 21
   ) AS `sum_18`,
   SUM((
     (
-      `t4`.`t_0` >> 42
+      `t3`.`t_0` >> 42
     ) * (
-      `t4`.`t_0` >> 42
+      `t3`.`t_0` >> 42
     )
   ) & 2097151) AS `sum_19`,
   SUM((
     (
-      `t4`.`t_0` >> 42
+      `t3`.`t_0` >> 42
     ) * (
-      `t4`.`t_0` >> 42
+      `t3`.`t_0` >> 42
     )
   ) >> 21) AS `sum_20`
 FROM (
   SELECT
-    `t3`.`level`,
-    CASE WHEN `t3`.`counts` THEN 1 ELSE 0 END AS `one`,
-    CASE WHEN `t3`.`counts` THEN `t3`.`index_0` ELSE 0 END AS `t_0`,
-    CASE WHEN `t3`.`counts` THEN 1 ELSE 0 END AS `there_0`
+    `t2`.`level`,
+    CASE WHEN TRUE AND (
+      `t2`.`index_0` >= 0
+    ) THEN 1 ELSE 0 END AS `one`,
+    `t2`.`index_0` AS `t_0`,
+    CASE WHEN TRUE AND (
+      `t2`.`index_0` >= 0
+    ) THEN 1 ELSE 0 END AS `there_0`
   FROM (
     SELECT
-      `t2`.`index_0`,
-      `t2`.`level`,
-      TRUE AND (
-        `t2`.`index_0` >= 0
-      ) AS `counts`
+      CAST(FLOOR(
+        CASE
+          WHEN (
+            `t1`.`age` * 0.0
+          ) = 0.0
+          THEN ieee_divide(
+            CASE
+              WHEN `t1`.`age` > 100.0
+              THEN 100.0
+              ELSE CASE WHEN `t1`.`age` < 0.0 THEN 0.0 ELSE `t1`.`age` END
+            END,
+            (
+              `t1`.`age` * 0.0
+            ) + 9.094947017729282e-11
+          ) + 0.5
+          ELSE NULL
+        END
+      ) AS INT64) AS `index_0`,
+      CASE
+        WHEN `t1`.`job` = 'nurse'
+        THEN 0
+        ELSE CASE
+          WHEN `t1`.`job` = 'O\'Brien \\ so\n"n"'
+          THEN 1
+          ELSE CASE WHEN `t1`.`job` = 'é' THEN 2 ELSE -1 END
+        END
+      END AS `level`
     FROM (
       SELECT
-        CAST(FLOOR(
-          CASE
-            WHEN (
-              `t1`.`age` * 0.0
-            ) = 0.0
-            THEN ieee_divide(
-              CASE
-                WHEN `t1`.`age` > 100.0
-                THEN 100.0
-                ELSE CASE WHEN `t1`.`age` < 0.0 THEN 0.0 ELSE `t1`.`age` END
-              END - 0.0,
-              (
-                `t1`.`age` * 0.0
-              ) + 9.094947017729282e-11
-            ) + 0.5
-            ELSE -1.0
-          END
-        ) AS INT64) AS `index_0`,
-        CASE
-          WHEN `t1`.`job` = 'nurse'
-          THEN 0
-          ELSE CASE
-            WHEN `t1`.`job` = 'O\'Brien \\ so\n"n"'
-            THEN 1
-            ELSE CASE WHEN `t1`.`job` = 'é' THEN 2 ELSE -1 END
-          END
-        END AS `level`
-      FROM (
-        SELECT
-          `t0`.`age`,
-          (
-            CAST(CAST(`t0`.`job` AS BYTES) AS STRING)
-          ) AS `job`
-        FROM `people` AS `t0`
-      ) AS `t1`
-    ) AS `t2`
-  ) AS `t3`
-) AS `t4`
+        `t0`.`age`,
+        (
+          CAST(CAST(`t0`.`job` AS BYTES) AS STRING)
+        ) AS `job`
+      FROM `people` AS `t0`
+    ) AS `t1`
+  ) AS `t2`
+) AS `t3`
 GROUP BY
   1;
 
@@ -558,14 +536,12 @@ FROM (
             WHEN (
               `t0`.`age` * 0.0
             ) = 0.0
-            THEN (
-              CASE
-                WHEN `t0`.`age` > 100.0
-                THEN 100.0
-                ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
-              END - 0.0
-            ) + 0.5
-            ELSE -1.0
+            THEN CASE
+              WHEN `t0`.`age` > 100.0
+              THEN 100.0
+              ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
+            END + 0.5
+            ELSE NULL
           END
         ) AS INT64) AS `index_0`,
         CAST(FLOOR(
@@ -578,12 +554,12 @@ FROM (
                 WHEN `t0`.`pay` > 1000.0
                 THEN 1000.0
                 ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
-              END - 0.0,
+              END,
               (
                 `t0`.`pay` * 0.0
               ) + 0.125
             ) + 0.5
-            ELSE -1.0
+            ELSE NULL
           END
         ) AS INT64) AS `index_1`,
         CASE
@@ -610,7 +586,7 @@ FROM (
   SELECT
     `t3`.`level`,
     CASE WHEN `t3`.`counts` THEN 1 ELSE 0 END AS `one`,
-    CASE WHEN `t3`.`counts` THEN `t3`.`index_0` ELSE 0 END AS `t_0`,
+    `t3`.`index_0` AS `t_0`,
     CASE WHEN `t3`.`counts` THEN 1 ELSE 0 END AS `there_0`,
     CASE WHEN `t3`.`counts` AND (
       `t3`.`index_1` >= 0
@@ -638,12 +614,12 @@ FROM (
                 WHEN `t1`.`value_0` > 50.0
                 THEN 50.0
                 ELSE CASE WHEN `t1`.`value_0` < 0.0 THEN 0.0 ELSE `t1`.`value_0` END
-              END - 0.0,
+              END,
               (
                 `t1`.`value_0` * 0.0
               ) + 0.5
             ) + 0.5
-            ELSE -1.0
+            ELSE NULL
           END
         ) AS INT64) AS `index_0`,
         CASE
@@ -651,7 +627,7 @@ FROM (
             `t1`.`value_1` * 0.0
           ) = 0.0
           THEN CASE WHEN `t1`.`value_1` = 1.0 THEN 1 ELSE 0 END
-          ELSE -1
+          ELSE CAST(NULL AS INT64)
         END AS `index_1`,
         0 AS `level`
       FROM (
@@ -734,7 +710,7 @@ FROM (
                   WHEN `t0`.`w` > 8.0
                   THEN 8.0
                   ELSE CASE WHEN `t0`.`w` < 0.0 THEN 0.0 ELSE `t0`.`w` END
-                END - 0.0,
+                END,
                 (
                   `t0`.`w` * 0.0
                 ) + 0.5
@@ -752,12 +728,12 @@ FROM (
                   WHEN `t0`.`pay` > 1000.0
                   THEN 1000.0
                   ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
-                END - 0.0,
+                END,
                 (
                   `t0`.`pay` * 0.0
                 ) + 0.125
               ) + 0.5
-              ELSE -1.0
+              ELSE NULL
             END
           ) AS INT64) AS `index_1`,
           0 AS `level`
@@ -854,14 +830,12 @@ FROM (
               WHEN (
                 `t0`.`age` * 0.0
               ) = 0.0
-              THEN (
-                CASE
-                  WHEN `t0`.`age` > 100.0
-                  THEN 100.0
-                  ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
-                END - 0.0
-              ) + 0.5
-              ELSE -1.0
+              THEN CASE
+                WHEN `t0`.`age` > 100.0
+                THEN 100.0
+                ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
+              END + 0.5
+              ELSE NULL
             END
           ) AS INT64) AS `index_0`,
           CAST(FLOOR(
@@ -874,12 +848,12 @@ FROM (
                   WHEN `t0`.`pay` > 1000.0
                   THEN 1000.0
                   ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
-                END - 0.0,
+                END,
                 (
                   `t0`.`pay` * 0.0
                 ) + 0.125
               ) + 0.5
-              ELSE -1.0
+              ELSE NULL
             END
           ) AS INT64) AS `index_1`,
           CASE
@@ -887,7 +861,7 @@ FROM (
               CAST(`t0`.`sex` AS FLOAT64) * 0.0
             ) = 0.0
             THEN CASE WHEN CAST(`t0`.`sex` AS FLOAT64) = 1.0 THEN 1 ELSE 0 END
-            ELSE -1
+            ELSE CAST(NULL AS INT64)
           END AS `index_2`,
           0 AS `level`
         FROM `people` AS `t0`
@@ -1317,14 +1291,12 @@ FROM (
               WHEN (
                 `t1`.`value_0` * 0.0
               ) = 0.0
-              THEN (
-                CASE
-                  WHEN `t1`.`value_0` > 100.0
-                  THEN 100.0
-                  ELSE CASE WHEN `t1`.`value_0` < 0.0 THEN 0.0 ELSE `t1`.`value_0` END
-                END - 0.0
-              ) + 0.5
-              ELSE -1.0
+              THEN CASE
+                WHEN `t1`.`value_0` > 100.0
+                THEN 100.0
+                ELSE CASE WHEN `t1`.`value_0` < 0.0 THEN 0.0 ELSE `t1`.`value_0` END
+              END + 0.5
+              ELSE NULL
             END
           ) AS INT64) AS `index_0`,
           CAST(FLOOR(
@@ -1337,12 +1309,12 @@ FROM (
                   WHEN `t1`.`value_1` > 50.0
                   THEN 50.0
                   ELSE CASE WHEN `t1`.`value_1` < 0.0 THEN 0.0 ELSE `t1`.`value_1` END
-                END - 0.0,
+                END,
                 (
                   `t1`.`value_1` * 0.0
                 ) + 0.5
               ) + 0.5
-              ELSE -1.0
+              ELSE NULL
             END
           ) AS INT64) AS `index_1`,
           0 AS `level`
@@ -1496,14 +1468,12 @@ FROM (
               WHEN (
                 `t0`.`age` * 0.0
               ) = 0.0
-              THEN (
-                CASE
-                  WHEN `t0`.`age` > 100.0
-                  THEN 100.0
-                  ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
-                END - 0.0
-              ) + 0.5
-              ELSE -1.0
+              THEN CASE
+                WHEN `t0`.`age` > 100.0
+                THEN 100.0
+                ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
+              END + 0.5
+              ELSE NULL
             END
           ) AS INT64) AS `index_0`,
           CAST(FLOOR(
@@ -1516,12 +1486,12 @@ FROM (
                   WHEN `t0`.`pay` > 1000.0
                   THEN 1000.0
                   ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
-                END - 0.0,
+                END,
                 (
                   `t0`.`pay` * 0.0
                 ) + 0.125
               ) + 0.5
-              ELSE -1.0
+              ELSE NULL
             END
           ) AS INT64) AS `index_1`,
           0 AS `level`
@@ -1558,13 +1528,11 @@ FROM (
             WHEN (
               `t0`.`age` * 0.0
             ) = 0.0
-            THEN (
-              CASE
-                WHEN `t0`.`age` > 100.0
-                THEN 100.0
-                ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
-              END - 0.0
-            ) + 0.5
+            THEN CASE
+              WHEN `t0`.`age` > 100.0
+              THEN 100.0
+              ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
+            END + 0.5
             ELSE -1.0
           END
         ) AS INT64) AS `index_0`,
@@ -1578,7 +1546,7 @@ FROM (
                 WHEN `t0`.`pay` > 1000.0
                 THEN 1000.0
                 ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
-              END - 0.0,
+              END,
               (
                 `t0`.`pay` * 0.0
               ) + 0.125
@@ -1693,13 +1661,11 @@ FROM (
                         WHEN (
                           `t1`.`age` * 0.0
                         ) = 0.0
-                        THEN (
-                          CASE
-                            WHEN `t1`.`age` > 100.0
-                            THEN 100.0
-                            ELSE CASE WHEN `t1`.`age` < 0.0 THEN 0.0 ELSE `t1`.`age` END
-                          END - 0.0
-                        ) + 0.5
+                        THEN CASE
+                          WHEN `t1`.`age` > 100.0
+                          THEN 100.0
+                          ELSE CASE WHEN `t1`.`age` < 0.0 THEN 0.0 ELSE `t1`.`age` END
+                        END + 0.5
                         ELSE -1.0
                       END
                     ) AS INT64) AS `index_0`,

@@ -103,48 +103,50 @@ FROM (
 -- mean
 SELECT
   COUNT(*) AS `records`,
-  SUM(`t3`.`one`) AS `sum_0`,
-  SUM(`t3`.`t_0`) AS `sum_1`,
-  SUM(`t3`.`t_0` * `t3`.`t_0`) AS `sum_2`
+  SUM(`t2`.`one`) AS `sum_0`,
+  SUM(`t2`.`t_0`) AS `sum_1`,
+  SUM(`t2`.`t_0` * `t2`.`t_0`) AS `sum_2`
 FROM (
   SELECT
-    `t2`.`level`,
-    CASE WHEN `t2`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `one`,
-    CASE WHEN `t2`.`counts` THEN `t2`.`index_0` ELSE CAST(0 AS BIGINT) END AS `t_0`,
-    CASE WHEN `t2`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`
+    `t1`.`level`,
+    CASE
+      WHEN TRUE AND (
+        `t1`.`index_0` >= CAST(0 AS BIGINT)
+      )
+      THEN CAST(1 AS BIGINT)
+      ELSE CAST(0 AS BIGINT)
+    END AS `one`,
+    `t1`.`index_0` AS `t_0`,
+    CASE
+      WHEN TRUE AND (
+        `t1`.`index_0` >= CAST(0 AS BIGINT)
+      )
+      THEN CAST(1 AS BIGINT)
+      ELSE CAST(0 AS BIGINT)
+    END AS `there_0`
   FROM (
     SELECT
-      `t1`.`index_0`,
-      `t1`.`level`,
-      TRUE AND (
-        `t1`.`index_0` >= CAST(0 AS BIGINT)
-      ) AS `counts`
-    FROM (
-      SELECT
-        CAST(FLOOR(
-          CASE
-            WHEN (
-              `t0`.`age` * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN (
-              CASE
-                WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE `t0`.`age`
-                END
-              END - CAST(0.0 AS DOUBLE)
-            ) + CAST(0.5 AS DOUBLE)
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
-        ) AS BIGINT) AS `index_0`,
-        CAST(0 AS BIGINT) AS `level`
-      FROM `people` AS `t0`
-    ) AS `t1`
-  ) AS `t2`
-) AS `t3`;
+      CAST(FLOOR(
+        CASE
+          WHEN (
+            `t0`.`age` * CAST(0.0 AS DOUBLE)
+          ) = CAST(0.0 AS DOUBLE)
+          THEN CASE
+            WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
+            THEN CAST(100.0 AS DOUBLE)
+            ELSE CASE
+              WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
+              THEN CAST(0.0 AS DOUBLE)
+              ELSE `t0`.`age`
+            END
+          END + CAST(0.5 AS DOUBLE)
+          ELSE NULL
+        END
+      ) AS BIGINT) AS `index_0`,
+      CAST(0 AS BIGINT) AS `level`
+    FROM `people` AS `t0`
+  ) AS `t1`
+) AS `t2`;
 
 -- quantiles beside means
 SELECT
@@ -171,17 +173,15 @@ FROM (
             WHEN (
               `t0`.`age` * CAST(0.0 AS DOUBLE)
             ) = CAST(0.0 AS DOUBLE)
-            THEN (
-              CASE
-                WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE `t0`.`age`
-                END
-              END - CAST(0.0 AS DOUBLE)
-            ) + CAST(0.5 AS DOUBLE)
+            THEN CASE
+              WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
+              THEN CAST(100.0 AS DOUBLE)
+              ELSE CASE
+                WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
+                THEN CAST(0.0 AS DOUBLE)
+                ELSE `t0`.`age`
+              END
+            END + CAST(0.5 AS DOUBLE)
             ELSE -CAST(1.0 AS DOUBLE)
           END
         ) AS BIGINT) + CAST(1 AS BIGINT)
@@ -194,149 +194,155 @@ FROM (
 
 -- quantiles beside means
 SELECT
-  `t3`.`level`,
+  `t2`.`level`,
   COUNT(*) AS `records`,
-  SUM(`t3`.`one`) AS `sum_0`,
-  SUM(`t3`.`t_0`) AS `sum_1`,
-  SUM(`t3`.`t_0` * `t3`.`t_0`) AS `sum_2`
+  SUM(`t2`.`one`) AS `sum_0`,
+  SUM(`t2`.`t_0`) AS `sum_1`,
+  SUM(`t2`.`t_0` * `t2`.`t_0`) AS `sum_2`
 FROM (
   SELECT
-    `t2`.`level`,
-    CASE WHEN `t2`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `one`,
-    CASE WHEN `t2`.`counts` THEN `t2`.`index_0` ELSE CAST(0 AS BIGINT) END AS `t_0`,
-    CASE WHEN `t2`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`
+    `t1`.`level`,
+    CASE
+      WHEN TRUE AND (
+        `t1`.`index_0` >= CAST(0 AS BIGINT)
+      )
+      THEN CAST(1 AS BIGINT)
+      ELSE CAST(0 AS BIGINT)
+    END AS `one`,
+    `t1`.`index_0` AS `t_0`,
+    CASE
+      WHEN TRUE AND (
+        `t1`.`index_0` >= CAST(0 AS BIGINT)
+      )
+      THEN CAST(1 AS BIGINT)
+      ELSE CAST(0 AS BIGINT)
+    END AS `there_0`
   FROM (
     SELECT
-      `t1`.`index_0`,
-      `t1`.`level`,
-      TRUE AND (
-        `t1`.`index_0` >= CAST(0 AS BIGINT)
-      ) AS `counts`
-    FROM (
-      SELECT
-        CAST(FLOOR(
-          CASE
-            WHEN (
-              `t0`.`age` * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN (
-              CASE
-                WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE `t0`.`age`
-                END
-              END - CAST(0.0 AS DOUBLE)
-            ) + CAST(0.5 AS DOUBLE)
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
-        ) AS BIGINT) AS `index_0`,
+      CAST(FLOOR(
         CASE
-          WHEN CAST(`t0`.`sex` AS DOUBLE) = CAST(0.0 AS DOUBLE)
-          THEN CAST(0 AS BIGINT)
-          ELSE CASE
-            WHEN CAST(`t0`.`sex` AS DOUBLE) = CAST(1.0 AS DOUBLE)
-            THEN CAST(1 AS BIGINT)
-            ELSE -CAST(1 AS BIGINT)
-          END
-        END AS `level`
-      FROM `people` AS `t0`
-    ) AS `t1`
-  ) AS `t2`
-) AS `t3`
+          WHEN (
+            `t0`.`age` * CAST(0.0 AS DOUBLE)
+          ) = CAST(0.0 AS DOUBLE)
+          THEN CASE
+            WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
+            THEN CAST(100.0 AS DOUBLE)
+            ELSE CASE
+              WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
+              THEN CAST(0.0 AS DOUBLE)
+              ELSE `t0`.`age`
+            END
+          END + CAST(0.5 AS DOUBLE)
+          ELSE NULL
+        END
+      ) AS BIGINT) AS `index_0`,
+      CASE
+        WHEN CAST(`t0`.`sex` AS DOUBLE) = CAST(0.0 AS DOUBLE)
+        THEN CAST(0 AS BIGINT)
+        ELSE CASE
+          WHEN CAST(`t0`.`sex` AS DOUBLE) = CAST(1.0 AS DOUBLE)
+          THEN CAST(1 AS BIGINT)
+          ELSE -CAST(1 AS BIGINT)
+        END
+      END AS `level`
+    FROM `people` AS `t0`
+  ) AS `t1`
+) AS `t2`
 GROUP BY
   1;
 
 -- bands
 SELECT
-  `t3`.`level`,
+  `t2`.`level`,
   COUNT(*) AS `records`,
-  SUM(`t3`.`one`) AS `sum_0`,
-  SUM(`t3`.`t_0`) AS `sum_1`,
+  SUM(`t2`.`one`) AS `sum_0`,
+  SUM(`t2`.`t_0`) AS `sum_1`,
   SUM((
-    `t3`.`t_0` * `t3`.`t_0`
+    `t2`.`t_0` * `t2`.`t_0`
   ) & CAST(2097151 AS BIGINT)) AS `sum_2`,
   SUM(SHIFTRIGHT((
-    `t3`.`t_0` * `t3`.`t_0`
+    `t2`.`t_0` * `t2`.`t_0`
   ), 21)) AS `sum_3`
 FROM (
   SELECT
-    `t2`.`level`,
-    CASE WHEN `t2`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `one`,
-    CASE WHEN `t2`.`counts` THEN `t2`.`index_0` ELSE CAST(0 AS BIGINT) END AS `t_0`,
-    CASE WHEN `t2`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`
+    `t1`.`level`,
+    CASE
+      WHEN TRUE AND (
+        `t1`.`index_0` >= CAST(0 AS BIGINT)
+      )
+      THEN CAST(1 AS BIGINT)
+      ELSE CAST(0 AS BIGINT)
+    END AS `one`,
+    `t1`.`index_0` AS `t_0`,
+    CASE
+      WHEN TRUE AND (
+        `t1`.`index_0` >= CAST(0 AS BIGINT)
+      )
+      THEN CAST(1 AS BIGINT)
+      ELSE CAST(0 AS BIGINT)
+    END AS `there_0`
   FROM (
     SELECT
-      `t1`.`index_0`,
-      `t1`.`level`,
-      TRUE AND (
-        `t1`.`index_0` >= CAST(0 AS BIGINT)
-      ) AS `counts`
-    FROM (
-      SELECT
-        CAST(FLOOR(
-          CASE
-            WHEN (
-              `t0`.`pay` * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN TRY_DIVIDE(
-              CASE
-                WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
-                THEN CAST(1000.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN `t0`.`pay` < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE `t0`.`pay`
-                END
-              END - CAST(0.0 AS DOUBLE),
-              (
-                `t0`.`pay` * CAST(0.0 AS DOUBLE)
-              ) + CAST(0.00095367431640625 AS DOUBLE)
-            ) + CAST(0.5 AS DOUBLE)
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
-        ) AS BIGINT) AS `index_0`,
+      CAST(FLOOR(
         CASE
           WHEN (
+            `t0`.`pay` * CAST(0.0 AS DOUBLE)
+          ) = CAST(0.0 AS DOUBLE)
+          THEN TRY_DIVIDE(
+            CASE
+              WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
+              THEN CAST(1000.0 AS DOUBLE)
+              ELSE CASE
+                WHEN `t0`.`pay` < CAST(0.0 AS DOUBLE)
+                THEN CAST(0.0 AS DOUBLE)
+                ELSE `t0`.`pay`
+              END
+            END,
             (
-              `t0`.`age` * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-          )
-          AND (
-            `t0`.`age` >= CAST(0.0 AS DOUBLE)
-          )
-          AND (
-            `t0`.`age` <= CAST(60.0 AS DOUBLE)
-          )
-          THEN CASE
-            WHEN `t0`.`age` < CAST(30.0 AS DOUBLE)
-            THEN CAST(0 AS BIGINT)
-            ELSE CAST(1 AS BIGINT)
-          END
-          ELSE -CAST(1 AS BIGINT)
-        END AS `level`
-      FROM `people` AS `t0`
-    ) AS `t1`
-  ) AS `t2`
-) AS `t3`
+              `t0`.`pay` * CAST(0.0 AS DOUBLE)
+            ) + CAST(0.00095367431640625 AS DOUBLE)
+          ) + CAST(0.5 AS DOUBLE)
+          ELSE NULL
+        END
+      ) AS BIGINT) AS `index_0`,
+      CASE
+        WHEN (
+          (
+            `t0`.`age` * CAST(0.0 AS DOUBLE)
+          ) = CAST(0.0 AS DOUBLE)
+        )
+        AND (
+          `t0`.`age` >= CAST(0.0 AS DOUBLE)
+        )
+        AND (
+          `t0`.`age` <= CAST(60.0 AS DOUBLE)
+        )
+        THEN CASE
+          WHEN `t0`.`age` < CAST(30.0 AS DOUBLE)
+          THEN CAST(0 AS BIGINT)
+          ELSE CAST(1 AS BIGINT)
+        END
+        ELSE -CAST(1 AS BIGINT)
+      END AS `level`
+    FROM `people` AS `t0`
+  ) AS `t1`
+) AS `t2`
 GROUP BY
   1;
 
 -- sums of squares beyond 64 bits
 SELECT
-  `t4`.`level`,
+  `t3`.`level`,
   COUNT(*) AS `records`,
-  SUM(`t4`.`one`) AS `sum_0`,
-  SUM(`t4`.`t_0` & CAST(2097151 AS BIGINT)) AS `sum_1`,
-  SUM(SHIFTRIGHT(`t4`.`t_0`, 21)) AS `sum_2`,
+  SUM(`t3`.`one`) AS `sum_0`,
+  SUM(`t3`.`t_0` & CAST(2097151 AS BIGINT)) AS `sum_1`,
+  SUM(SHIFTRIGHT(`t3`.`t_0`, 21)) AS `sum_2`,
   SUM(
     (
       (
-        `t4`.`t_0` & CAST(2097151 AS BIGINT)
+        `t3`.`t_0` & CAST(2097151 AS BIGINT)
       ) * (
-        `t4`.`t_0` & CAST(2097151 AS BIGINT)
+        `t3`.`t_0` & CAST(2097151 AS BIGINT)
       )
     ) & CAST(2097151 AS BIGINT)
   ) AS `sum_3`,
@@ -344,9 +350,9 @@ SELECT
     SHIFTRIGHT(
       (
         (
-          `t4`.`t_0` & CAST(2097151 AS BIGINT)
+          `t3`.`t_0` & CAST(2097151 AS BIGINT)
         ) * (
-          `t4`.`t_0` & CAST(2097151 AS BIGINT)
+          `t3`.`t_0` & CAST(2097151 AS BIGINT)
         )
       ),
       21
@@ -355,10 +361,10 @@ SELECT
   SUM(
     (
       (
-        `t4`.`t_0` & CAST(2097151 AS BIGINT)
+        `t3`.`t_0` & CAST(2097151 AS BIGINT)
       ) * (
         (
-          SHIFTRIGHT(`t4`.`t_0`, 21)
+          SHIFTRIGHT(`t3`.`t_0`, 21)
         ) & CAST(2097151 AS BIGINT)
       )
     ) & CAST(2097151 AS BIGINT)
@@ -367,10 +373,10 @@ SELECT
     SHIFTRIGHT(
       (
         (
-          `t4`.`t_0` & CAST(2097151 AS BIGINT)
+          `t3`.`t_0` & CAST(2097151 AS BIGINT)
         ) * (
           (
-            SHIFTRIGHT(`t4`.`t_0`, 21)
+            SHIFTRIGHT(`t3`.`t_0`, 21)
           ) & CAST(2097151 AS BIGINT)
         )
       ),
@@ -380,9 +386,9 @@ SELECT
   SUM(
     (
       (
-        `t4`.`t_0` & CAST(2097151 AS BIGINT)
+        `t3`.`t_0` & CAST(2097151 AS BIGINT)
       ) * (
-        SHIFTRIGHT(`t4`.`t_0`, 42)
+        SHIFTRIGHT(`t3`.`t_0`, 42)
       )
     ) & CAST(2097151 AS BIGINT)
   ) AS `sum_7`,
@@ -390,9 +396,9 @@ SELECT
     SHIFTRIGHT(
       (
         (
-          `t4`.`t_0` & CAST(2097151 AS BIGINT)
+          `t3`.`t_0` & CAST(2097151 AS BIGINT)
         ) * (
-          SHIFTRIGHT(`t4`.`t_0`, 42)
+          SHIFTRIGHT(`t3`.`t_0`, 42)
         )
       ),
       21
@@ -402,10 +408,10 @@ SELECT
     (
       (
         (
-          SHIFTRIGHT(`t4`.`t_0`, 21)
+          SHIFTRIGHT(`t3`.`t_0`, 21)
         ) & CAST(2097151 AS BIGINT)
       ) * (
-        `t4`.`t_0` & CAST(2097151 AS BIGINT)
+        `t3`.`t_0` & CAST(2097151 AS BIGINT)
       )
     ) & CAST(2097151 AS BIGINT)
   ) AS `sum_9`,
@@ -414,10 +420,10 @@ SELECT
       (
         (
           (
-            SHIFTRIGHT(`t4`.`t_0`, 21)
+            SHIFTRIGHT(`t3`.`t_0`, 21)
           ) & CAST(2097151 AS BIGINT)
         ) * (
-          `t4`.`t_0` & CAST(2097151 AS BIGINT)
+          `t3`.`t_0` & CAST(2097151 AS BIGINT)
         )
       ),
       21
@@ -427,11 +433,11 @@ SELECT
     (
       (
         (
-          SHIFTRIGHT(`t4`.`t_0`, 21)
+          SHIFTRIGHT(`t3`.`t_0`, 21)
         ) & CAST(2097151 AS BIGINT)
       ) * (
         (
-          SHIFTRIGHT(`t4`.`t_0`, 21)
+          SHIFTRIGHT(`t3`.`t_0`, 21)
         ) & CAST(2097151 AS BIGINT)
       )
     ) & CAST(2097151 AS BIGINT)
@@ -441,11 +447,11 @@ SELECT
       (
         (
           (
-            SHIFTRIGHT(`t4`.`t_0`, 21)
+            SHIFTRIGHT(`t3`.`t_0`, 21)
           ) & CAST(2097151 AS BIGINT)
         ) * (
           (
-            SHIFTRIGHT(`t4`.`t_0`, 21)
+            SHIFTRIGHT(`t3`.`t_0`, 21)
           ) & CAST(2097151 AS BIGINT)
         )
       ),
@@ -456,10 +462,10 @@ SELECT
     (
       (
         (
-          SHIFTRIGHT(`t4`.`t_0`, 21)
+          SHIFTRIGHT(`t3`.`t_0`, 21)
         ) & CAST(2097151 AS BIGINT)
       ) * (
-        SHIFTRIGHT(`t4`.`t_0`, 42)
+        SHIFTRIGHT(`t3`.`t_0`, 42)
       )
     ) & CAST(2097151 AS BIGINT)
   ) AS `sum_13`,
@@ -468,10 +474,10 @@ SELECT
       (
         (
           (
-            SHIFTRIGHT(`t4`.`t_0`, 21)
+            SHIFTRIGHT(`t3`.`t_0`, 21)
           ) & CAST(2097151 AS BIGINT)
         ) * (
-          SHIFTRIGHT(`t4`.`t_0`, 42)
+          SHIFTRIGHT(`t3`.`t_0`, 42)
         )
       ),
       21
@@ -480,9 +486,9 @@ SELECT
   SUM(
     (
       (
-        SHIFTRIGHT(`t4`.`t_0`, 42)
+        SHIFTRIGHT(`t3`.`t_0`, 42)
       ) * (
-        `t4`.`t_0` & CAST(2097151 AS BIGINT)
+        `t3`.`t_0` & CAST(2097151 AS BIGINT)
       )
     ) & CAST(2097151 AS BIGINT)
   ) AS `sum_15`,
@@ -490,9 +496,9 @@ SELECT
     SHIFTRIGHT(
       (
         (
-          SHIFTRIGHT(`t4`.`t_0`, 42)
+          SHIFTRIGHT(`t3`.`t_0`, 42)
         ) * (
-          `t4`.`t_0` & CAST(2097151 AS BIGINT)
+          `t3`.`t_0` & CAST(2097151 AS BIGINT)
         )
       ),
       21
@@ -501,10 +507,10 @@ SELECT
   SUM(
     (
       (
-        SHIFTRIGHT(`t4`.`t_0`, 42)
+        SHIFTRIGHT(`t3`.`t_0`, 42)
       ) * (
         (
-          SHIFTRIGHT(`t4`.`t_0`, 21)
+          SHIFTRIGHT(`t3`.`t_0`, 21)
         ) & CAST(2097151 AS BIGINT)
       )
     ) & CAST(2097151 AS BIGINT)
@@ -513,10 +519,10 @@ SELECT
     SHIFTRIGHT(
       (
         (
-          SHIFTRIGHT(`t4`.`t_0`, 42)
+          SHIFTRIGHT(`t3`.`t_0`, 42)
         ) * (
           (
-            SHIFTRIGHT(`t4`.`t_0`, 21)
+            SHIFTRIGHT(`t3`.`t_0`, 21)
           ) & CAST(2097151 AS BIGINT)
         )
       ),
@@ -526,9 +532,9 @@ SELECT
   SUM(
     (
       (
-        SHIFTRIGHT(`t4`.`t_0`, 42)
+        SHIFTRIGHT(`t3`.`t_0`, 42)
       ) * (
-        SHIFTRIGHT(`t4`.`t_0`, 42)
+        SHIFTRIGHT(`t3`.`t_0`, 42)
       )
     ) & CAST(2097151 AS BIGINT)
   ) AS `sum_19`,
@@ -536,9 +542,9 @@ SELECT
     SHIFTRIGHT(
       (
         (
-          SHIFTRIGHT(`t4`.`t_0`, 42)
+          SHIFTRIGHT(`t3`.`t_0`, 42)
         ) * (
-          SHIFTRIGHT(`t4`.`t_0`, 42)
+          SHIFTRIGHT(`t3`.`t_0`, 42)
         )
       ),
       21
@@ -546,61 +552,65 @@ SELECT
   ) AS `sum_20`
 FROM (
   SELECT
-    `t3`.`level`,
-    CASE WHEN `t3`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `one`,
-    CASE WHEN `t3`.`counts` THEN `t3`.`index_0` ELSE CAST(0 AS BIGINT) END AS `t_0`,
-    CASE WHEN `t3`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`
+    `t2`.`level`,
+    CASE
+      WHEN TRUE AND (
+        `t2`.`index_0` >= CAST(0 AS BIGINT)
+      )
+      THEN CAST(1 AS BIGINT)
+      ELSE CAST(0 AS BIGINT)
+    END AS `one`,
+    `t2`.`index_0` AS `t_0`,
+    CASE
+      WHEN TRUE AND (
+        `t2`.`index_0` >= CAST(0 AS BIGINT)
+      )
+      THEN CAST(1 AS BIGINT)
+      ELSE CAST(0 AS BIGINT)
+    END AS `there_0`
   FROM (
     SELECT
-      `t2`.`index_0`,
-      `t2`.`level`,
-      TRUE AND (
-        `t2`.`index_0` >= CAST(0 AS BIGINT)
-      ) AS `counts`
+      CAST(FLOOR(
+        CASE
+          WHEN (
+            `t1`.`age` * CAST(0.0 AS DOUBLE)
+          ) = CAST(0.0 AS DOUBLE)
+          THEN TRY_DIVIDE(
+            CASE
+              WHEN `t1`.`age` > CAST(100.0 AS DOUBLE)
+              THEN CAST(100.0 AS DOUBLE)
+              ELSE CASE
+                WHEN `t1`.`age` < CAST(0.0 AS DOUBLE)
+                THEN CAST(0.0 AS DOUBLE)
+                ELSE `t1`.`age`
+              END
+            END,
+            (
+              `t1`.`age` * CAST(0.0 AS DOUBLE)
+            ) + CAST(9.094947017729282e-11 AS DOUBLE)
+          ) + CAST(0.5 AS DOUBLE)
+          ELSE NULL
+        END
+      ) AS BIGINT) AS `index_0`,
+      CASE
+        WHEN `t1`.`job` = 'nurse'
+        THEN CAST(0 AS BIGINT)
+        ELSE CASE
+          WHEN `t1`.`job` = 'O\'Brien \\ so\n"n"'
+          THEN CAST(1 AS BIGINT)
+          ELSE CASE WHEN `t1`.`job` = 'é' THEN CAST(2 AS BIGINT) ELSE -CAST(1 AS BIGINT) END
+        END
+      END AS `level`
     FROM (
       SELECT
-        CAST(FLOOR(
-          CASE
-            WHEN (
-              `t1`.`age` * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN TRY_DIVIDE(
-              CASE
-                WHEN `t1`.`age` > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN `t1`.`age` < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE `t1`.`age`
-                END
-              END - CAST(0.0 AS DOUBLE),
-              (
-                `t1`.`age` * CAST(0.0 AS DOUBLE)
-              ) + CAST(9.094947017729282e-11 AS DOUBLE)
-            ) + CAST(0.5 AS DOUBLE)
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
-        ) AS BIGINT) AS `index_0`,
-        CASE
-          WHEN `t1`.`job` = 'nurse'
-          THEN CAST(0 AS BIGINT)
-          ELSE CASE
-            WHEN `t1`.`job` = 'O\'Brien \\ so\n"n"'
-            THEN CAST(1 AS BIGINT)
-            ELSE CASE WHEN `t1`.`job` = 'é' THEN CAST(2 AS BIGINT) ELSE -CAST(1 AS BIGINT) END
-          END
-        END AS `level`
-      FROM (
-        SELECT
-          `t0`.`age`,
-          (
-            CAST(CAST(`t0`.`job` AS BINARY) AS STRING)
-          ) AS `job`
-        FROM `people` AS `t0`
-      ) AS `t1`
-    ) AS `t2`
-  ) AS `t3`
-) AS `t4`
+        `t0`.`age`,
+        (
+          CAST(CAST(`t0`.`job` AS BINARY) AS STRING)
+        ) AS `job`
+      FROM `people` AS `t0`
+    ) AS `t1`
+  ) AS `t2`
+) AS `t3`
 GROUP BY
   1;
 
@@ -645,18 +655,16 @@ FROM (
             WHEN (
               `t0`.`age` * CAST(0.0 AS DOUBLE)
             ) = CAST(0.0 AS DOUBLE)
-            THEN (
-              CASE
-                WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE `t0`.`age`
-                END
-              END - CAST(0.0 AS DOUBLE)
-            ) + CAST(0.5 AS DOUBLE)
-            ELSE -CAST(1.0 AS DOUBLE)
+            THEN CASE
+              WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
+              THEN CAST(100.0 AS DOUBLE)
+              ELSE CASE
+                WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
+                THEN CAST(0.0 AS DOUBLE)
+                ELSE `t0`.`age`
+              END
+            END + CAST(0.5 AS DOUBLE)
+            ELSE NULL
           END
         ) AS BIGINT) AS `index_0`,
         CAST(FLOOR(
@@ -673,12 +681,12 @@ FROM (
                   THEN CAST(0.0 AS DOUBLE)
                   ELSE `t0`.`pay`
                 END
-              END - CAST(0.0 AS DOUBLE),
+              END,
               (
                 `t0`.`pay` * CAST(0.0 AS DOUBLE)
               ) + CAST(0.125 AS DOUBLE)
             ) + CAST(0.5 AS DOUBLE)
-            ELSE -CAST(1.0 AS DOUBLE)
+            ELSE NULL
           END
         ) AS BIGINT) AS `index_1`,
         CASE
@@ -709,7 +717,7 @@ FROM (
   SELECT
     `t3`.`level`,
     CASE WHEN `t3`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `one`,
-    CASE WHEN `t3`.`counts` THEN `t3`.`index_0` ELSE CAST(0 AS BIGINT) END AS `t_0`,
+    `t3`.`index_0` AS `t_0`,
     CASE WHEN `t3`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`,
     CASE
       WHEN `t3`.`counts` AND (
@@ -749,12 +757,12 @@ FROM (
                   THEN CAST(0.0 AS DOUBLE)
                   ELSE `t1`.`value_0`
                 END
-              END - CAST(0.0 AS DOUBLE),
+              END,
               (
                 `t1`.`value_0` * CAST(0.0 AS DOUBLE)
               ) + CAST(0.5 AS DOUBLE)
             ) + CAST(0.5 AS DOUBLE)
-            ELSE -CAST(1.0 AS DOUBLE)
+            ELSE NULL
           END
         ) AS BIGINT) AS `index_0`,
         CASE
@@ -766,7 +774,7 @@ FROM (
             THEN CAST(1 AS BIGINT)
             ELSE CAST(0 AS BIGINT)
           END
-          ELSE -CAST(1 AS BIGINT)
+          ELSE CAST(NULL AS BIGINT)
         END AS `index_1`,
         CAST(0 AS BIGINT) AS `level`
       FROM (
@@ -857,7 +865,7 @@ FROM (
                   WHEN `t0`.`w` > CAST(8.0 AS DOUBLE)
                   THEN CAST(8.0 AS DOUBLE)
                   ELSE CASE WHEN `t0`.`w` < CAST(0.0 AS DOUBLE) THEN CAST(0.0 AS DOUBLE) ELSE `t0`.`w` END
-                END - CAST(0.0 AS DOUBLE),
+                END,
                 (
                   `t0`.`w` * CAST(0.0 AS DOUBLE)
                 ) + CAST(0.5 AS DOUBLE)
@@ -879,12 +887,12 @@ FROM (
                     THEN CAST(0.0 AS DOUBLE)
                     ELSE `t0`.`pay`
                   END
-                END - CAST(0.0 AS DOUBLE),
+                END,
                 (
                   `t0`.`pay` * CAST(0.0 AS DOUBLE)
                 ) + CAST(0.125 AS DOUBLE)
               ) + CAST(0.5 AS DOUBLE)
-              ELSE -CAST(1.0 AS DOUBLE)
+              ELSE NULL
             END
           ) AS BIGINT) AS `index_1`,
           CAST(0 AS BIGINT) AS `level`
@@ -991,18 +999,16 @@ FROM (
               WHEN (
                 `t0`.`age` * CAST(0.0 AS DOUBLE)
               ) = CAST(0.0 AS DOUBLE)
-              THEN (
-                CASE
-                  WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE CASE
-                    WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
-                    THEN CAST(0.0 AS DOUBLE)
-                    ELSE `t0`.`age`
-                  END
-                END - CAST(0.0 AS DOUBLE)
-              ) + CAST(0.5 AS DOUBLE)
-              ELSE -CAST(1.0 AS DOUBLE)
+              THEN CASE
+                WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
+                THEN CAST(100.0 AS DOUBLE)
+                ELSE CASE
+                  WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
+                  THEN CAST(0.0 AS DOUBLE)
+                  ELSE `t0`.`age`
+                END
+              END + CAST(0.5 AS DOUBLE)
+              ELSE NULL
             END
           ) AS BIGINT) AS `index_0`,
           CAST(FLOOR(
@@ -1019,12 +1025,12 @@ FROM (
                     THEN CAST(0.0 AS DOUBLE)
                     ELSE `t0`.`pay`
                   END
-                END - CAST(0.0 AS DOUBLE),
+                END,
                 (
                   `t0`.`pay` * CAST(0.0 AS DOUBLE)
                 ) + CAST(0.125 AS DOUBLE)
               ) + CAST(0.5 AS DOUBLE)
-              ELSE -CAST(1.0 AS DOUBLE)
+              ELSE NULL
             END
           ) AS BIGINT) AS `index_1`,
           CASE
@@ -1036,7 +1042,7 @@ FROM (
               THEN CAST(1 AS BIGINT)
               ELSE CAST(0 AS BIGINT)
             END
-            ELSE -CAST(1 AS BIGINT)
+            ELSE CAST(NULL AS BIGINT)
           END AS `index_2`,
           CAST(0 AS BIGINT) AS `level`
         FROM `people` AS `t0`
@@ -1470,18 +1476,16 @@ FROM (
               WHEN (
                 `t1`.`value_0` * CAST(0.0 AS DOUBLE)
               ) = CAST(0.0 AS DOUBLE)
-              THEN (
-                CASE
-                  WHEN `t1`.`value_0` > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE CASE
-                    WHEN `t1`.`value_0` < CAST(0.0 AS DOUBLE)
-                    THEN CAST(0.0 AS DOUBLE)
-                    ELSE `t1`.`value_0`
-                  END
-                END - CAST(0.0 AS DOUBLE)
-              ) + CAST(0.5 AS DOUBLE)
-              ELSE -CAST(1.0 AS DOUBLE)
+              THEN CASE
+                WHEN `t1`.`value_0` > CAST(100.0 AS DOUBLE)
+                THEN CAST(100.0 AS DOUBLE)
+                ELSE CASE
+                  WHEN `t1`.`value_0` < CAST(0.0 AS DOUBLE)
+                  THEN CAST(0.0 AS DOUBLE)
+                  ELSE `t1`.`value_0`
+                END
+              END + CAST(0.5 AS DOUBLE)
+              ELSE NULL
             END
           ) AS BIGINT) AS `index_0`,
           CAST(FLOOR(
@@ -1498,12 +1502,12 @@ FROM (
                     THEN CAST(0.0 AS DOUBLE)
                     ELSE `t1`.`value_1`
                   END
-                END - CAST(0.0 AS DOUBLE),
+                END,
                 (
                   `t1`.`value_1` * CAST(0.0 AS DOUBLE)
                 ) + CAST(0.5 AS DOUBLE)
               ) + CAST(0.5 AS DOUBLE)
-              ELSE -CAST(1.0 AS DOUBLE)
+              ELSE NULL
             END
           ) AS BIGINT) AS `index_1`,
           CAST(0 AS BIGINT) AS `level`
@@ -1660,18 +1664,16 @@ FROM (
               WHEN (
                 `t0`.`age` * CAST(0.0 AS DOUBLE)
               ) = CAST(0.0 AS DOUBLE)
-              THEN (
-                CASE
-                  WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE CASE
-                    WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
-                    THEN CAST(0.0 AS DOUBLE)
-                    ELSE `t0`.`age`
-                  END
-                END - CAST(0.0 AS DOUBLE)
-              ) + CAST(0.5 AS DOUBLE)
-              ELSE -CAST(1.0 AS DOUBLE)
+              THEN CASE
+                WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
+                THEN CAST(100.0 AS DOUBLE)
+                ELSE CASE
+                  WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
+                  THEN CAST(0.0 AS DOUBLE)
+                  ELSE `t0`.`age`
+                END
+              END + CAST(0.5 AS DOUBLE)
+              ELSE NULL
             END
           ) AS BIGINT) AS `index_0`,
           CAST(FLOOR(
@@ -1688,12 +1690,12 @@ FROM (
                     THEN CAST(0.0 AS DOUBLE)
                     ELSE `t0`.`pay`
                   END
-                END - CAST(0.0 AS DOUBLE),
+                END,
                 (
                   `t0`.`pay` * CAST(0.0 AS DOUBLE)
                 ) + CAST(0.125 AS DOUBLE)
               ) + CAST(0.5 AS DOUBLE)
-              ELSE -CAST(1.0 AS DOUBLE)
+              ELSE NULL
             END
           ) AS BIGINT) AS `index_1`,
           CAST(0 AS BIGINT) AS `level`
@@ -1731,17 +1733,15 @@ FROM (
             WHEN (
               `t0`.`age` * CAST(0.0 AS DOUBLE)
             ) = CAST(0.0 AS DOUBLE)
-            THEN (
-              CASE
-                WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE `t0`.`age`
-                END
-              END - CAST(0.0 AS DOUBLE)
-            ) + CAST(0.5 AS DOUBLE)
+            THEN CASE
+              WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
+              THEN CAST(100.0 AS DOUBLE)
+              ELSE CASE
+                WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
+                THEN CAST(0.0 AS DOUBLE)
+                ELSE `t0`.`age`
+              END
+            END + CAST(0.5 AS DOUBLE)
             ELSE -CAST(1.0 AS DOUBLE)
           END
         ) AS BIGINT) AS `index_0`,
@@ -1759,7 +1759,7 @@ FROM (
                   THEN CAST(0.0 AS DOUBLE)
                   ELSE `t0`.`pay`
                 END
-              END - CAST(0.0 AS DOUBLE),
+              END,
               (
                 `t0`.`pay` * CAST(0.0 AS DOUBLE)
               ) + CAST(0.125 AS DOUBLE)
@@ -1877,17 +1877,15 @@ FROM (
                         WHEN (
                           `t1`.`age` * CAST(0.0 AS DOUBLE)
                         ) = CAST(0.0 AS DOUBLE)
-                        THEN (
-                          CASE
-                            WHEN `t1`.`age` > CAST(100.0 AS DOUBLE)
-                            THEN CAST(100.0 AS DOUBLE)
-                            ELSE CASE
-                              WHEN `t1`.`age` < CAST(0.0 AS DOUBLE)
-                              THEN CAST(0.0 AS DOUBLE)
-                              ELSE `t1`.`age`
-                            END
-                          END - CAST(0.0 AS DOUBLE)
-                        ) + CAST(0.5 AS DOUBLE)
+                        THEN CASE
+                          WHEN `t1`.`age` > CAST(100.0 AS DOUBLE)
+                          THEN CAST(100.0 AS DOUBLE)
+                          ELSE CASE
+                            WHEN `t1`.`age` < CAST(0.0 AS DOUBLE)
+                            THEN CAST(0.0 AS DOUBLE)
+                            ELSE `t1`.`age`
+                          END
+                        END + CAST(0.5 AS DOUBLE)
                         ELSE -CAST(1.0 AS DOUBLE)
                       END
                     ) AS BIGINT) AS `index_0`,

@@ -95,48 +95,42 @@ FROM (
 -- mean
 SELECT
   COUNT(*) AS "records",
-  SUM("t3"."one") AS "sum_0",
-  SUM("t3"."t_0") AS "sum_1",
-  SUM("t3"."t_0" * "t3"."t_0") AS "sum_2"
+  SUM("t2"."one") AS "sum_0",
+  SUM("t2"."t_0") AS "sum_1",
+  SUM("t2"."t_0" * "t2"."t_0") AS "sum_2"
 FROM (
   SELECT
-    "t2"."level",
-    CASE WHEN "t2"."counts" THEN 1 ELSE 0 END AS "one",
-    CASE WHEN "t2"."counts" THEN "t2"."index_0" ELSE 0 END AS "t_0",
-    CASE WHEN "t2"."counts" THEN 1 ELSE 0 END AS "there_0"
+    "t1"."level",
+    CASE WHEN TRUE AND (
+      "t1"."index_0" >= 0
+    ) THEN 1 ELSE 0 END AS "one",
+    "t1"."index_0" AS "t_0",
+    CASE WHEN TRUE AND (
+      "t1"."index_0" >= 0
+    ) THEN 1 ELSE 0 END AS "there_0"
   FROM (
     SELECT
-      "t1"."index_0",
-      "t1"."level",
-      TRUE AND (
-        "t1"."index_0" >= 0
-      ) AS "counts"
-    FROM (
-      SELECT
-        CAST(FLOOR(
-          CASE
-            WHEN (
-              "t0"."age" * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN (
-              CASE
-                WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE "t0"."age"
-                END
-              END - CAST(0.0 AS DOUBLE)
-            ) + CAST(0.5 AS DOUBLE)
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
-        ) AS BIGINT) AS "index_0",
-        0 AS "level"
-      FROM "people" AS "t0"
-    ) AS "t1"
-  ) AS "t2"
-) AS "t3";
+      CAST(FLOOR(
+        CASE
+          WHEN (
+            "t0"."age" * CAST(0.0 AS DOUBLE)
+          ) = CAST(0.0 AS DOUBLE)
+          THEN CASE
+            WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
+            THEN CAST(100.0 AS DOUBLE)
+            ELSE CASE
+              WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
+              THEN CAST(0.0 AS DOUBLE)
+              ELSE "t0"."age"
+            END
+          END + CAST(0.5 AS DOUBLE)
+          ELSE NULL
+        END
+      ) AS BIGINT) AS "index_0",
+      0 AS "level"
+    FROM "people" AS "t0"
+  ) AS "t1"
+) AS "t2";
 
 -- quantiles beside means
 SELECT
@@ -159,17 +153,15 @@ FROM (
             WHEN (
               "t0"."age" * CAST(0.0 AS DOUBLE)
             ) = CAST(0.0 AS DOUBLE)
-            THEN (
-              CASE
-                WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE "t0"."age"
-                END
-              END - CAST(0.0 AS DOUBLE)
-            ) + CAST(0.5 AS DOUBLE)
+            THEN CASE
+              WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
+              THEN CAST(100.0 AS DOUBLE)
+              ELSE CASE
+                WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
+                THEN CAST(0.0 AS DOUBLE)
+                ELSE "t0"."age"
+              END
+            END + CAST(0.5 AS DOUBLE)
             ELSE -CAST(1.0 AS DOUBLE)
           END
         ) AS BIGINT) + 1
@@ -182,193 +174,175 @@ FROM (
 
 -- quantiles beside means
 SELECT
-  "t3"."level",
+  "t2"."level",
   COUNT(*) AS "records",
-  SUM("t3"."one") AS "sum_0",
-  SUM("t3"."t_0") AS "sum_1",
-  SUM("t3"."t_0" * "t3"."t_0") AS "sum_2"
+  SUM("t2"."one") AS "sum_0",
+  SUM("t2"."t_0") AS "sum_1",
+  SUM("t2"."t_0" * "t2"."t_0") AS "sum_2"
 FROM (
   SELECT
-    "t2"."level",
-    CASE WHEN "t2"."counts" THEN 1 ELSE 0 END AS "one",
-    CASE WHEN "t2"."counts" THEN "t2"."index_0" ELSE 0 END AS "t_0",
-    CASE WHEN "t2"."counts" THEN 1 ELSE 0 END AS "there_0"
+    "t1"."level",
+    CASE WHEN TRUE AND (
+      "t1"."index_0" >= 0
+    ) THEN 1 ELSE 0 END AS "one",
+    "t1"."index_0" AS "t_0",
+    CASE WHEN TRUE AND (
+      "t1"."index_0" >= 0
+    ) THEN 1 ELSE 0 END AS "there_0"
   FROM (
     SELECT
-      "t1"."index_0",
-      "t1"."level",
-      TRUE AND (
-        "t1"."index_0" >= 0
-      ) AS "counts"
-    FROM (
-      SELECT
-        CAST(FLOOR(
-          CASE
-            WHEN (
-              "t0"."age" * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN (
-              CASE
-                WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE "t0"."age"
-                END
-              END - CAST(0.0 AS DOUBLE)
-            ) + CAST(0.5 AS DOUBLE)
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
-        ) AS BIGINT) AS "index_0",
+      CAST(FLOOR(
         CASE
-          WHEN CAST("t0"."sex" AS DOUBLE) = CAST(0.0 AS DOUBLE)
-          THEN 0
-          ELSE CASE WHEN CAST("t0"."sex" AS DOUBLE) = CAST(1.0 AS DOUBLE) THEN 1 ELSE -1 END
-        END AS "level"
-      FROM "people" AS "t0"
-    ) AS "t1"
-  ) AS "t2"
-) AS "t3"
+          WHEN (
+            "t0"."age" * CAST(0.0 AS DOUBLE)
+          ) = CAST(0.0 AS DOUBLE)
+          THEN CASE
+            WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
+            THEN CAST(100.0 AS DOUBLE)
+            ELSE CASE
+              WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
+              THEN CAST(0.0 AS DOUBLE)
+              ELSE "t0"."age"
+            END
+          END + CAST(0.5 AS DOUBLE)
+          ELSE NULL
+        END
+      ) AS BIGINT) AS "index_0",
+      CASE
+        WHEN CAST("t0"."sex" AS DOUBLE) = CAST(0.0 AS DOUBLE)
+        THEN 0
+        ELSE CASE WHEN CAST("t0"."sex" AS DOUBLE) = CAST(1.0 AS DOUBLE) THEN 1 ELSE -1 END
+      END AS "level"
+    FROM "people" AS "t0"
+  ) AS "t1"
+) AS "t2"
 GROUP BY
   1;
 
 -- bands
 SELECT
-  "t3"."level",
+  "t2"."level",
   COUNT(*) AS "records",
-  SUM("t3"."one") AS "sum_0",
-  SUM("t3"."t_0") AS "sum_1",
-  SUM("t3"."t_0" * "t3"."t_0") AS "sum_2"
+  SUM("t2"."one") AS "sum_0",
+  SUM("t2"."t_0") AS "sum_1",
+  SUM("t2"."t_0" * "t2"."t_0") AS "sum_2"
 FROM (
   SELECT
-    "t2"."level",
-    CASE WHEN "t2"."counts" THEN 1 ELSE 0 END AS "one",
-    CASE WHEN "t2"."counts" THEN "t2"."index_0" ELSE 0 END AS "t_0",
-    CASE WHEN "t2"."counts" THEN 1 ELSE 0 END AS "there_0"
+    "t1"."level",
+    CASE WHEN TRUE AND (
+      "t1"."index_0" >= 0
+    ) THEN 1 ELSE 0 END AS "one",
+    "t1"."index_0" AS "t_0",
+    CASE WHEN TRUE AND (
+      "t1"."index_0" >= 0
+    ) THEN 1 ELSE 0 END AS "there_0"
   FROM (
     SELECT
-      "t1"."index_0",
-      "t1"."level",
-      TRUE AND (
-        "t1"."index_0" >= 0
-      ) AS "counts"
-    FROM (
-      SELECT
-        CAST(FLOOR(
-          CASE
-            WHEN (
-              "t0"."pay" * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN (
-              (
-                CASE
-                  WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
-                  THEN CAST(1000.0 AS DOUBLE)
-                  ELSE CASE
-                    WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
-                    THEN CAST(0.0 AS DOUBLE)
-                    ELSE "t0"."pay"
-                  END
-                END - CAST(0.0 AS DOUBLE)
-              ) / (
-                (
-                  "t0"."pay" * CAST(0.0 AS DOUBLE)
-                ) + CAST(0.00095367431640625 AS DOUBLE)
-              )
-            ) + CAST(0.5 AS DOUBLE)
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
-        ) AS BIGINT) AS "index_0",
+      CAST(FLOOR(
         CASE
           WHEN (
-            (
-              "t0"."age" * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-          )
-          AND (
-            "t0"."age" >= CAST(0.0 AS DOUBLE)
-          )
-          AND (
-            "t0"."age" <= CAST(60.0 AS DOUBLE)
-          )
-          THEN CASE WHEN "t0"."age" < CAST(30.0 AS DOUBLE) THEN 0 ELSE 1 END
-          ELSE -1
-        END AS "level"
-      FROM "people" AS "t0"
-    ) AS "t1"
-  ) AS "t2"
-) AS "t3"
+            "t0"."pay" * CAST(0.0 AS DOUBLE)
+          ) = CAST(0.0 AS DOUBLE)
+          THEN (
+            CASE
+              WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
+              THEN CAST(1000.0 AS DOUBLE)
+              ELSE CASE
+                WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
+                THEN CAST(0.0 AS DOUBLE)
+                ELSE "t0"."pay"
+              END
+            END / (
+              (
+                "t0"."pay" * CAST(0.0 AS DOUBLE)
+              ) + CAST(0.00095367431640625 AS DOUBLE)
+            )
+          ) + CAST(0.5 AS DOUBLE)
+          ELSE NULL
+        END
+      ) AS BIGINT) AS "index_0",
+      CASE
+        WHEN (
+          (
+            "t0"."age" * CAST(0.0 AS DOUBLE)
+          ) = CAST(0.0 AS DOUBLE)
+        )
+        AND (
+          "t0"."age" >= CAST(0.0 AS DOUBLE)
+        )
+        AND (
+          "t0"."age" <= CAST(60.0 AS DOUBLE)
+        )
+        THEN CASE WHEN "t0"."age" < CAST(30.0 AS DOUBLE) THEN 0 ELSE 1 END
+        ELSE -1
+      END AS "level"
+    FROM "people" AS "t0"
+  ) AS "t1"
+) AS "t2"
 GROUP BY
   1;
 
 -- sums of squares beyond 64 bits
 SELECT
-  "t4"."level",
+  "t3"."level",
   COUNT(*) AS "records",
-  SUM("t4"."one") AS "sum_0",
-  SUM("t4"."t_0") AS "sum_1",
-  SUM(CAST("t4"."t_0" AS DECIMAL(38, 0)) * "t4"."t_0") AS "sum_2"
+  SUM("t3"."one") AS "sum_0",
+  SUM("t3"."t_0") AS "sum_1",
+  SUM(CAST("t3"."t_0" AS DECIMAL(38, 0)) * "t3"."t_0") AS "sum_2"
 FROM (
   SELECT
-    "t3"."level",
-    CASE WHEN "t3"."counts" THEN 1 ELSE 0 END AS "one",
-    CASE WHEN "t3"."counts" THEN "t3"."index_0" ELSE 0 END AS "t_0",
-    CASE WHEN "t3"."counts" THEN 1 ELSE 0 END AS "there_0"
+    "t2"."level",
+    CASE WHEN TRUE AND (
+      "t2"."index_0" >= 0
+    ) THEN 1 ELSE 0 END AS "one",
+    "t2"."index_0" AS "t_0",
+    CASE WHEN TRUE AND (
+      "t2"."index_0" >= 0
+    ) THEN 1 ELSE 0 END AS "there_0"
   FROM (
     SELECT
-      "t2"."index_0",
-      "t2"."level",
-      TRUE AND (
-        "t2"."index_0" >= 0
-      ) AS "counts"
+      CAST(FLOOR(
+        CASE
+          WHEN (
+            "t1"."age" * CAST(0.0 AS DOUBLE)
+          ) = CAST(0.0 AS DOUBLE)
+          THEN (
+            CASE
+              WHEN "t1"."age" > CAST(100.0 AS DOUBLE)
+              THEN CAST(100.0 AS DOUBLE)
+              ELSE CASE
+                WHEN "t1"."age" < CAST(0.0 AS DOUBLE)
+                THEN CAST(0.0 AS DOUBLE)
+                ELSE "t1"."age"
+              END
+            END / (
+              (
+                "t1"."age" * CAST(0.0 AS DOUBLE)
+              ) + CAST(9.094947017729282e-11 AS DOUBLE)
+            )
+          ) + CAST(0.5 AS DOUBLE)
+          ELSE NULL
+        END
+      ) AS BIGINT) AS "index_0",
+      CASE
+        WHEN "t1"."job" = 'nurse'
+        THEN 0
+        ELSE CASE
+          WHEN "t1"."job" = 'O\'Brien \\ so\n"n"'
+          THEN 1
+          ELSE CASE WHEN "t1"."job" = 'é' THEN 2 ELSE -1 END
+        END
+      END AS "level"
     FROM (
       SELECT
-        CAST(FLOOR(
-          CASE
-            WHEN (
-              "t1"."age" * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN (
-              (
-                CASE
-                  WHEN "t1"."age" > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE CASE
-                    WHEN "t1"."age" < CAST(0.0 AS DOUBLE)
-                    THEN CAST(0.0 AS DOUBLE)
-                    ELSE "t1"."age"
-                  END
-                END - CAST(0.0 AS DOUBLE)
-              ) / (
-                (
-                  "t1"."age" * CAST(0.0 AS DOUBLE)
-                ) + CAST(9.094947017729282e-11 AS DOUBLE)
-              )
-            ) + CAST(0.5 AS DOUBLE)
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
-        ) AS BIGINT) AS "index_0",
-        CASE
-          WHEN "t1"."job" = 'nurse'
-          THEN 0
-          ELSE CASE
-            WHEN "t1"."job" = 'O\'Brien \\ so\n"n"'
-            THEN 1
-            ELSE CASE WHEN "t1"."job" = 'é' THEN 2 ELSE -1 END
-          END
-        END AS "level"
-      FROM (
-        SELECT
-          "t0"."age",
-          (
-            COLLATE("t0"."job", 'utf8')
-          ) AS "job"
-        FROM "people" AS "t0"
-      ) AS "t1"
-    ) AS "t2"
-  ) AS "t3"
-) AS "t4"
+        "t0"."age",
+        (
+          COLLATE("t0"."job", 'utf8')
+        ) AS "job"
+      FROM "people" AS "t0"
+    ) AS "t1"
+  ) AS "t2"
+) AS "t3"
 GROUP BY
   1;
 
@@ -406,18 +380,16 @@ FROM (
             WHEN (
               "t0"."age" * CAST(0.0 AS DOUBLE)
             ) = CAST(0.0 AS DOUBLE)
-            THEN (
-              CASE
-                WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE "t0"."age"
-                END
-              END - CAST(0.0 AS DOUBLE)
-            ) + CAST(0.5 AS DOUBLE)
-            ELSE -CAST(1.0 AS DOUBLE)
+            THEN CASE
+              WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
+              THEN CAST(100.0 AS DOUBLE)
+              ELSE CASE
+                WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
+                THEN CAST(0.0 AS DOUBLE)
+                ELSE "t0"."age"
+              END
+            END + CAST(0.5 AS DOUBLE)
+            ELSE NULL
           END
         ) AS BIGINT) AS "index_0",
         CAST(FLOOR(
@@ -426,23 +398,21 @@ FROM (
               "t0"."pay" * CAST(0.0 AS DOUBLE)
             ) = CAST(0.0 AS DOUBLE)
             THEN (
-              (
-                CASE
-                  WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
-                  THEN CAST(1000.0 AS DOUBLE)
-                  ELSE CASE
-                    WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
-                    THEN CAST(0.0 AS DOUBLE)
-                    ELSE "t0"."pay"
-                  END
-                END - CAST(0.0 AS DOUBLE)
-              ) / (
+              CASE
+                WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
+                THEN CAST(1000.0 AS DOUBLE)
+                ELSE CASE
+                  WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
+                  THEN CAST(0.0 AS DOUBLE)
+                  ELSE "t0"."pay"
+                END
+              END / (
                 (
                   "t0"."pay" * CAST(0.0 AS DOUBLE)
                 ) + CAST(0.125 AS DOUBLE)
               )
             ) + CAST(0.5 AS DOUBLE)
-            ELSE -CAST(1.0 AS DOUBLE)
+            ELSE NULL
           END
         ) AS BIGINT) AS "index_1",
         CASE
@@ -469,7 +439,7 @@ FROM (
   SELECT
     "t3"."level",
     CASE WHEN "t3"."counts" THEN 1 ELSE 0 END AS "one",
-    CASE WHEN "t3"."counts" THEN "t3"."index_0" ELSE 0 END AS "t_0",
+    "t3"."index_0" AS "t_0",
     CASE WHEN "t3"."counts" THEN 1 ELSE 0 END AS "there_0",
     CASE WHEN "t3"."counts" AND (
       "t3"."index_1" >= 0
@@ -493,23 +463,21 @@ FROM (
               "t1"."value_0" * CAST(0.0 AS DOUBLE)
             ) = CAST(0.0 AS DOUBLE)
             THEN (
-              (
-                CASE
-                  WHEN "t1"."value_0" > CAST(50.0 AS DOUBLE)
-                  THEN CAST(50.0 AS DOUBLE)
-                  ELSE CASE
-                    WHEN "t1"."value_0" < CAST(0.0 AS DOUBLE)
-                    THEN CAST(0.0 AS DOUBLE)
-                    ELSE "t1"."value_0"
-                  END
-                END - CAST(0.0 AS DOUBLE)
-              ) / (
+              CASE
+                WHEN "t1"."value_0" > CAST(50.0 AS DOUBLE)
+                THEN CAST(50.0 AS DOUBLE)
+                ELSE CASE
+                  WHEN "t1"."value_0" < CAST(0.0 AS DOUBLE)
+                  THEN CAST(0.0 AS DOUBLE)
+                  ELSE "t1"."value_0"
+                END
+              END / (
                 (
                   "t1"."value_0" * CAST(0.0 AS DOUBLE)
                 ) + CAST(0.5 AS DOUBLE)
               )
             ) + CAST(0.5 AS DOUBLE)
-            ELSE -CAST(1.0 AS DOUBLE)
+            ELSE NULL
           END
         ) AS BIGINT) AS "index_0",
         CASE
@@ -517,7 +485,7 @@ FROM (
             "t1"."value_1" * CAST(0.0 AS DOUBLE)
           ) = CAST(0.0 AS DOUBLE)
           THEN CASE WHEN "t1"."value_1" = CAST(1.0 AS DOUBLE) THEN 1 ELSE 0 END
-          ELSE -1
+          ELSE CAST(NULL AS BIGINT)
         END AS "index_1",
         0 AS "level"
       FROM (
@@ -593,13 +561,11 @@ FROM (
                 "t0"."w" * CAST(0.0 AS DOUBLE)
               ) = CAST(0.0 AS DOUBLE)
               THEN (
-                (
-                  CASE
-                    WHEN "t0"."w" > CAST(8.0 AS DOUBLE)
-                    THEN CAST(8.0 AS DOUBLE)
-                    ELSE CASE WHEN "t0"."w" < CAST(0.0 AS DOUBLE) THEN CAST(0.0 AS DOUBLE) ELSE "t0"."w" END
-                  END - CAST(0.0 AS DOUBLE)
-                ) / (
+                CASE
+                  WHEN "t0"."w" > CAST(8.0 AS DOUBLE)
+                  THEN CAST(8.0 AS DOUBLE)
+                  ELSE CASE WHEN "t0"."w" < CAST(0.0 AS DOUBLE) THEN CAST(0.0 AS DOUBLE) ELSE "t0"."w" END
+                END / (
                   (
                     "t0"."w" * CAST(0.0 AS DOUBLE)
                   ) + CAST(0.5 AS DOUBLE)
@@ -614,23 +580,21 @@ FROM (
                 "t0"."pay" * CAST(0.0 AS DOUBLE)
               ) = CAST(0.0 AS DOUBLE)
               THEN (
-                (
-                  CASE
-                    WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
-                    THEN CAST(1000.0 AS DOUBLE)
-                    ELSE CASE
-                      WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
-                      THEN CAST(0.0 AS DOUBLE)
-                      ELSE "t0"."pay"
-                    END
-                  END - CAST(0.0 AS DOUBLE)
-                ) / (
+                CASE
+                  WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
+                  THEN CAST(1000.0 AS DOUBLE)
+                  ELSE CASE
+                    WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
+                    THEN CAST(0.0 AS DOUBLE)
+                    ELSE "t0"."pay"
+                  END
+                END / (
                   (
                     "t0"."pay" * CAST(0.0 AS DOUBLE)
                   ) + CAST(0.125 AS DOUBLE)
                 )
               ) + CAST(0.5 AS DOUBLE)
-              ELSE -CAST(1.0 AS DOUBLE)
+              ELSE NULL
             END
           ) AS BIGINT) AS "index_1",
           0 AS "level"
@@ -706,18 +670,16 @@ FROM (
               WHEN (
                 "t0"."age" * CAST(0.0 AS DOUBLE)
               ) = CAST(0.0 AS DOUBLE)
-              THEN (
-                CASE
-                  WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE CASE
-                    WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
-                    THEN CAST(0.0 AS DOUBLE)
-                    ELSE "t0"."age"
-                  END
-                END - CAST(0.0 AS DOUBLE)
-              ) + CAST(0.5 AS DOUBLE)
-              ELSE -CAST(1.0 AS DOUBLE)
+              THEN CASE
+                WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
+                THEN CAST(100.0 AS DOUBLE)
+                ELSE CASE
+                  WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
+                  THEN CAST(0.0 AS DOUBLE)
+                  ELSE "t0"."age"
+                END
+              END + CAST(0.5 AS DOUBLE)
+              ELSE NULL
             END
           ) AS BIGINT) AS "index_0",
           CAST(FLOOR(
@@ -726,23 +688,21 @@ FROM (
                 "t0"."pay" * CAST(0.0 AS DOUBLE)
               ) = CAST(0.0 AS DOUBLE)
               THEN (
-                (
-                  CASE
-                    WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
-                    THEN CAST(1000.0 AS DOUBLE)
-                    ELSE CASE
-                      WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
-                      THEN CAST(0.0 AS DOUBLE)
-                      ELSE "t0"."pay"
-                    END
-                  END - CAST(0.0 AS DOUBLE)
-                ) / (
+                CASE
+                  WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
+                  THEN CAST(1000.0 AS DOUBLE)
+                  ELSE CASE
+                    WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
+                    THEN CAST(0.0 AS DOUBLE)
+                    ELSE "t0"."pay"
+                  END
+                END / (
                   (
                     "t0"."pay" * CAST(0.0 AS DOUBLE)
                   ) + CAST(0.125 AS DOUBLE)
                 )
               ) + CAST(0.5 AS DOUBLE)
-              ELSE -CAST(1.0 AS DOUBLE)
+              ELSE NULL
             END
           ) AS BIGINT) AS "index_1",
           CASE
@@ -750,7 +710,7 @@ FROM (
               CAST("t0"."sex" AS DOUBLE) * CAST(0.0 AS DOUBLE)
             ) = CAST(0.0 AS DOUBLE)
             THEN CASE WHEN CAST("t0"."sex" AS DOUBLE) = CAST(1.0 AS DOUBLE) THEN 1 ELSE 0 END
-            ELSE -1
+            ELSE CAST(NULL AS BIGINT)
           END AS "index_2",
           0 AS "level"
         FROM "people" AS "t0"
@@ -1174,18 +1134,16 @@ FROM (
               WHEN (
                 "t1"."value_0" * CAST(0.0 AS DOUBLE)
               ) = CAST(0.0 AS DOUBLE)
-              THEN (
-                CASE
-                  WHEN "t1"."value_0" > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE CASE
-                    WHEN "t1"."value_0" < CAST(0.0 AS DOUBLE)
-                    THEN CAST(0.0 AS DOUBLE)
-                    ELSE "t1"."value_0"
-                  END
-                END - CAST(0.0 AS DOUBLE)
-              ) + CAST(0.5 AS DOUBLE)
-              ELSE -CAST(1.0 AS DOUBLE)
+              THEN CASE
+                WHEN "t1"."value_0" > CAST(100.0 AS DOUBLE)
+                THEN CAST(100.0 AS DOUBLE)
+                ELSE CASE
+                  WHEN "t1"."value_0" < CAST(0.0 AS DOUBLE)
+                  THEN CAST(0.0 AS DOUBLE)
+                  ELSE "t1"."value_0"
+                END
+              END + CAST(0.5 AS DOUBLE)
+              ELSE NULL
             END
           ) AS BIGINT) AS "index_0",
           CAST(FLOOR(
@@ -1194,23 +1152,21 @@ FROM (
                 "t1"."value_1" * CAST(0.0 AS DOUBLE)
               ) = CAST(0.0 AS DOUBLE)
               THEN (
-                (
-                  CASE
-                    WHEN "t1"."value_1" > CAST(50.0 AS DOUBLE)
-                    THEN CAST(50.0 AS DOUBLE)
-                    ELSE CASE
-                      WHEN "t1"."value_1" < CAST(0.0 AS DOUBLE)
-                      THEN CAST(0.0 AS DOUBLE)
-                      ELSE "t1"."value_1"
-                    END
-                  END - CAST(0.0 AS DOUBLE)
-                ) / (
+                CASE
+                  WHEN "t1"."value_1" > CAST(50.0 AS DOUBLE)
+                  THEN CAST(50.0 AS DOUBLE)
+                  ELSE CASE
+                    WHEN "t1"."value_1" < CAST(0.0 AS DOUBLE)
+                    THEN CAST(0.0 AS DOUBLE)
+                    ELSE "t1"."value_1"
+                  END
+                END / (
                   (
                     "t1"."value_1" * CAST(0.0 AS DOUBLE)
                   ) + CAST(0.5 AS DOUBLE)
                 )
               ) + CAST(0.5 AS DOUBLE)
-              ELSE -CAST(1.0 AS DOUBLE)
+              ELSE NULL
             END
           ) AS BIGINT) AS "index_1",
           0 AS "level"
@@ -1360,18 +1316,16 @@ FROM (
               WHEN (
                 "t0"."age" * CAST(0.0 AS DOUBLE)
               ) = CAST(0.0 AS DOUBLE)
-              THEN (
-                CASE
-                  WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE CASE
-                    WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
-                    THEN CAST(0.0 AS DOUBLE)
-                    ELSE "t0"."age"
-                  END
-                END - CAST(0.0 AS DOUBLE)
-              ) + CAST(0.5 AS DOUBLE)
-              ELSE -CAST(1.0 AS DOUBLE)
+              THEN CASE
+                WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
+                THEN CAST(100.0 AS DOUBLE)
+                ELSE CASE
+                  WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
+                  THEN CAST(0.0 AS DOUBLE)
+                  ELSE "t0"."age"
+                END
+              END + CAST(0.5 AS DOUBLE)
+              ELSE NULL
             END
           ) AS BIGINT) AS "index_0",
           CAST(FLOOR(
@@ -1380,23 +1334,21 @@ FROM (
                 "t0"."pay" * CAST(0.0 AS DOUBLE)
               ) = CAST(0.0 AS DOUBLE)
               THEN (
-                (
-                  CASE
-                    WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
-                    THEN CAST(1000.0 AS DOUBLE)
-                    ELSE CASE
-                      WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
-                      THEN CAST(0.0 AS DOUBLE)
-                      ELSE "t0"."pay"
-                    END
-                  END - CAST(0.0 AS DOUBLE)
-                ) / (
+                CASE
+                  WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
+                  THEN CAST(1000.0 AS DOUBLE)
+                  ELSE CASE
+                    WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
+                    THEN CAST(0.0 AS DOUBLE)
+                    ELSE "t0"."pay"
+                  END
+                END / (
                   (
                     "t0"."pay" * CAST(0.0 AS DOUBLE)
                   ) + CAST(0.125 AS DOUBLE)
                 )
               ) + CAST(0.5 AS DOUBLE)
-              ELSE -CAST(1.0 AS DOUBLE)
+              ELSE NULL
             END
           ) AS BIGINT) AS "index_1",
           0 AS "level"
@@ -1433,17 +1385,15 @@ FROM (
             WHEN (
               "t0"."age" * CAST(0.0 AS DOUBLE)
             ) = CAST(0.0 AS DOUBLE)
-            THEN (
-              CASE
-                WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE "t0"."age"
-                END
-              END - CAST(0.0 AS DOUBLE)
-            ) + CAST(0.5 AS DOUBLE)
+            THEN CASE
+              WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
+              THEN CAST(100.0 AS DOUBLE)
+              ELSE CASE
+                WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
+                THEN CAST(0.0 AS DOUBLE)
+                ELSE "t0"."age"
+              END
+            END + CAST(0.5 AS DOUBLE)
             ELSE -CAST(1.0 AS DOUBLE)
           END
         ) AS BIGINT) AS "index_0",
@@ -1453,17 +1403,15 @@ FROM (
               "t0"."pay" * CAST(0.0 AS DOUBLE)
             ) = CAST(0.0 AS DOUBLE)
             THEN (
-              (
-                CASE
-                  WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
-                  THEN CAST(1000.0 AS DOUBLE)
-                  ELSE CASE
-                    WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
-                    THEN CAST(0.0 AS DOUBLE)
-                    ELSE "t0"."pay"
-                  END
-                END - CAST(0.0 AS DOUBLE)
-              ) / (
+              CASE
+                WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
+                THEN CAST(1000.0 AS DOUBLE)
+                ELSE CASE
+                  WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
+                  THEN CAST(0.0 AS DOUBLE)
+                  ELSE "t0"."pay"
+                END
+              END / (
                 (
                   "t0"."pay" * CAST(0.0 AS DOUBLE)
                 ) + CAST(0.125 AS DOUBLE)
@@ -1583,17 +1531,15 @@ FROM (
                         WHEN (
                           "t1"."age" * CAST(0.0 AS DOUBLE)
                         ) = CAST(0.0 AS DOUBLE)
-                        THEN (
-                          CASE
-                            WHEN "t1"."age" > CAST(100.0 AS DOUBLE)
-                            THEN CAST(100.0 AS DOUBLE)
-                            ELSE CASE
-                              WHEN "t1"."age" < CAST(0.0 AS DOUBLE)
-                              THEN CAST(0.0 AS DOUBLE)
-                              ELSE "t1"."age"
-                            END
-                          END - CAST(0.0 AS DOUBLE)
-                        ) + CAST(0.5 AS DOUBLE)
+                        THEN CASE
+                          WHEN "t1"."age" > CAST(100.0 AS DOUBLE)
+                          THEN CAST(100.0 AS DOUBLE)
+                          ELSE CASE
+                            WHEN "t1"."age" < CAST(0.0 AS DOUBLE)
+                            THEN CAST(0.0 AS DOUBLE)
+                            ELSE "t1"."age"
+                          END
+                        END + CAST(0.5 AS DOUBLE)
                         ELSE -CAST(1.0 AS DOUBLE)
                       END
                     ) AS BIGINT) AS "index_0",
