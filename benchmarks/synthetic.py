@@ -1,7 +1,7 @@
 """Coverage of the intervals that an analyst pools from synthetic files.
 
 Run: HEDGEROW_DATA=folder python -m benchmarks.synthetic [--runs 5] [--files 50] [--rows N] [--n 5000] [--epsilon 1]
-     [--relation replace-one] [--held-out] [--every] [--nine] [--seed S] [--keep FILE] [--rule]
+     [--relation replace-one] [--held-out] [--every] [--nine] [--seed S] [--keep FILE] [--rule] [--steps]
 
 The population are the records of both files of Adult, or with ``--held-out`` those of the file of tests alone. Each
 run draws n records with replacement, releases all margins of up to three of five columns with seeded noise, draws
@@ -22,6 +22,10 @@ the fit gap, and the peak of the memory. Each run prints a line when it ends. ``
 run as one line of a file, and the same command then goes on after the last run that was kept. ``--every`` runs all
 eight settings of n, ε and relation; 200 runs of each take hours. ``--nine`` takes nine columns, whose joint table is
 not held.
+
+``--steps`` follows the slope of education from the records to the fitted law, alone and beside all columns: in the
+released table of education and income with its negative numbers, in the agreeing tables, and in the law. Each step has
+the sum of the rich records in the eight categories below HS-grad.
 
 ``--rule`` simulates the pooling rule alone: estimates of m files whose law is normal, with the variance V of the refits
 from U/4 to 5·U. It prints the coverage of 95 % intervals and their median width over 2·1.96·√V, by degrees of freedom.
@@ -50,6 +54,7 @@ from scipy.special import stdtrit
 
 import hedgerow as hg
 from hedgerow.errors import HedgerowError
+from hedgerow.margins.agreeing_fit import agreeing_fit
 from hedgerow.margins.margin_tables import Margins
 from hedgerow.margins.release_margins import PlannedMargins
 from hedgerow.synthetic.joint_law import JointLaw
@@ -87,6 +92,20 @@ RESTS = (
 class Answer(NamedTuple):
     value: float
     variance: float
+
+
+def logit(design: Floats, counts: Floats, rich: Floats) -> tuple[Floats, Floats]:
+    """Return the coefficients of a logit and their variances, from all records and the rich ones at each row."""
+    size = design.shape[1]
+    slopes, ridge = np.zeros(size), 1e-9 * np.eye(size)
+    for _ in range(30):
+        chance = 1.0 / (1.0 + np.exp(-design @ slopes))
+        hessian = (design * (counts * chance * (1.0 - chance))[:, None]).T @ design + ridge
+        step = np.linalg.solve(hessian, design.T @ (rich - counts * chance))
+        slopes = slopes + np.clip(step, -2.0, 2.0)
+        if np.abs(step).max() < 1e-9:
+            break
+    return slopes, np.diag(np.linalg.inv(hessian))
 
 
 class Questions:
@@ -127,15 +146,7 @@ class Questions:
         made = {name: self.share(counts, cell) for name, cell in SHARES.items()}
         men, women = (self.share(counts, {"education": "Bachelors", "sex": sex}) for sex in ("Male", "Female"))
         made[GAP] = Answer(men.value - women.value, men.variance + women.variance)
-        slopes, ridge = np.zeros(5), 1e-9 * np.eye(5)
-        for _ in range(30):
-            chance = 1.0 / (1.0 + np.exp(-self.design @ slopes))
-            hessian = (self.design * (counts * chance * (1.0 - chance))[:, None]).T @ self.design + ridge
-            step = np.linalg.solve(hessian, self.design.T @ (counts * (self.rich - chance)))
-            slopes = slopes + np.clip(step, -2.0, 2.0)
-            if np.abs(step).max() < 1e-9:
-                break
-        variances = np.diag(np.linalg.inv(hessian))
+        slopes, variances = logit(self.design, counts, counts * self.rich)
         pairs = zip(SLOPES, slopes[1:], variances[1:], strict=True)
         return made | {name: Answer(float(slope), float(variance)) for name, slope, variance in pairs}
 
@@ -280,6 +291,53 @@ def run(population: People, options: argparse.Namespace) -> None:
     print(f"{spent:.1f} s of the process for the files of a run; fit gap {gap:.3f}; {peak:.2f} GB", flush=True)
 
 
+def steps(population: People, options: argparse.Namespace) -> None:
+    """Print what each step from records to the fitted law does to the slope of education, and to its small cells."""
+    questions, found = Questions(population), defaultdict(list)
+    names = list(population.categories)
+    pair = names.index("education"), names.index("income")
+    schools = [population.categories["education"].index(name) for name in SCHOOLS]
+    alone = np.stack([np.ones(16), np.arange(1, 17) / 4.0 - 2.5], axis=1)
+    rich = population.categories["income"].index(RICH["income"])
+
+    def counted(levels: NDArray[Any], weights: Floats | None = None) -> Floats:
+        flat = 2 * levels[:, pair[0]] + levels[:, pair[1]]
+        return np.bincount(flat, weights, minlength=32).reshape(16, 2).astype(np.float64)
+
+    for seed in np.random.default_rng(options.seed).integers(2**32, size=options.runs).tolist():
+        rows = np.random.default_rng([SEED, seed]).choice(len(population.levels), options.n)
+        (margins,) = released(_plan(population, rows, options), iter([seed]))
+        law, residuals = margins.synthesize(2, rng=seed).rows.law, margins.residuals
+        drawn, cells = population.levels[rows], law.cells.levels
+        tables = {
+            "records": counted(drawn),
+            "released": residuals.table(pair).reshape(16, 2),
+            "agreeing": agreeing_fit(residuals).residuals.table(pair).reshape(16, 2),
+            "law": counted(cells, law.weights),
+        }
+        for step, table in tables.items():
+            ordered = table[schools]
+            slope = logit(alone, ordered.sum(axis=1), ordered[:, rich])[0][1]
+            found[step].append((slope, ordered[: SCHOOLS.index("HS-grad"), rich].sum()))
+        for step, levels, weights in (("records", drawn, None), ("law", cells, law.weights)):
+            found[f"{step}, all"].append(
+                (questions.answers(questions.counts(levels, weights))[SLOPES[0]].value, math.nan)
+            )
+    noise = math.sqrt(residuals.noise_variance(pair))
+    truth = questions.answers(questions.counts(population.levels))[SLOPES[0]].value
+    print(
+        f"n = {options.n:,}, ε = {options.epsilon:g}, {options.relation}, {options.runs} releases: a cell of education"
+    )
+    print(f"and income has noise of {noise:.1f} records; the slope of education beside all columns is {truth:.2f}")
+    print("step            slope: median (mean ± sd)    rich records below HS-grad: mean ± sd")
+    for step, values in found.items():
+        (middle, _), (slope, small), (spread, about) = (
+            of(np.array(values), axis=0) for of in (np.median, np.mean, np.std)
+        )
+        told = f"{small:8.1f} ± {about:.1f}" if small == small else ""
+        print(f"{step:15} {middle:6.2f} ({slope:.2f} ± {spread:.2f})            {told}")
+
+
 def _plan(population: People, rows: NDArray[np.int64], options: argparse.Namespace) -> PlannedMargins:
     survey = hg.open(population.table(rows), relation=options.relation)
     return survey.plan_margins(
@@ -346,6 +404,7 @@ def main() -> None:
     parser.add_argument("--nine", action="store_true", help="nine columns")
     parser.add_argument("--seed", type=int, default=SEED, help="of all random numbers")
     parser.add_argument("--keep", type=Path, help="a file of JSON lines: keeps each run, and gives those kept before")
+    parser.add_argument("--steps", action="store_true", help="where the slope of education is lost, without files")
     parser.add_argument("--rule", action="store_true", help="the pooling rule alone")
     options = parser.parse_args()
     if options.rule:
@@ -362,7 +421,7 @@ def main() -> None:
     settings = product((5000, 48_842), (1.0, 3.0), ("replace-one", "add-remove")) if options.every else None
     for n, epsilon, relation in settings or [(options.n, options.epsilon, options.relation)]:
         options.n, options.epsilon, options.relation = n, epsilon, relation
-        run(population, options)
+        (steps if options.steps else run)(population, options)
 
 
 if __name__ == "__main__":
