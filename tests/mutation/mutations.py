@@ -167,12 +167,12 @@ def mutations_of(path: Path) -> list[Mutation]:
     parsed = list(ast_nodes(get_ast(source)))
     file, seen, every = path.relative_to(SOURCE).as_posix(), Counter[tuple[str, str]](), []
     for node in parsed:
-        if node.type == "operator" and node.parent.type == "parameters":
-            continue  # the sign between arguments by place and by name multiplies nothing
+        # The sign between arguments by place and by name multiplies nothing, but its place counts.
+        between = node.type == "operator" and node.parent.type == "parameters"
         for name, operator in operators().items():
             for start, _ in operator.mutation_positions(node):
                 text = lines[start[0] - 1].strip()
-                if not any(first <= start < last for first, last in idle):
+                if not between and not any(first <= start < last for first, last in idle):
                     every.append(Mutation(file, name, count[name], start[0], text, seen[name, text]))
                     seen[name, text] += 1
                 count[name] += 1

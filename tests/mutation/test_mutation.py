@@ -29,6 +29,7 @@ def f(x: int | None = 2, *, y: int) -> int | None:
         raise ValueError(f"{x + 1}")
     for y in zip(x, x, strict=True):
         math.prod(y)
+    x = x * y
     return max(x, -LIMIT) ** 2
 
 def specimens():
@@ -58,11 +59,12 @@ def test_the_faults_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         *("LIMIT: int | None = 4", "LIMIT: int | None = 2", "b: float = 0.45", "b: float = 0.55"),
         *(f"def f(x: int | None = {number}, *, y: int) -> int | None:" for number in (3, 1)),
         *("if x <= 3 and x:", "if x < 3 or x:", "if x < 4 and x:", "if x < 2 and x:", "if not x < 3 and x:"),
-        *("for y in []:", "pass", "return min(x, -LIMIT) ** 2", "return max(x, LIMIT) ** 2"),
+        *("x = x / y", "for y in []:", "pass", "return min(x, -LIMIT) ** 2", "return max(x, LIMIT) ** 2"),
         *("return max(x, -LIMIT) * 2", "return max(x, -LIMIT) ** 3", "return max(x, -LIMIT) ** 1"),
     }
     for one in faults:
         ast.parse(one.source(EXAMPLE))
+        assert one.text in mutations.changed(EXAMPLE, one.source(EXAMPLE))[0], "the fault stands on its line"
     assert len({one.key for one in faults}) == len(faults)
     # A line above moves no key, so that the sample and the list of equivalent faults stay as they are.
     path.write_text(EXAMPLE.replace("import math", "import math\n\n"), encoding="utf-8")
