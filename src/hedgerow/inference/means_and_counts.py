@@ -92,7 +92,7 @@ def mean_errors(moments: NoisyMoments) -> MeanErrors:
         return MeanErrors(a, none, none, none, np.sqrt(mean_noise))
     cap = 1.0 - a * a
     centred = moments.square / n
-    small_sample = np.where(n > 2.0, n / np.where(n > 2.0, n - 1.0, 1.0), 2.0)
+    small_sample = n / np.maximum(n - 1.0, n / 2.0)  # N/(N − 1), at most 2
     raw = (centred + moments.offset - a * a + mean_noise) * small_sample
     slope_count = 2.0 * a * a - centred
     noise = (

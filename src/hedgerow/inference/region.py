@@ -513,7 +513,7 @@ def pvalue_of(region: Region, value: float, method: str | None = None) -> float:
         low, high = region.ends(1.0 - alpha, method)
         return max(low - value, value - high)
 
-    return _of_one_digit(outside) if method == _SOLVED else least_alpha(outside)
+    return _of_one_digit(outside) if (method or region.methods[0]) == _SOLVED else least_alpha(outside)
 
 
 def least_alpha(outside: Callable[[float], float]) -> float:

@@ -140,6 +140,20 @@ def test_a_mean_near_a_bound_does_not_prove_a_small_variance() -> None:
     assert (high - low) / 2 > 1.2 * stats.norm.ppf(0.975) * math.sqrt(0.02 / 50)
 
 
+@pytest.mark.parametrize("mean", [95.0, 5.0, 55.0, 50.0, 64.0])
+def test_a_mean_far_from_the_centre_leaves_less_room_below_the_cap(mean: float) -> None:
+    """Values in [0, 100] vary by at most 50² − (x̄ − 50)²; x̄ is read two of its largest standard errors nearer to 50."""
+    k, n, noise = 50, 100.0, 40.0
+    cap, known = 50.0**2 / n, noise + (mean - 50.0) ** 2 / n
+    nearer = max(abs(mean - 50.0) - 2.0 * math.sqrt(noise / k + cap * (1.0 + 1.0 / k)), 0.0)
+    rung = min(rung for rung in CAPS if rung >= k * (cap - nearer**2 / n) / known)
+    one = Replicates(mean, 55.0, k, noise, centre=50.0, n=n, variance_cap=cap)
+    half = math.sqrt(known) * float(critical_curve(k, level=0.95, cap=rung).half_width(55.0 / known))
+    assert calibrated_interval(one, level=0.95) == pytest.approx((mean - half, mean + half), rel=1e-12)
+    far = rung < min(rung for rung in CAPS if rung >= k * cap / known)
+    assert far == (abs(mean - 50.0) > 40.0)  # near the centre nothing is taken off
+
+
 @pytest.mark.parametrize(
     ("rate", "shipped"), [(0.9 * RATES[0], RATES[0]), (RATES[0], RATES[0]), (RATES[-1], RATES[-1])]
 )

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -70,6 +71,26 @@ def test_a_quotient_of_two_means_is_the_ratio() -> None:
     assert made.standard_error == pytest.approx(float(ratio.standard_error[0]), rel=0.01)
     ends = ratio.accepted(0.95)
     assert ScoreRegion.of(made).ends(0.95) == pytest.approx((ends[0][0], ends[1][0]), rel=5e-3)
+
+
+@pytest.mark.parametrize("kind", ["rows of units", "units in several cells", "two releases"])
+def test_cells_that_may_share_units_are_not_combined_without_products_between_them(kind: str) -> None:
+    """Nor by way of a number; two statistics of one cell have a joint law, and so has what is of other people."""
+    shared = replace(release(), limit=3) if kind == "rows of units" else replace(release(), several=True)
+    first, other, years = (
+        JointValue.of(shared, *term) for term in ((0, MeanOfTotals(X)), (1, MeanOfTotals(X)), (0, MeanOfTotals(Y)))
+    )
+    assert not shared.knows_cells and first.drawn_with != other.drawn_with
+    if kind == "two releases":
+        first = (AGE.of_others() - first).of_others()
+    for combine in (lambda: first - other, lambda: (first * 2.0) / other, lambda: covariance_of([first, other])):
+        with pytest.raises(ParameterError, match=r"HG130.*several cells") as refused:
+            combine()
+        assert ("their counts" in str(refused.value)) == (kind != "rows of units")
+    if kind != "two releases":
+        assert (first - years).standard_error > 0.0 and first.drawn_with == years.drawn_with
+    elsewhere = JointValue.of(replace(release(seed=9), several=True), 1, MeanOfTotals(X))
+    assert (first - elsewhere.of_others()).standard_error > first.standard_error
 
 
 def test_numbers_scale_and_shift() -> None:

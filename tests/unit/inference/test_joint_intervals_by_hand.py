@@ -303,6 +303,11 @@ def test_a_sphere_is_as_curved_as_its_radius_says() -> None:
     assert (nowhere[0][0], nowhere[1][0]) == (math.inf, 1.0)
     ball = Ball(OfTotals(lambda t: np.square(t).sum(axis=1) / 2.0), np.array([[2.0, 0.0, 0.0]]), np.eye(3)[None])
     assert bend(ball) == pytest.approx([1.0])
+    # Where nothing climbs, nothing is curved; at an extremum the curvature has no end.
+    level = Ball(OfTotals(lambda t: 0.0 * t[:, 0] + 3.0), np.array([[2.0, 0.0, 0.0]]), np.eye(3)[None])
+    assert bend(level).tolist() == [0.0]
+    top = _curvature(np.zeros((1, 3)), np.diag([2.0, 1.0, 0.0])[None])
+    assert top[0][0] > 1e300 and top[1][0] == 2.0
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -418,6 +423,19 @@ def test_a_tangent_holds_the_parts_of_its_variance(function: FunctionOfTotals) -
             v = one.noise[1, 1] * 4.0 / one.totals[row, 0] ** 2
             second = 2.0 * v * v
         assert made.noise[row] == pytest.approx(float(g @ one.noise @ g) + second, rel=1e-9)
+
+
+@pytest.mark.parametrize("rows", [0.4, 1.0, 1.05, 40.0])
+def test_the_sampling_variance_of_units_is_at_most_that_of_their_rows_at_both_ends(rows: float) -> None:
+    """Σx/rows of units of at most two rows each: no more than as if each row were a unit, and one row at least."""
+    plain = block(1, limit=2)
+    sums, products = plain.sums.copy(), 1e4 * plain.products
+    sums[:, -1] = rows
+    one = SideBySide((replace(plain, sums=sums, products=products),))
+    made, _ = _tangent(MeanOfTotals(ScaledMean(1, 0.0, 1.0, base=2)), one)
+    low, high = influence_range(made.slopes[:, 1:], one.blocks[0])
+    assert (made.raw > made.sampling).all()
+    assert made.sampling == pytest.approx(max(rows, 1.0) * -low * high, rel=1e-12)
 
 
 def test_what_noise_adds_through_the_slopes_is_taken_off() -> None:

@@ -324,7 +324,7 @@ class JointTotals:
             return self.products / self.positive_count[:, None, None]
         n, means = self.positive_count[:, None, None], self.means
         raw = self.products / n - means[:, :, None] * means[:, None, :] + self.residual_noise() / n**2
-        return np.asarray(raw * np.where(n > 2.0, n / np.where(n > 2.0, n - 1.0, 1.0), 2.0))
+        return np.asarray(raw * (n / np.maximum(n - 1.0, n / 2.0)))  # N/(N − 1), at most 2
 
     def covariance_with(self, other: JointTotals) -> Floats:
         """Return the sampling covariance of the totals of two cells in which a unit may have rows: (rows, d, d).

@@ -287,28 +287,33 @@ def _share(own: Floats, others: Floats, start: Floats, end: Floats, entered: Flo
 
 def _quotient_of_logs(x: Floats) -> Floats:
     """Return −log(1 − x)/x = Σ x^k/(k + 1)."""
-    large = np.where(np.abs(x) < _SMALL, 0.5, x)
+    large = _large(x)
     return np.where(np.abs(x) < _SMALL, _series(x, 1.0 / (_TERMS + 1.0)), -np.log1p(-large) / large)
 
 
 def _slope_of_quotient(x: Floats) -> Floats:
     """Return the derivative of `_quotient_of_logs`."""
-    large = np.where(np.abs(x) < _SMALL, 0.5, x)
+    large = _large(x)
     exact = (1.0 / (1.0 - large) - _quotient_of_logs(large)) / large
     return np.where(np.abs(x) < _SMALL, _series(x, (_TERMS + 1.0) / (_TERMS + 2.0)), exact)
 
 
 def part_of_fall(fall: Floats) -> Floats:
     """Return (1 − exp(−H))/H."""
-    large = np.where(np.abs(fall) < _SMALL, 0.5, fall)
+    large = _large(fall)
     return np.where(np.abs(fall) < _SMALL, 1.0 - fall / 2.0 + fall**2 / 6.0 - fall**3 / 24.0, -np.expm1(-large) / large)
 
 
 def _slope_of_part(fall: Floats) -> Floats:
     """Return the derivative of `part_of_fall`."""
-    large = np.where(np.abs(fall) < _SMALL, 0.5, fall)
+    large = _large(fall)
     exact = (np.exp(-large) - part_of_fall(large)) / large
     return np.where(np.abs(fall) < _SMALL, -0.5 + fall / 3.0 - fall**2 / 8.0, exact)
+
+
+def _large(x: Floats) -> Floats:
+    """Return x where it is large; what stands for a small one is not used."""
+    return np.where(np.abs(x) < _SMALL, 0.5, x)
 
 
 def _series(x: Floats, coefficients: NDArray[Any]) -> Floats:

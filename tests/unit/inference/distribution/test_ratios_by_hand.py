@@ -149,6 +149,7 @@ def distribution(kind: str) -> Distribution:
         "wide leaves": ([14, 40, 9, 7], [1.0, 3.5, 6.5, 9.5, 12.0], 1.0),
         "no step": ([55, 21, 13, 6], [2.0, 3.0, 5.0, 9.0, 20.0], None),
         "votes": ([55, 21, 13, 6], [0.0, 3.0, 5.0, 9.0, 20.0], None),
+        "votes of unknown rows": ([55, 21, 13, 6], [0.0, 3.0, 5.0, 9.0, 20.0], None),
         "census": ([55, 21, 13, 6], [0.0, 3.0, 5.0, 9.0, 20.0], None),
     }[kind]
     variances = np.array([3.0, 1.0, 2.0, 4.0])
@@ -156,12 +157,16 @@ def distribution(kind: str) -> Distribution:
     public, largest = kind != "no step", 3.0 if kind != "wide leaves" else 0.0
     tree = NoisyTree(4, (4,), (variances,), 0.0 if public else None)
     votes = VoteSpread(np.array([0.3, 0.7]), np.array([0.9, 1.2]), np.array([1.0, 1.5]), 4.0, apart=0.5)
-    spread = votes if kind == "votes" else None
+    if kind == "votes of unknown rows":
+        votes = VoteSpread(np.array([0.3, 0.7]), np.array([0.9, 1.2]), np.array([1.0, 1.5]), 4.0)
+    spread = votes if kind.startswith("votes") else None
     return Distribution(np.array(edges), left, float(left[-1]), tree, largest, kind == "census", step, spread=spread)
 
 
 @pytest.mark.parametrize("p", [None, 0.35, 0.8])
-@pytest.mark.parametrize("kind", ["whole numbers", "wide leaves", "no step", "votes", "census"])
+@pytest.mark.parametrize(
+    "kind", ["whole numbers", "wide leaves", "no step", "votes", "votes of unknown rows", "census"]
+)
 def test_a_ratio_with_its_errors_and_its_ends(kind: str, p: float | None) -> None:
     found = distribution(kind)
     for level in (0.8, 0.95):

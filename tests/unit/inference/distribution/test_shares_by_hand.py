@@ -283,6 +283,29 @@ def test_a_band_reaches_as_far_as_the_worst_edge_of_its_draws(census: bool) -> N
     assert around.edges.tolist() == EDGES.tolist() and around.level == 0.9
 
 
+def test_the_noise_of_a_simulated_count_of_all_has_mean_0() -> None:
+    """Where most values lie in the first leaf, the noise of the count of all moves every share."""
+    found = flat([480.0, 5.0, 5.0, 5.0, 5.0], root=0.5)
+    noise, curve = simulated(found).noise[:, 1:-1], found.left[1:-1] / found.records
+    forms = (np.arange(5) < np.arange(1, 5)[:, None]) - curve[:, None]
+    sd = np.sqrt(np.einsum("ei,ij,ej->e", forms, covariance(0.5), forms)) / found.records
+    assert noise.std(axis=0) == pytest.approx(sd, rel=6.0 * math.sqrt(0.5 / 600))
+    assert np.abs(noise.mean(axis=0) / sd).max() < 4.0 / math.sqrt(600)
+
+
+def test_a_band_lies_between_0_and_1_whatever_the_noise() -> None:
+    """Counts far below 0 and far above all records: a share is never read beyond what is possible."""
+    for counts in ([-60.0, -20.0, 100.0, 90.0, 60.0], [250.0, 60.0, -20.0, -80.0, -40.0]):
+        found = flat(counts, root=2.0)
+        around = band(found, 0.9)
+        assert (around.low >= 0.0).all() and (around.high <= 1.0).all()
+        assert (around.low <= 1.0).all() and (around.high >= 0.0).all()
+        for ends in (around.low, around.high):
+            assert (np.diff(ends) >= 0.0).all() and (ends[0], ends[-1]) == (0.0, 1.0)
+        beyond = counts[0] < 0.0
+        assert (around.high[1:3] == 0.0).all() if beyond else (around.low[1:3] == 1.0).all()
+
+
 NUMBERS = SpreadNumbers(
     spans=np.array([[[0, 3], [1, 4], [0, 1]]]),
     shares=np.array([[0.7, 0.5, 0.2]]),
@@ -303,6 +326,8 @@ def test_effects_are_squares_over_those_of_records_drawn_one_by_one() -> None:
     assert spread.of_bin(1, 3, careful=False) == spread.of_bin(1, 3, careful=True) == 3.0
     assert float(spread.at(0.45, careful=False)) == pytest.approx(2.0)
     assert float(spread.at(0.9, careful=True)) == pytest.approx(1.0 + 4.0 / 84.0)
+    unknown = SpreadNumbers(NUMBERS.spans, NUMBERS.shares, NUMBERS.squares, NUMBERS.sds, 3.0).of(0, 400.0)
+    assert unknown.apart == 0.0 == VoteSpread(np.array([0.5]), np.ones(1), np.ones(1), 3.0).apart
     few = NUMBERS.of(0, 0.5)
     assert few.effects.tolist() == [3.0, 3.0], "less than one vote is read as one"
     alone = SpreadNumbers(np.array([[[1, 4]]]), np.array([[0.5]]), np.array([[-9.0]]), np.array([2.0]), 3.0)

@@ -145,6 +145,14 @@ def test_noise_that_makes_a_curve_rise_is_cut_and_few_records_are_one() -> None:
     assert np.isfinite([life.ends(place, 0.95) for place in range(3)]).all()
 
 
+@pytest.mark.parametrize("tables", [LifeTables, EvenLifeTables])
+def test_noise_below_no_events_leaves_survival_at_1(tables: type[LifeTables]) -> None:
+    counts = np.array([[-4.0, -3.0, 20.0, 1.0, 1.0, 1.0, 400.0]])
+    life = tables(counts, CUTS, 2.0, "gaussian", False, 0.5)
+    assert life.survival[0, :2].tolist() == [1.0, 1.0] and 0.9 < life.survival[0, 2] < 1.0
+    assert (life.test(0).a <= 1.0).all()
+
+
 @pytest.mark.parametrize("until", [0.4, 1.0, 1.7, 2.5, 3.9, 4.0])
 def test_a_restricted_mean_is_the_integral_of_the_curve(until: float) -> None:
     life, start = LifeTables(ONE, CUTS, SD, "gaussian", False, 0.5), 0.0
