@@ -339,3 +339,10 @@ def test_a_level_lies_strictly_between_0_and_1(level: object, remedy: str) -> No
         parse_level(level)
     assert remedy in str(refused.value)
     assert parse_level(1e-9) == 1e-9
+
+
+def test_a_value_read_among_all_cells_is_the_value_of_its_cell_and_prints_as_such() -> None:
+    cells = JointCells(MEAN_OF_CELLS)
+    alone = JointValue.of(MEAN_OF_CELLS.cells.blocks[0], 1, MeanOfTotals(X))
+    assert cells.row(1) == alone != cells.row(0)
+    assert "among" not in repr(cells.row(1)) and "ends_by_part" not in repr(cells)
