@@ -5,6 +5,7 @@ What draws from the operating system all the same is marked `entropy`, and state
 
 from __future__ import annotations
 
+import gc
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from functools import cache
@@ -53,6 +54,17 @@ def draw_from_the_operating_system() -> None:
 def seeded(name: str) -> SimulatedNoise:
     """Return the stream of a name."""
     return SimulatedNoise(np.random.default_rng(zlib.crc32(name.encode())))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Let the garbage collector pass over what is collected here: the tests and their modules stay to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(autouse=True)
