@@ -419,6 +419,7 @@ def recorded_kinds() -> Mapping[str, type[FunctionOfTotals]]:
     return _KINDS
 
 
+@silence()  # once, and not for each of the 14,000 trial calls
 def smooth_function(
     function: Callable[[Mapping[str, Any]], Any],
     columns: Mapping[str, ScaledMean],
