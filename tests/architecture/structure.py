@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from functools import cache
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "hedgerow"
@@ -19,7 +18,6 @@ _PRODUCT = {"price", "request", "reading", "draw", "read", "write", "from_record
 Trees = Mapping[str, ast.Module]
 
 
-@cache
 def trees() -> Trees:
     """Return the files of the library by their paths below src/hedgerow."""
     return {

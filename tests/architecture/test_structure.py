@@ -5,7 +5,6 @@ import ast
 import pytest
 from tests.architecture import structure
 
-TREES = structure.trees()
 REGISTRY = "mechanisms/mechanism.py: issubclass(kind, AtomicMechanism)"
 """How the registry of mechanisms finds them."""
 NAMED_TWICE = {
@@ -13,12 +12,18 @@ NAMED_TWICE = {
 }
 
 
+@pytest.fixture(scope="module")
+def trees() -> structure.Trees:
+    """Return the source; it is forgotten after this file, for it is large."""
+    return structure.trees()
+
+
 def files(**texts: str) -> dict[str, ast.Module]:
     return {path.replace("__", "/") + ".py": ast.parse(text) for path, text in texts.items()}
 
 
-def test_nobody_asks_a_design_a_mechanism_or_a_product_what_it_is() -> None:
-    assert structure.recognised(TREES) == [REGISTRY]
+def test_nobody_asks_a_design_a_mechanism_or_a_product_what_it_is(trees: structure.Trees) -> None:
+    assert structure.recognised(trees) == [REGISTRY]
 
 
 FROM = "from hedgerow.mechanisms.counts import Counts\n"
@@ -40,8 +45,8 @@ def test_a_file_that_asks_would_be_seen(text: str) -> None:
     assert structure.recognised(files(mechanisms__counts=counts + "\nisinstance(part, Counts)")) == []
 
 
-def test_files_import_from_one_another_in_no_circle_for_types_neither() -> None:
-    assert structure.circles(structure.imports(TREES)) == []
+def test_files_import_from_one_another_in_no_circle_for_types_neither(trees: structure.Trees) -> None:
+    assert structure.circles(structure.imports(trees)) == []
 
 
 def test_a_circle_would_be_seen() -> None:
@@ -54,12 +59,12 @@ def test_a_circle_would_be_seen() -> None:
     assert structure.circles(structure.imports(found)) == [["a.py", "b.py", "c.py"]]
 
 
-def test_one_place_makes_a_receipt() -> None:
-    assert structure.calling(TREES, "Receipt") == ["release/spend.py"]
+def test_one_place_makes_a_receipt(trees: structure.Trees) -> None:
+    assert structure.calling(trees, "Receipt") == ["release/spend.py"]
 
 
-def test_one_class_computes_intervals_and_three_results_hand_them_on() -> None:
-    assert structure.takes_level(TREES) == [
+def test_one_class_computes_intervals_and_three_results_hand_them_on(trees: structure.Trees) -> None:
+    assert structure.takes_level(trees) == [
         "inference/estimates_of_cells.py: Cells",
         "inference/region.py: Region",
         "release/bootstrap_dp/bootstrap_product.py: CustodianFigures",
@@ -67,12 +72,12 @@ def test_one_class_computes_intervals_and_three_results_hand_them_on() -> None:
     ]
 
 
-def test_there_is_one_plan() -> None:
-    assert [path for path in structure.plans(TREES) if "testset" not in path] == ["release/plan.py: Plan"]
+def test_there_is_one_plan(trees: structure.Trees) -> None:
+    assert [path for path in structure.plans(trees) if "testset" not in path] == ["release/plan.py: Plan"]
 
 
-def test_few_names_mean_two_things() -> None:
-    classes, modules = structure.named_twice(TREES)
+def test_few_names_mean_two_things(trees: structure.Trees) -> None:
+    classes, modules = structure.named_twice(trees)
     assert set(classes) == set() and set(modules) == set(NAMED_TWICE)
     seen, also = structure.named_twice(files(a__plan="class Plan: ...", b__plan="class Plan: ..."))
     assert (list(seen), list(also)) == (["Plan"], ["plan"])

@@ -47,8 +47,9 @@ def test_remark_2_holds_against_the_classical_mechanism_alone() -> None:
 
 
 def test_figure_2_is_as_expected() -> None:
-    assert {line.verdict for line in figure_2.exhibit().lines} == {"reproduced", "as expected"}
-    beyond = [line for line in figure_2.exhibit().lines if "which the paper does not name" in line.what]
+    lines = figure_2.exhibit().lines
+    assert {line.verdict for line in lines} == {"reproduced", "as expected"}
+    beyond = [line for line in lines if "which the paper does not name" in line.what]
     assert [line.ours for line in beyond] == ["26"] and "17.9" in beyond[0].paper
 
 
