@@ -6,6 +6,7 @@ import json
 import math
 from importlib.resources import files
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -178,3 +179,30 @@ def test_a_curve_is_solved_again_to_the_digits_of_the_file(k: int, level: float,
     assert again.knots == pytest.approx(shipped.knots, rel=1e-12) and again.ceiling == shipped.ceiling
     higher = shipped.heights / again.heights - 1.0
     assert higher.min() > -1e-7 and higher.max() < 1.01e-4
+
+
+@pytest.mark.parametrize(
+    ("height", "expected"),
+    [(1.23456, 1.2346), (1.2345, 1.2345), (123.451, 123.46), (0.0123451, 0.012346), (9.99999, 10.0)],
+)
+def test_heights_are_rounded_up_to_five_digits(height: float, expected: float) -> None:
+    assert calibrated_programme._rounded_up(height) == expected
+
+
+def test_the_table_is_written_beside_the_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one number of replicates, one cap, one rate; the shipped file holds the same curves."""
+    monkeypatch.setattr(calibrated_programme, "CAPS", (0.1,))
+    monkeypatch.setattr(calibrated_programme, "RATES", (4.0,))
+    monkeypatch.setattr("hedgerow.resampling.replicates.LADDER", (20,))
+    monkeypatch.setattr(calibrated_programme, "__file__", str(tmp_path / "programme.py"))
+    whole = calibrated_programme.table
+    monkeypatch.setattr(calibrated_programme, "table", lambda: whole((0.9,)))
+    calibrated_programme.main()
+    text = (tmp_path / "calibrated_table.json").read_text(encoding="utf-8")
+    made, shipped = json.loads(text), replicate_intervals._table()
+    assert text.endswith("}\n") and made.keys() == shipped.keys() and made["format"] == shipped["format"] == 1
+    assert made["heights"] == shipped["heights"]
+    assert made["curves"] == {
+        "0.9": {"20": {cap: pytest.approx(shipped["curves"]["0.9"]["20"][cap], rel=2e-5) for cap in ("0.1", "inf")}}
+    }
+    assert made["rates"] == {"0.9": {"20": {"4": pytest.approx(shipped["rates"]["0.9"]["20"]["4"], rel=2e-5)}}}

@@ -8,14 +8,18 @@ import numpy as np
 import pytest
 
 from hedgerow.errors import ParameterError
+from hedgerow.inference.joint import arithmetic
 from hedgerow.inference.joint.arithmetic import (
     Applied,
     Constant,
     EstimateTerm,
+    JointCells,
     JointOperation,
     JointValue,
     counted_cells,
     covariance_of,
+    joint_totals_of,
+    table_of,
 )
 from hedgerow.inference.joint.estimates import estimate
 from hedgerow.inference.joint.functions import MeanOfTotals, RatioOfTotals, ScaledMean, SumOfTotals, smooth_function
@@ -228,3 +232,43 @@ def test_the_limits_of_a_function_are_its_values_where_it_is_defined(name: str, 
     inside = JointOperation("/", Constant(1.0), JointOperation("*", Constant(2.0), node))
     assert inside.divisors() == [inside.right, *node.divisors()]
     assert JointOperation("/", node, Constant(2.0)).divisors() == node.divisors(), "a number is clear of any noise"
+
+
+@pytest.mark.parametrize("n", [None, 900])
+@pytest.mark.parametrize("features", [("count",), ("equal", "different"), ("equal",)])
+def test_noisy_counts_are_read_back_from_their_totals(features: tuple[str, ...], n: int | None) -> None:
+    """A record with the value has f = 1, another one −1; of equal records alone n must be public."""
+    values = np.array([[30.0, 70.0], [20.0, 85.0]])[:, : len(features)]
+    table = AdditiveTable(({"sex": 0}, {"sex": 1}), features, values, np.full(len(features), 3.0), "laplace")
+    known = 900 if features == ("equal",) else n
+    totals = joint_totals_of(table, n=known, census=False)
+    whole = {"count": values[:, 0], "equal": values.sum(axis=1)}[features[0]]
+    assert totals.count == pytest.approx(np.full(2, 900.0) if features == ("equal",) else whole)
+    if features != ("count",):
+        assert totals.means[:, 0] == pytest.approx(2.0 * values[:, 0] / totals.count - 1.0)
+        assert totals.products[:, 0, 0] == pytest.approx(totals.count)  # f² = 1
+    noise = totals.mixing @ totals.mixing.T
+    of_count, of_sum = {"count": (9.0, 0.0), "equal": (18.0, 18.0)}[features[0]]
+    assert noise[0, 0] == pytest.approx(0.0 if features == ("equal",) else of_count)
+    assert len(noise) == 1 or noise[1, 1] == pytest.approx(36.0 if features == ("equal",) else of_sum)
+    assert (totals.n, totals.noise_step, totals.law) == (known, pytest.approx(1.0 / 3.0), "laplace")
+    back = table_of(totals.totals, features, table.noise_sd, "laplace")
+    assert back.values == pytest.approx(values) and back.features == features and len(back.cells) == 2
+    assert joint_totals_of(replace(table, noise_sd=np.zeros(2)), n=known, census=True).noise_step == 0.0
+
+
+def test_intervals_of_many_cells_are_computed_in_parts_and_some_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = estimate(MeanOfTotals(X), SideBySide((RELEASE.rows(np.array([0, 1, 0, 1, 1])),)))
+    whole = {level: cells.accepted(level) for level in (0.5, 0.9)}
+    monkeypatch.setattr(arithmetic, "_TOGETHER", 2)
+    monkeypatch.setattr(arithmetic, "_MOST_KEPT", 4)
+    asked = JointCells(cells)
+    for level in (0.9, 0.5):
+        for side, ends in enumerate(asked.accepted(level)):
+            assert ends.tolist() == whole[level][side].tolist()
+        assert [asked.ends(place, level)[1][0] for place in range(5)] == whole[level][1].tolist()
+        assert 1 <= len(asked.ends_by_part) <= 4
+    kept = asked.ends_by_part[0.5, 2]
+    assert asked.ends(4, 0.5)[0].tolist() == kept[0].tolist() and asked.ends_by_part[0.5, 2] is kept
+    assert (asked.low, asked.high) == (0.0, 80.0)
+    assert [asked.row(place).standard_error for place in (1, 3)] == [cells.standard_error[1]] * 2

@@ -147,6 +147,7 @@ TANGENTS = {
     "few Laplace numbers": tangent(sampling=[1.0], noise=4.0, draws=2.4, freedom=9.0),
     "one record": tangent(sampling=[1.0], noise=4.0, freedom=0.3),
     "nothing": tangent(sampling=[0.0], noise=0.0),
+    "nothing but noise of a variance": tangent(sampling=[0.0], noise=0.0, spread=[1.5]),
 }
 
 
@@ -370,6 +371,31 @@ def test_the_ends_of_a_nearly_straight_function_are_extremes_over_the_ellipsoid(
             assert sign * end[row] == pytest.approx(best, rel=1e-6)
 
 
+@pytest.mark.parametrize(("sign", "flat"), [(-1.0, 2.0), (1.0, 4.0)])
+def test_where_a_level_set_is_curved_the_ball_reaches_as_far_on_both_sides(sign: float, flat: float) -> None:
+    """A region of 2 standard errors below and 4 above: at an extremum it reaches 3 both ways, at a plane as it is."""
+
+    def radii_of(cells: SideBySide, slopes: np.ndarray) -> tuple[np.ndarray, ...]:
+        return tuple(np.full(len(slopes), part) for part in (2.0, 4.0, np.inf))
+
+    sd, centre = 3.0, np.array([100.0, 6.0, 0.0])
+    noise = np.diag([0.0, sd, sd, 0.0, 0.0, 0.0])
+    known = JointTotals(centre[:1], centre[None, 1:], np.zeros((1, 2, 2)), noise, "gaussian", 100, census=True)
+    cells, z = SideBySide((known,)), float(stats.norm.ppf(0.975))
+    functions = {
+        "plane": OfTotals(lambda t: t[:, 1] + 0.5 * t[:, 2]),
+        "circles": OfTotals(lambda t: (t[:, 1] ** 2 + t[:, 2] ** 2) / 2.0),
+        "sharp": OfTotals(lambda t: t[:, 1] + 1e4 * t[:, 2] ** 2),
+    }
+    for name, function in functions.items():
+        search = _Search(Ball.of(function, cells), cells, radii_of, 0.95)
+        curvature = {"plane": 0.0, "circles": 0.5, "sharp": 6e4}[name]  # of a circle with radius 6/sd
+        curved, counted = curved_critical_value(np.array([curvature]), np.array([2.0]), np.array([np.inf]), 0.95)
+        expected = (flat + float(counted[0]) * max(3.0 - flat, 0.0)) * float(curved[0]) / z
+        assert search._critical(sign, np.zeros((1, 2)))[0] == pytest.approx(expected if name != "plane" else flat)
+    assert counted[0] == pytest.approx(1.0, abs=1e-3)
+
+
 def test_a_pole_is_found_along_each_line_that_may_hold_it() -> None:
     """Along the slopes of a divisor alone; where the function is even about the pole, nowhere."""
 
@@ -546,6 +572,9 @@ def test_the_variance_behind_a_sum_is_raised_by_half_a_deviation_of_its_noise() 
         of_variance = one.mixing[3] / n - 2.0 * mean * of_mean
         spread = math.sqrt(of_variance @ of_variance + 2.0 * (of_mean @ of_mean) ** 2)
         assert made.exact.sampling.constant[row] == pytest.approx(4.0 * n * (raw + 0.5 * spread), rel=1e-9)
+    assert np.asarray(made.exact.freedom).tolist() == (one.count - 1.0).tolist()
+    known = estimate(SumOfTotals(X, (-1e6, 1e6)), SideBySide((block(1, census=True),)))
+    assert isinstance(known.exact, QuadraticTest) and known.exact.freedom == math.inf
 
 
 @pytest.mark.parametrize("name", ["covariance", "difference"])

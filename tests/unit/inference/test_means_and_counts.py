@@ -209,3 +209,11 @@ def test_a_public_count_is_an_interval_of_one_point() -> None:
     for quadratic in (exact.noise, exact.sampling):
         assert quadratic.at(np.array([3.0])).tolist() == [0.0]
     assert (exact.low, exact.high) == (0.0, math.inf)
+
+
+def test_second_moments_are_in_squares_of_the_unit() -> None:
+    moments = NoisyMoments(np.array([100.0]), np.array([20.0]), np.array([25.0]), 0.0, 2.0, 3.0, 0.0)
+    square, variance = moments.squares(10.0)
+    assert square is not None and square.tolist() == [2500.0] and float(variance) == 300.0**2
+    none, variance = replace(moments, square=None).squares(10.0)
+    assert none is None and float(variance) == 300.0**2

@@ -173,3 +173,36 @@ def test_a_flat_level_set_has_the_critical_value_of_one_number() -> None:
         critical, counted = curved_critical_value(np.zeros(1), np.array([size]), np.array([np.inf]), 0.9)
         assert critical[0] == pytest.approx(stats.norm.ppf(0.95))
         assert counted[0] == 0.0
+
+
+HARD: dict[str, Callable[[Numbers], Numbers]] = {
+    "waves": lambda m: np.sin(100.0 * m[:, 0]) * np.sin(100.0 * m[:, 1] + 0.3),
+    "growth": lambda m: np.exp(60.0 * m[:, 0]) - np.exp(30.0 * m[:, 1]),
+    "a bent valley": lambda m: (1.0 - 50.0 * m[:, 0]) ** 2 + 100.0 * (50.0 * m[:, 1] - (50.0 * m[:, 0]) ** 2) ** 2,
+    "a hole": lambda m: np.log(1e-4 + (m[:, 0] - 0.01) ** 2 + m[:, 1] ** 2),
+    "a peak": lambda m: 1.0 / (1e-4 + (m[:, 0] - 0.011) ** 2 + 3.0 * (m[:, 1] + 0.004) ** 2),
+    "a saddle": lambda m: (50.0 * m[:, 0]) ** 4 - (30.0 * m[:, 1]) ** 2 * (40.0 * m[:, 0]),
+}
+
+
+@pytest.mark.parametrize("radius", [1.0, 2.0, 3.0])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("name", HARD)
+def test_the_search_finds_the_extremes_of_functions_that_are_far_from_their_models(
+    name: str, sign: float, radius: float
+) -> None:
+    """Over discs about eight means, by a fine grid of each disc."""
+    function = OfMeans(HARD[name])
+    away = [[0, 0], [4, -3], [12, 6], [-20, 10], [30, 30], [-11, -17], [20, -20], [1, 20]]
+    cells = census(np.array(away) / 1000.0)
+    ball = Ball.of(function, cells)
+    search = _Search(ball, cells, lambda cells, slopes: (Z * np.ones(len(slopes)),) * 3, 0.95)
+    starts = search._starts(sign, ball.slopes(np.zeros((8, 2))))
+    u, value, lost, _ = search._best(sign, np.full(8, radius), starts)
+    assert not lost.any() and (np.linalg.norm(u, axis=1) <= radius * (1.0 + 1e-9)).all()
+    assert value == pytest.approx(function(ball.totals(u)), rel=1e-12)
+    turn, out = np.meshgrid(np.linspace(0.0, 2.0 * np.pi, 361), np.linspace(0.0, radius, 81))
+    disc = np.stack([(out * np.cos(turn)).ravel(), (out * np.sin(turn)).ravel()], axis=1)
+    for row in range(8):
+        every = sign * function(ball.centre[row] + disc @ ball.axes[row].T)
+        assert sign * value[row] >= every.max() - 5e-6 * np.ptp(every)

@@ -394,9 +394,10 @@ class UserFunctionOfTotals(FunctionOfTotals):
         return [bases[base].number(totals) for base in sorted(bases)]
 
     def of_means(self, means: Numbers) -> complex:
-        """Return the value at one vector of means, NaN where the function is not defined."""
+        """Return the value at one vector of means, NaN where the function is not defined, or has no real value."""
         if not means.imag.any():
-            return self._called(means.real)
+            value = self._called(means.real)
+            return complex(math.nan) if value.imag else value  # Python's power of a negative number is complex
         if not self.by_differences:
             return self._called(means)
         size = float(np.abs(means.imag).max())

@@ -9,7 +9,7 @@ import pytest
 from scipy import optimize, stats
 from tests.unit.inference.score_oracle import quantile
 
-from hedgerow.inference.distribution.inequality import share_below_of_median
+from hedgerow.inference.distribution.inequality import _correlation, _Counts, share_below_of_median
 from hedgerow.inference.distribution.noisy_distribution import Distribution, simulated
 from hedgerow.inference.distribution.noisy_tree import NoisyTree
 
@@ -104,6 +104,7 @@ def ends(found: Distribution, part: float, critical: float, half: float) -> tupl
 CASES = {
     "few": [14.0, 9.0, 20.0, 12.0, 17.0, 8.0, 11.0, 9.0],
     "many": [240.0, 190.0, 320.0, 420.0, 270.0, 380.0, 210.0, 190.0],
+    "late": [25.0, 25.0, 25.0, 25.0, 50.0, 50.0, 300.0, 100.0],
     "at an edge": [50.0, 60.0, 70.0, 20.5, 60.0, 60.0, 40.0, 40.5],
 }
 
@@ -140,3 +141,28 @@ def test_a_share_below_a_part_of_the_median(name: str, largest: float, census: b
         noise = noise_of(int(np.searchsorted(EDGES, line, "right")) - 1, value)
         sampling = known * math.sqrt(drawn / (drawn + noise))
         assert read.sampling_error == pytest.approx(sampling, abs=1e-7)
+
+
+def test_counts_with_the_same_noise_may_move_against_one_another() -> None:
+    """A count of all that is noise, too: where the share rises at once, most leaves between move two counts apart."""
+    tree = NoisyTree(64, (64,), (np.ones(64),), None)
+    left = np.concatenate([[0.0], np.full(62, 440.0) + np.arange(62.0), [990.0, 1000.0]])
+    found = Distribution(np.arange(65.0), left, 1000.0, tree, 0.0, True, None)
+    median = _Counts.of(found, np.arange(65), np.full(65, 0.5), 1.96)
+    places = np.array([1, 1, 62, 62, 30])
+    line = _Counts.of(found, places, found.curve[places], 1.96)
+    edges = np.array([1, 62, 1, 62, 0])
+    got = _correlation(found, line, places, median, edges)
+    noise = simulated(found).noise
+    for place, edge, one, sd, other in zip(places, edges, got, line.sd, median.sd[edges], strict=True):
+        alike = np.mean(noise[:, place] * noise[:, edge]) / np.sqrt(
+            np.mean(noise[:, place] ** 2) * np.mean(noise[:, edge] ** 2) + 1e-300
+        )
+        exact = alike * math.sqrt(variance(place, found.curve[place]) * variance(edge, 0.5)) / (sd * other)
+        assert one == pytest.approx(min(max(exact, -0.999), 0.999), abs=1e-9)
+    assert got[1] < -0.9 and got[0] == 0.999
+
+
+def variance(edge: int, share: float) -> float:
+    """The noise of a count of 64 leaves with variance 1, less its share of all."""
+    return edge * (1.0 - share) ** 2 + (64 - edge) * share**2
