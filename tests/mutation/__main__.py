@@ -30,6 +30,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.architecture.mutants import copied
@@ -159,16 +160,22 @@ def chosen(tests: list[str], costs: Covering, seconds: float) -> list[str]:
     return kept
 
 
-def equivalents() -> list[dict[str, str]]:
-    """Return the faults that change no result: file, the line before and after, the reason."""
-    entries: list[dict[str, str]] = tomllib.loads(EQUIVALENT.read_text(encoding="utf-8")).get("equivalent", [])
-    return entries
+def equivalents() -> set[tuple[str, str, str]]:
+    """Return the faults that change no result: file, the line before and after."""
+    entries = tomllib.loads(EQUIVALENT.read_text(encoding="utf-8")).get("equivalent", [])
+    return {(entry["file"], entry["before"], after) for entry in entries for after in afters(entry)}
+
+
+def afters(entry: dict[str, Any]) -> list[str]:
+    """Return the lines that an entry says change no result: one, or several for one reason."""
+    after = entry["after"]
+    return after if isinstance(after, list) else [after]
 
 
 def main(arguments: argparse.Namespace) -> int:
     """Print each fault and its fate, and the score; the exit status is 1 below the least score."""
     folders = tuple(arguments.folders)
-    known = {(entry["file"], entry["before"], entry["after"]) for entry in equivalents()}
+    known = equivalents()
     sample = sampled(folders, arguments.count, arguments.seed, arguments.only)
     tally: dict[str, Counter[str]] = {folder: Counter() for folder in folders}
     survivors, start = [], time.monotonic()

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,10 +39,11 @@ def specimens():
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=[entry["before"][:40] for entry in ENTRIES])
-def test_an_equivalent_fault_still_has_its_line_and_a_reason(entry: dict[str, str]) -> None:
+def test_an_equivalent_fault_still_has_its_line_and_a_reason(entry: dict[str, Any]) -> None:
     source = " ".join(line.strip() for line in (SOURCE / entry["file"]).read_text(encoding="utf-8").splitlines())
     assert entry["before"] in source
-    assert entry["after"] != entry["before"] and entry["after"] not in source
+    made = entry["after"] if isinstance(entry["after"], list) else [entry["after"]]
+    assert made and all(after != entry["before"] and after not in source for after in made)
     assert len(entry["reason"].split()) >= 6
     assert entry["same"] in ("result", "law", "bound"), "what the second reader found"
 

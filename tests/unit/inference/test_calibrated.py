@@ -141,7 +141,7 @@ def test_a_mean_near_a_bound_does_not_prove_a_small_variance() -> None:
     assert (high - low) / 2 > 1.2 * stats.norm.ppf(0.975) * math.sqrt(0.02 / 50)
 
 
-@pytest.mark.parametrize("mean", [95.0, 5.0, 55.0, 50.0, 64.0])
+@pytest.mark.parametrize("mean", [92.0, 93.0, 95.0, 99.0, 5.0, 55.0, 50.0, 64.0, 82.0])
 def test_a_mean_far_from_the_centre_leaves_less_room_below_the_cap(mean: float) -> None:
     """Values in [0, 100] vary by at most 50² − (x̄ − 50)²; x̄ is read two of its largest standard errors nearer to 50."""
     k, n, noise = 50, 100.0, 40.0

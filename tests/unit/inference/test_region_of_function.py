@@ -175,6 +175,16 @@ def test_a_flat_level_set_has_the_critical_value_of_one_number() -> None:
         assert counted[0] == 0.0
 
 
+@pytest.mark.parametrize(("room", "known"), [(3.4, False), (3.9, False), (3.95, True), (5.0, True)])
+def test_an_interval_as_wide_as_all_that_is_possible_says_nothing(room: float, known: bool) -> None:
+    """`room`: what is possible, in standard deviations of the noise; an interval of 95 % is 3.92 wide."""
+    limits = -0.5 * room * SD / N, 0.5 * room * SD / N
+    got = read(lambda m: m[:, 0] + 0.0, [[0.0]], limits=limits)
+    assert got.known.tolist() == [known]
+    low, high = got.accepted(0.5)
+    assert ((low[0], high[0]) == limits) == (not known)
+
+
 HARD: dict[str, Callable[[Numbers], Numbers]] = {
     "waves": lambda m: np.sin(100.0 * m[:, 0]) * np.sin(100.0 * m[:, 1] + 0.3),
     "growth": lambda m: np.exp(60.0 * m[:, 0]) - np.exp(30.0 * m[:, 1]),

@@ -328,7 +328,7 @@ def shares_below(curve: Floats, edges: Floats, x: Floats) -> Floats:
     at = np.clip(right, 1, len(edges) - 1)
     width = edges[at] - edges[at - 1]
     part = np.where(width > 0.0, (x - edges[at - 1]) / np.where(width > 0.0, width, 1.0), 0.0)
-    inside = curve[at - 1] + np.clip(part, 0.0, 1.0) * (curve[at] - curve[at - 1])
+    inside = curve[at - 1] + part * (curve[at] - curve[at - 1])
     return np.asarray(np.where(right == 0, 0.0, np.where(right >= len(edges), 1.0, inside)))
 
 

@@ -263,13 +263,14 @@ def test_simulated_curves_vary_as_the_covariance_says(census: bool) -> None:
 
 
 @pytest.mark.parametrize("census", [False, True])
-def test_a_band_reaches_as_far_as_the_worst_edge_of_its_draws(census: bool) -> None:
-    counts = [2.0, 80.0, 150.0, 90.0, -3.0]
+@pytest.mark.parametrize("counts", [[2.0, 80.0, 150.0, 90.0, -3.0], [1.0, 2.0, 3.0, 2.0, 1.0]])
+def test_a_band_reaches_as_far_as_the_worst_edge_of_its_draws(counts: list[float], census: bool) -> None:
     found = flat(counts, root=None, census=census)
     around, drawn, curve = band(found, 0.9), simulated(found), np.asarray(found.curve)
     n, sd = found.records, []
     for edge, share in enumerate(curve):
-        inside = min(max(share, 5.0 / n), 1.0 - 5.0 / n)
+        least = min(5.0 / n, 0.5)
+        inside = min(max(share, least), 1.0 - least)
         forms = (np.arange(5) < edge) - share
         drawn_variance = 0.0 if census else inside * (1.0 - inside) / n
         sd.append(math.sqrt(drawn_variance + forms @ covariance(None) @ forms / n**2))
@@ -291,6 +292,16 @@ def test_the_noise_of_a_simulated_count_of_all_has_mean_0() -> None:
     sd = np.sqrt(np.einsum("ei,ij,ej->e", forms, covariance(0.5), forms)) / found.records
     assert noise.std(axis=0) == pytest.approx(sd, rel=6.0 * math.sqrt(0.5 / 600))
     assert np.abs(noise.mean(axis=0) / sd).max() < 4.0 / math.sqrt(600)
+
+
+def test_a_line_at_an_edge_but_for_rounding_is_that_edge() -> None:
+    found = flat(COUNTS)
+    for edge in (*EDGES[:-1], 9.999999999):
+        for moved in (edge - 1e-9, edge + 1e-9):
+            near, exact = found.share_below(moved), found.share_below(float(edge))
+            assert (near.value, near.low, near.high) == pytest.approx((exact.value, exact.low, exact.high), abs=1e-8)
+    between = found.share_below(1.0 + 1e-6)
+    assert between.high > found.share_below(1.0).high + 0.1  # all of the leaf behind the edge
 
 
 def test_a_band_lies_between_0_and_1_whatever_the_noise() -> None:

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hedgerow.inference.survival.cumulative_incidence import CumulativeIncidence
-from hedgerow.inference.survival.even_withdrawal import EvenLifeTables
+from hedgerow.inference.survival.even_withdrawal import EvenLifeTables, _left, _rate
 from hedgerow.inference.survival.late_entry import LateLifeTables
 
 Floats = NDArray[np.float64]
@@ -109,6 +109,17 @@ def test_entries_and_exits_are_made_to_agree() -> None:
     assert noise == pytest.approx(1.0 / (1.0 / before + 1.0 / after), rel=1e-9)
     shifted = late(counts + np.eye(14)[0] * 14.0)  # one exit more of each class, and one entry less
     assert shifted.at_risk[0, 0] == pytest.approx(life.at_risk[0, 0] + 1.0)
+
+
+@pytest.mark.parametrize("entered", [0.3, 1.0, 20.0])
+def test_no_more_than_98_in_100_leave_where_some_enter(entered: float) -> None:
+    """Noise makes more leave than were there: the rate is that of y = .98, and grows no further."""
+    start = np.array([10.0, 10.0])
+    left = _left(start, np.array([-3.0, -30.0]), np.full(2, entered))
+    assert left == pytest.approx([0.98, 0.98])
+    assert _rate(start, np.array([-3.0, -30.0]), np.full(2, entered)) == pytest.approx(-math.log(0.02) / 9.8)
+    some = (1.0 - entered / 60.0) * (1.0 + (entered / 2.0 - 8.0) / 10.0)
+    assert _left(start, np.array([8.0, 8.0]), np.full(2, entered)) == pytest.approx(min(some, 0.98))
 
 
 def test_what_the_noise_hides_is_finite() -> None:

@@ -210,6 +210,23 @@ def test_a_quantile_of_time_is_where_the_three_curves_cross(share: float, even: 
         assert found.reliable is (bool(life.reliable[cell, at]) and math.isfinite(found.standard_error))
 
 
+@pytest.mark.parametrize(
+    ("row", "sd", "share", "clear", "finite"),
+    [
+        ([10.0, 40.0, 30.0, 0.0, 0.0, 0.0, 20.0], 0.5, 0.6, True, True),
+        ([10.0, 28.0, 0.0, 0.0, 0.0, 0.0, 62.0], 0.5, 0.65, True, False),  # it falls below by less than an error
+        ([10.0, 60.0, 25.0, 0.0, 0.0, 0.0, 5.0], 9.0, 0.6, False, True),  # the noise hides who is left
+    ],
+)
+def test_a_quantile_of_time_is_reliable_where_its_error_is_known_and_records_are_at_risk(
+    row: list[float], sd: float, share: float, clear: bool, finite: bool
+) -> None:
+    life = LifeTables(np.array([row]), CUTS, sd, "gaussian", False, 0.5)
+    found, at = life.quantile(share, 0, 0.95), int(np.flatnonzero(life.survival[0] <= share)[0])
+    assert (bool(life.reliable[0, at]), math.isfinite(found.standard_error)) == (clear, finite)
+    assert found.reliable is (clear and finite) and math.isfinite(found.value)
+
+
 @pytest.mark.parametrize("withdrawn", [0.0, 0.5])
 def test_cumulative_incidence_with_its_errors_and_its_ends(withdrawn: float) -> None:
     life = LifeTables(TWO, CUTS, SD, "gaussian", False, withdrawn, 2)
