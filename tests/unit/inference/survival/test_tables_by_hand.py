@@ -215,7 +215,7 @@ def test_a_quantile_of_time_is_where_the_three_curves_cross(share: float, even: 
     [
         ([10.0, 40.0, 30.0, 0.0, 0.0, 0.0, 20.0], 0.5, 0.6, True, True),
         ([10.0, 28.0, 0.0, 0.0, 0.0, 0.0, 62.0], 0.5, 0.65, True, False),  # it falls below by less than an error
-        ([10.0, 60.0, 25.0, 0.0, 0.0, 0.0, 5.0], 9.0, 0.6, False, True),  # the noise hides who is left
+        ([1.0, 20.0, 0.4, 0.0, 0.0, 0.0, 0.2], 0.1, 0.6, False, True),  # less than one record is left
     ],
 )
 def test_a_quantile_of_time_is_reliable_where_its_error_is_known_and_records_are_at_risk(
