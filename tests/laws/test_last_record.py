@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -88,12 +89,19 @@ def polars(kind: Any, lazy: bool = False) -> Callable[[list[Any]], Any]:
     return frame
 
 
+@cache
+def in_memory() -> tuple[duckdb.DuckDBPyConnection, Iterator[int]]:
+    """Return one database for all relations, which takes longer to make than a table, and the numbers of its tables."""
+    return duckdb.connect(), itertools.count()
+
+
 def relation(kind: str) -> Callable[[list[Any]], Any]:
     def table(cells: list[Any]) -> Any:
-        connection = duckdb.connect()
-        connection.execute(f"CREATE TABLE t(x {kind}, v DOUBLE)")
-        connection.executemany("INSERT INTO t VALUES (?, ?)", list(zip(cells, ones_and_twos(cells), strict=True)))
-        return connection.table("t")
+        database, numbers = in_memory()
+        connection, name = database.cursor(), f"t{next(numbers)}"
+        connection.execute(f"CREATE TABLE {name}(x {kind}, v DOUBLE)")
+        connection.executemany(f"INSERT INTO {name} VALUES (?, ?)", list(zip(cells, ones_and_twos(cells), strict=True)))
+        return connection.table(name)
 
     return table
 
@@ -325,18 +333,22 @@ def ending(source: Any, entry: Entry, values: list[Any], capfd: pytest.CaptureFi
 
 def evil_cells(kind: str, one_by_one: bool) -> list[Any]:
     """Return the cells that a column of this type can hold; together, unless they are put there one by one."""
-    # A database holds in a file what it holds in memory, where a table is made at once.
-    base, build, found = BASES[kind], KINDS[kind.replace("duckdb file", "duckdb")], []
+    found: list[Any] = []
     loose = kind.startswith("pandas") and "[" not in kind and role(kind) == "text"
     own = EXCEL_CELLS if kind.startswith("excel") else OBJECTS if loose else []
     for cell in CSV_CELLS if kind.startswith("csv") else EVIL + own:
-        try:
-            build([base] * ROWS + ([] if one_by_one else found) + [cell])
-        except BaseException:  # polars panics
-            continue
-        found.append(cell)
+        found += [cell] if holds(kind, [BASES[kind], *([] if one_by_one else found), cell]) else []
     assert found
     return found
+
+
+def holds(kind: str, cells: list[Any]) -> bool:
+    try:
+        # A database holds in a file what it holds in memory, where a table is made at once.
+        KINDS[kind.replace("duckdb file", "duckdb")](cells)
+    except BaseException:  # polars panics
+        return False
+    return True
 
 
 def neighbours(kind: str, one_by_one: bool) -> Iterator[tuple[str, Any]]:
@@ -413,20 +425,12 @@ def test_no_record_changes_how_other_calls_end(kind: str, capfd: pytest.CaptureF
     check(kind, MORE, capfd)
 
 
-def may_miss(kind: str) -> bool:
-    try:
-        KINDS[kind.replace("duckdb file", "duckdb")]([None] * ROWS)
-    except BaseException:  # polars panics
-        return False
-    return True
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.usefixtures("priced_once")
 def test_the_only_value_of_a_column_changes_no_ending(kind: str, capfd: pytest.CaptureFixture[str]) -> None:
     """The other records miss the value: engines answer NULL where no record has one."""
     missing = b"" if kind.startswith("csv") else None
-    if missing is None and not may_miss(kind):
+    if missing is None and not holds(kind, [None] * ROWS):
         return
     values = {"truth": [False, True], "text": ["a", "b"]}.get(role(kind), [5, 6])
     none, one = (KINDS[kind]([missing] * ROWS + [last]) for last in (missing, BASES[kind]))
