@@ -23,7 +23,8 @@ def files(page: Path) -> dict[str, str]:
 
 def added(page: Path, folder: Path) -> list[str]:
     """Copy the package into ``folder``, write the page's files there, and return the paths of the tests among them."""
-    shutil.copytree(PACKAGE, folder / "src" / "hedgerow", ignore=shutil.ignore_patterns("__pycache__"))
+    # Compiled files are copied too: the times of the sources stay theirs.
+    shutil.copytree(PACKAGE, folder / "src" / "hedgerow")
     for name, text in files(page).items():
         path = folder / name
         assert not path.exists(), f"{name} is there already"

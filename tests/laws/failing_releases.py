@@ -1,6 +1,6 @@
 """Releases on a disk that fails (a script that `test_failing_disk.py` starts with `failing_disk.c` preloaded).
 
-Prints one JSON list: of each run, what the caller was told and what the disk then holds.
+Prints a line of JSON for each run: what the caller was told and what the disk then holds.
 """
 
 from __future__ import annotations
@@ -189,4 +189,5 @@ RUNS = {
 
 if __name__ == "__main__":
     exec(sys.argv[3])  # what a sabotage changes
-    print(json.dumps(list(RUNS[sys.argv[1]](Path(sys.argv[2])))))
+    for outcome in RUNS[sys.argv[1]](Path(sys.argv[2])):
+        print(json.dumps(outcome), flush=True)
