@@ -71,6 +71,10 @@ def test_the_file_holds_every_rung_and_its_curves_are_what_is_used() -> None:
     curves = json.loads(text)["curves"]
     assert len(text) < 300_000
     assert {level: set(of_k) for level, of_k in curves.items()} == {f"{x:g}": {str(k) for k in LADDER} for x in LEVELS}
+    rungs = [f"{cap:g}" for cap in (*CAPS, math.inf)]
+    assert all(list(heights) == rungs for of_k in curves.values() for heights in of_k.values())
+    rates = json.loads(text)["rates"]
+    assert all(list(heights) == [f"{rate:g}" for rate in RATES] for of_k in rates.values() for heights in of_k.values())
     assert curves["0.95"]["50"]["inf"] == critical_curve(50, level=0.95).heights.tolist()
 
 

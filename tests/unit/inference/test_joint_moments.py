@@ -181,6 +181,23 @@ def test_what_returns_no_number_is_refused() -> None:
     with pytest.raises(ParameterError) as refused:
         smooth_function(lambda t: t["z"], {"x": X})
     assert refused.value.code == "HG112"
+    with pytest.raises(ParameterError, match=r"Its means are: (c\d+, ){19}c19\."):
+        smooth_function(lambda t: t["z"], {f"c{place}": X for place in range(25)})
+
+
+@pytest.mark.parametrize("same", [False, True])
+def test_the_estimate_of_a_covariance_is_without_the_bias_of_a_product_of_means(same: bool) -> None:
+    """The covariance of the two means, by their slopes, whatever count and sums have in common."""
+    rng = np.random.default_rng(4)
+    x, y = ScaledMean(1, 5.0, 2.0), ScaledMean(2, 8.0, 4.0)
+    pair = (x, x) if same else (x, y)
+    totals = np.array([[120.0, 30.0, -20.0, 45.0], [80.0, -50.0, 10.0, 30.0]])
+    roots = rng.normal(size=(2, 4, 4))
+    excess = roots @ roots.transpose(0, 2, 1)
+    first, second = (gradient(MeanOfTotals(axis), totals) for axis in pair)
+    function = CovarianceOfTotals(*pair, 3)
+    bias = np.einsum("ri,rij,rj->r", first, excess, second)
+    assert function.estimate(totals, excess) == pytest.approx(value_of(function, totals) + bias, rel=1e-12)
 
 
 @pytest.mark.parametrize("law", ["gaussian", "laplace", "averaged-laplace-10"])

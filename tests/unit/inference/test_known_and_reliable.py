@@ -96,6 +96,17 @@ def test_a_count_of_records_stands_two_deviations_clear_and_is_at_least_one(
         assert known or got.accepted(0.9)[0].tolist() == [function.low]
 
 
+def test_few_records_vary_by_no_more_than_their_bounds_allow() -> None:
+    """1.02 noisy records at a mean of .5 have a variance of at most 1 − .5² each; count and sum share their noise."""
+    mixing = np.array([[0.1, 0.0, 0.0], [0.05, 0.1, 0.0], [0.0, 0.0, 0.1]])
+    one = JointTotals(np.array([1.02]), np.array([[0.51]]), np.array([[[40.0]]]), mixing, "gaussian")
+    got = estimate(MeanOfTotals(ScaledMean(1, 10.0, 4.0)), SideBySide((one,)))
+    assert got.reliable.all() and got.value == pytest.approx([12.0])
+    assert got.sampling_error == pytest.approx([4.0 * math.sqrt(0.75 / 1.02)], rel=1e-12)
+    noise = np.array([-0.5, 1.0]) @ mixing[:2] / 1.02
+    assert got.privacy_error == pytest.approx([4.0 * math.sqrt(noise @ noise)], rel=1e-12)
+
+
 def test_functions_of_counts_alone_need_no_records() -> None:
     blank = JointTotals(np.array([0.4]), np.zeros((1, 0)), np.zeros((1, 0, 0)), np.array([[3.0]]), "gaussian")
     got = estimate(SumOfTotals(ScaledMean(0, 2.0, 0.0), (0.0, math.inf)), SideBySide((blank, blank), (0, 1)))

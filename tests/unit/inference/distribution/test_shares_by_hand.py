@@ -11,6 +11,7 @@ import pytest
 from scipy import optimize, stats
 from tests.unit.inference.score_oracle import quantile
 
+from hedgerow.inference.distribution.inequality import gini, lorenz, share_below_of_median
 from hedgerow.inference.distribution.noisy_distribution import (
     Distribution,
     band,
@@ -292,6 +293,24 @@ def test_the_noise_of_a_simulated_count_of_all_has_mean_0() -> None:
     sd = np.sqrt(np.einsum("ei,ij,ej->e", forms, covariance(0.5), forms)) / found.records
     assert noise.std(axis=0) == pytest.approx(sd, rel=6.0 * math.sqrt(0.5 / 600))
     assert np.abs(noise.mean(axis=0) / sd).max() < 4.0 / math.sqrt(600)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda found, *level: found.quantile(0.4, *level),
+        lambda found, *level: found.share_below(130.0, *level),
+        lambda found, *level: found.bin(50.0, 130.0, *level),
+        lambda found, *level: band(found, *level).low.tolist(),
+        lambda found, *level: gini(found, *level),
+        lambda found, *level: lorenz(found, 0.5, *level),
+        lambda found, *level: share_below_of_median(found, 0.6, *level),
+    ],
+)
+def test_intervals_hold_in_95_of_100_where_no_level_is_named(ask: Callable[..., Any]) -> None:
+    tree = NoisyTree(400, (400,), (np.ones(400),), 0.0)
+    found = Distribution(np.arange(401.0), 2.5 * np.arange(401.0), 1000.0, tree, 0.0, False)
+    assert ask(found) == ask(found, 0.95) != ask(found, 0.86)
 
 
 def test_a_line_at_an_edge_but_for_rounding_is_that_edge() -> None:

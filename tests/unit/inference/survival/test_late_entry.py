@@ -122,6 +122,18 @@ def test_no_more_than_98_in_100_leave_where_some_enter(entered: float) -> None:
     assert _left(start, np.array([8.0, 8.0]), np.full(2, entered)) == pytest.approx(min(some, 0.98))
 
 
+def test_noise_below_no_entries_is_read_as_nobody_who_enters() -> None:
+    """Without noise the rate and the rate that slopes rest on are one, also where a number of entries is negative."""
+    life = late(np.array([[5.0, 6.0, 4.0, 3.0, 1.0, 2.0, 2.0, 1.0, 60.0, 90.0, -4.0, -0.6, 3.0, -0.2]]))
+    assert (life.entered[0] < 0.0).any() and (life.entered[0] > 0.0).any()
+    rates = life.rates[0]
+    assert life._cautious_rates[0][0] == pytest.approx(rates, rel=1e-12)
+    nobody = life.entered[0] < 0.0
+    start, end = (part[0][nobody] for part in life.divisors)
+    gone = np.log(start / end) / (start - end)
+    assert rates[nobody] == pytest.approx(gone, rel=1e-9)
+
+
 def test_what_the_noise_hides_is_finite() -> None:
     life = late(np.array([[10.0, 5.0, 4.0, 3.0, -4.0, 2.0, 3.0, 1.0, -6.0, -5.0, 8.0, -3.0, 2.0, 1.0]]), noise_sd=4.0)
     low, high = life.ends(3, 0.95)
