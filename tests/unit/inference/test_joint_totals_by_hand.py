@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -458,3 +459,21 @@ def test_the_place_of_a_product_among_the_released_numbers() -> None:
     rows, columns = np.triu_indices(3)
     for place, (i, j) in enumerate(zip(rows, columns, strict=True)):
         assert one.place_of_product(int(i), int(j)) == one.place_of_product(int(j), int(i)) == place
+
+
+@pytest.mark.parametrize("records", [0.3, 1.0, 2.05, 3.0])
+def test_a_sampling_variance_has_one_degree_of_freedom_at_least(records: float) -> None:
+    """Welch: (v₁ + v₂)²/Σ v_b²/ν_b, ν the records of a block less one."""
+    one, other = block(1).rows(slice(0, 1)), block(2).rows(slice(0, 1))
+    few = replace(one, count=np.array([records]), sums=np.zeros((1, 2)))
+    nu = max(records - 1.0, 1.0)
+    slopes = np.array([[0.0, 1.0, 0.5]])
+    alone = SideBySide((few,))
+    assert alone.freedom(alone.by_block(slopes, np.array([4.0]), skewed=False)) == pytest.approx([nu])
+    both = SideBySide((few, other))
+    parts = both.by_block(np.hstack([slopes, slopes]), np.array([4.0]), skewed=False)
+    first, second = parts.sampling[0]
+    expected = 16.0 / (first**2 / nu + second**2 / (float(other.count[0]) - 1.0))
+    assert first > 0.0 < second and both.freedom(parts) == pytest.approx([expected])
+    nothing = alone.by_block(slopes, np.array([0.0]), skewed=False)
+    assert alone.freedom(nothing).tolist() == [math.inf]

@@ -9,7 +9,7 @@ import pytest
 from scipy import optimize, stats
 from tests.unit.inference.score_oracle import quantile
 
-from hedgerow.inference.distribution.inequality import _correlation, _Counts, share_below_of_median
+from hedgerow.inference.distribution.inequality import _correlation, _Counts, _critical, share_below_of_median
 from hedgerow.inference.distribution.noisy_distribution import Distribution, simulated
 from hedgerow.inference.distribution.noisy_tree import NoisyTree
 
@@ -166,3 +166,9 @@ def test_counts_with_the_same_noise_may_move_against_one_another() -> None:
 def variance(edge: int, share: float) -> float:
     """The noise of a count of 64 leaves with variance 1, less its share of all."""
     return edge * (1.0 - share) ** 2 + (64 - edge) * share**2
+
+
+@pytest.mark.parametrize("level", [0.01, 0.3, 0.5, 0.8, 0.95, 0.999, 1.0 - 1e-9])
+def test_the_critical_value_is_of_half_of_one_and_half_of_two_normal_numbers(level: float) -> None:
+    c = _critical(level)
+    assert 0.5 * stats.chi2.sf(c * c, 1) + 0.5 * stats.chi2.sf(c * c, 2) == pytest.approx(1.0 - level, rel=1e-6)

@@ -122,6 +122,12 @@ def test_no_more_than_98_in_100_leave_where_some_enter(entered: float) -> None:
     assert _left(start, np.array([8.0, 8.0]), np.full(2, entered)) == pytest.approx(min(some, 0.98))
 
 
+def test_where_nobody_enters_all_may_leave_but_one() -> None:
+    start, end, nobody = np.array([400.0]), np.array([1.0]), np.zeros(1)
+    assert _left(start, end, nobody)[0] == 399.0 / 400.0
+    assert _rate(start, end, nobody)[0] == pytest.approx(math.log(400.0) / 399.0, rel=1e-12)
+
+
 def test_noise_below_no_entries_is_read_as_nobody_who_enters() -> None:
     """Without noise the rate and the rate that slopes rest on are one, also where a number of entries is negative."""
     life = late(np.array([[5.0, 6.0, 4.0, 3.0, 1.0, 2.0, 2.0, 1.0, 60.0, 90.0, -4.0, -0.6, 3.0, -0.2]]))

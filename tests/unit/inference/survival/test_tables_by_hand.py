@@ -474,3 +474,17 @@ def test_late_entry_has_the_variance_of_multinomial_exits() -> None:
     never = LateLifeTables(nobody, (1.0, 2.0, 3.0), 0.0, "gaussian", False, 0.5)
     assert never.survival.tolist() == [[1.0, 1.0, 1.0]]
     assert never.range_of_records(2)[1] == pytest.approx(never.divisors[0].max(axis=1), rel=1e-6)
+
+
+def test_there_is_no_log_rank_test_of_one_cell_or_of_cells_that_cannot_be_read() -> None:
+    assert log_rank(LifeTables(ONE[:1], CUTS, SD, "gaussian", False, 0.5)) is None
+    assert log_rank(LifeTables(ONE, CUTS, 1e4, "gaussian", False, 0.5)) is None
+    found = log_rank(LifeTables(ONE, CUTS, SD, "gaussian", False, 0.5))
+    assert found is not None and found.df == 1
+    assert found.pvalue == pytest.approx(stats.chi2.sf(found.statistic, 1), rel=1e-9)
+    record = found.to_dict()
+    assert record == {
+        "statistic": found.statistic, "df": 1, "pvalue": found.pvalue, "until": found.until,
+        "observed": list(found.observed), "expected": list(found.expected),
+    }  # fmt: skip
+    assert str(found).startswith(f"Log-rank test up to {found.until:.15g}: Q = {found.statistic:.3g} on 1 degrees")
