@@ -29,6 +29,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Protocol
 
@@ -105,12 +106,17 @@ def pure_total(terms: Iterable[DominatingPair]) -> float:
 
 def _folded(mu: float, terms: Iterable[DominatingPair]) -> Curve:
     """Return the curve of independent terms; equal ones are folded together, at the cost of one."""
-    ordered = sorted(merged(terms), key=lambda term: term.order)
+    return _curve_of(mu, tuple(sorted(merged(terms), key=lambda term: term.order)))
+
+
+@lru_cache(maxsize=64)
+def _curve_of(mu: float, ordered: tuple[DominatingPair, ...]) -> Curve:
+    """Return the curve of merged terms; the plan, the certificate and `verify` of a release ask for the same ones."""
     # What rounds the loss is a small part of it: the grid is cut a few thousand times finer than the total loss.
     spread = math.sqrt(sum((term.rough_square() for term in ordered), mu**2))
     step = max(1e-9, spread / 2000.0)
     gaussian: list[DominatingPair] = [GaussianPair(mu)] if mu > 0 else []
-    counted = [(term.grid(step), often) for term, often in Counter(gaussian + ordered).items()]
+    counted = [(term.grid(step), often) for term, often in Counter([*gaussian, *ordered]).items()]
     parts = [(grid, times * often) for (grid, times), often in counted]
     return Curve(step, composed_curve(parts, relative=_MASS_ERROR * sum(times for _, times in parts)))
 
