@@ -22,13 +22,15 @@ _PACKAGE = "scipy.special"
 
 
 def __getattr__(name: str) -> Any:
-    """Return a function of `scipy.special` by its name there."""
+    """Return a function of `scipy.special` by its name there; it is kept, and Python finds it without asking here."""
     if name.startswith("__"):
         raise AttributeError(name)
     try:
-        return getattr(_loops(), name)
+        found = getattr(_loops(), name)
     except AttributeError:
-        return getattr(import_module(_PACKAGE), name)
+        found = getattr(import_module(_PACKAGE), name)
+    globals()[name] = found
+    return found
 
 
 @cache

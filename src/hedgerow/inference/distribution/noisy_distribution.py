@@ -216,8 +216,8 @@ class Distribution:
         """Return P(low ≤ X < high), `closed` P(low ≤ X ≤ high); inside a leaf the interval reaches over all of it."""
         first, last = self.cut(low, closed=False), self.cut(high, closed=closed)
         value = max(last.share - first.share, 0.0)
-        least = self._between(first.above, last.below, level)[0]
-        most = self._between(first.below, last.above, level)[1]
+        least = self._end_between(first.above, last.below, level, end=0.0)
+        most = self._end_between(first.below, last.above, level, end=1.0)
         noise = self._noise(*self._form(first.below, last.above), value)
         effect = self._effect_between(first.below, last.above, value, careful=False)
         return self._share(value, (least, most), noise, effect)
@@ -253,13 +253,24 @@ class Distribution:
         weights[first:last] = 1.0
         return self.tree.form(weights)
 
-    def _between(self, first: int, last: int, level: float) -> tuple[float, float]:
-        """Return the interval of the share between two edges."""
+    def _end_between(self, first: int, last: int, level: float, *, end: float) -> float:
+        """Return the end of the interval of the share between two edges that is towards `end`, 0 or 1.
+
+        The interval holds all shares p for which their count is no surprise: |count − p·N̂| within its reach.
+        """
         if first >= last:
-            return 0.0, 0.0
+            return 0.0
         if first == 0 and last == len(self.edges) - 1:
-            return 1.0, 1.0
-        return self._share_interval(float(self.left[last] - self.left[first]), (first, last), level)
+            return 1.0
+        count = float(self.left[last] - self.left[first])
+        alpha, rest = self._form(first, last)
+
+        def excluded(p: float) -> bool:
+            error, noise = count - p * self.records, self._noise(alpha, rest, p)
+            law = self.law(p, self._effect_between(first, last, p, careful=True))
+            return law.excludes(error, noise, level, above=end == 0.0)
+
+        return _edge(excluded, end, float(np.clip(count / max(self.records, 1.0), 0.0, 1.0)))
 
     def _share(self, value: float, ends: tuple[float, float], noise: float, effect: float) -> Read:
         law = self.law(float(np.clip(value, 0.0, 1.0)), effect)
@@ -270,20 +281,6 @@ class Distribution:
 
     def _noise(self, alpha: float, rest: float, share: float) -> float:
         return float(rest + (alpha - share) ** 2 * self.tree.root_variance)
-
-    def _share_interval(self, count: float, edges: tuple[int, int], level: float) -> tuple[float, float]:
-        """Return all shares p for which a count of these records is no surprise: |count − p·N̂| within its reach."""
-        alpha, rest = self._form(*edges)
-
-        def excluded(p: float, above: bool) -> bool:
-            error, noise = count - p * self.records, self._noise(alpha, rest, p)
-            law = self.law(p, self._effect_between(*edges, p, careful=True))
-            return law.excludes(error, noise, level, above=above)
-
-        start = float(np.clip(count / max(self.records, 1.0), 0.0, 1.0))
-        low = _edge(lambda p: excluded(p, True), 0.0, start)
-        high = _edge(lambda p: excluded(p, False), 1.0, start)
-        return low, high
 
 
 def _edge(excluded: Callable[[float], bool], end: float, start: float) -> float:
