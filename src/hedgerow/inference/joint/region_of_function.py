@@ -252,15 +252,13 @@ def _top(slopes: Floats, bends: Floats, radius: Floats) -> Floats:
     parts = np.einsum("rji,rj->ri", axes, slopes)
     least = np.maximum(spread[:, -1], 0.0)
     low, high = np.zeros_like(least), np.linalg.norm(parts, axis=1) / radius * (1.0 + 1e-9) + 1e-300
-
-    def solved(above: Floats) -> Floats:
-        return np.asarray(parts / (above[:, None] + (least[:, None] - spread)))
-
+    below = least[:, None] - spread
     for _ in range(50):
         middle = 0.5 * (low + high)
-        outside = np.linalg.norm(solved(middle), axis=1) > radius
+        # The norm by hand: `np.linalg.norm` takes longer to look at its arguments than to add up.
+        outside = np.sqrt(np.add.reduce(np.square(parts / (middle[:, None] + below)), axis=1)) > radius
         low, high = np.where(outside, middle, low), np.where(outside, high, middle)
-    u = solved(high)
+    u = parts / (high[:, None] + below)
     size = np.linalg.norm(u, axis=1)
     u *= np.where(size > radius, radius / np.where(size > 0.0, size, 1.0), 1.0)[:, None]
     rest = radius**2 - np.einsum("ri,ri->r", u, u)
