@@ -151,6 +151,8 @@ def distribution(kind: str) -> Distribution:
         "votes": ([55, 21, 13, 6], [0.0, 3.0, 5.0, 9.0, 20.0], None),
         "votes of unknown rows": ([55, 21, 13, 6], [0.0, 3.0, 5.0, 9.0, 20.0], None),
         "census": ([55, 21, 13, 6], [0.0, 3.0, 5.0, 9.0, 20.0], None),
+        "two records": ([1.19, 0.46, 0.27, 0.13], [0.0, 3.0, 5.0, 9.0, 20.0], None),
+        "one record": ([0.61, 0.23, 0.14, 0.07], [0.0, 3.0, 5.0, 9.0, 20.0], None),
     }[kind]
     variances = np.array([3.0, 1.0, 2.0, 4.0])
     left = np.append(0.0, np.cumsum(np.array(counts, dtype=float)))
@@ -160,12 +162,24 @@ def distribution(kind: str) -> Distribution:
     if kind == "votes of unknown rows":
         votes = VoteSpread(np.array([0.3, 0.7]), np.array([0.9, 1.2]), np.array([1.0, 1.5]), 4.0)
     spread = votes if kind.startswith("votes") else None
-    return Distribution(np.array(edges), left, float(left[-1]), tree, largest, kind == "census", step, spread=spread)
+    return Distribution(
+        np.array(edges), left, float(left[-1]), tree, largest, kind in ("census", "one record"), step, spread=spread
+    )
 
 
 @pytest.mark.parametrize("p", [None, 0.35, 0.8])
 @pytest.mark.parametrize(
-    "kind", ["whole numbers", "wide leaves", "no step", "votes", "votes of unknown rows", "census"]
+    "kind",
+    [
+        "whole numbers",
+        "wide leaves",
+        "no step",
+        "votes",
+        "votes of unknown rows",
+        "census",
+        "one record",
+        "two records",
+    ],
 )
 def test_a_ratio_with_its_errors_and_its_ends(kind: str, p: float | None) -> None:
     found = distribution(kind)
