@@ -185,6 +185,17 @@ def test_an_interval_as_wide_as_all_that_is_possible_says_nothing(room: float, k
     assert ((low[0], high[0]) == limits) == (not known)
 
 
+def test_a_step_is_foreseen_where_the_function_is_its_model() -> None:
+    """Second order from the estimate: exact of a quadratic function, wrong of waves that are shorter than the disc."""
+    cells = census([[0.0, 0.0], [0.01, -0.02]])
+    for compute, expected in ((lambda m: m[:, 0] + 10.0 * m[:, 1] ** 2, True), (HARD["waves"], False)):
+        function = OfMeans(compute)  # type: ignore[arg-type]  # both take numbers
+        ball = Ball.of(function, cells)
+        search = _Search(ball, cells, lambda cells, slopes: (Z * np.ones(len(slopes)),) * 3, 0.95)
+        starts = search._starts(1.0, ball.slopes(np.zeros((2, 2))))[:1]
+        assert search._best(1.0, np.full(2, 2.0), starts)[3].tolist() == [expected] * 2
+
+
 HARD: dict[str, Callable[[Numbers], Numbers]] = {
     "waves": lambda m: np.sin(100.0 * m[:, 0]) * np.sin(100.0 * m[:, 1] + 0.3),
     "growth": lambda m: np.exp(60.0 * m[:, 0]) - np.exp(30.0 * m[:, 1]),

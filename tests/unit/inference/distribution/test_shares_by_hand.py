@@ -295,6 +295,8 @@ def test_the_noise_of_a_simulated_count_of_all_has_mean_0() -> None:
     """Where most values lie in the first leaf, the noise of the count of all moves every share."""
     found = flat([480.0, 5.0, 5.0, 5.0, 5.0], root=0.5)
     noise, curve = simulated(found).noise[:, 1:-1], found.left[1:-1] / found.records
+    drawn = simulated(found).sampling[:, 1:-1] / np.sqrt(curve * (1.0 - curve) / found.records)
+    assert np.abs(drawn.mean(axis=0)).max() < 4.0 / math.sqrt(600)
     forms = (np.arange(5) < np.arange(1, 5)[:, None]) - curve[:, None]
     sd = np.sqrt(np.einsum("ei,ij,ej->e", forms, covariance(0.5), forms)) / found.records
     assert noise.std(axis=0) == pytest.approx(sd, rel=6.0 * math.sqrt(0.5 / 600))
@@ -317,6 +319,25 @@ def test_intervals_hold_in_95_of_100_where_no_level_is_named(ask: Callable[..., 
     tree = NoisyTree(400, (400,), (np.ones(400),), 0.0)
     found = Distribution(np.arange(401.0), 2.5 * np.arange(401.0), 1000.0, tree, 0.0, False)
     assert ask(found) == ask(found, 0.95) != ask(found, 0.86)
+
+
+def test_all_values_and_none_are_known() -> None:
+    found = flat(COUNTS, root=2.0)
+    for ends, share in (((-math.inf, math.inf), 1.0), ((0.0, 10.1), 1.0), ((3.0, 3.0), 0.0), ((12.0, math.inf), 0.0)):
+        read = found.bin(*ends)
+        assert (read.value, read.low, read.high, read.standard_error) == (share, share, share, 0.0)
+    assert found.share_below(10.0, closed=True).low == 1.0
+
+
+def test_the_least_value_of_a_grid_is_one_of_its_values() -> None:
+    """Values 0 and 1 in the first leaf: no value lies below 0, and half of the leaf up to 0."""
+    found = flat([20.0, 30.0, 25.0, 15.0, 10.0], step=1.0, edges=np.array([0.0, 1.5, 3.5, 5.5, 7.5, 9.0]))
+    below, upto = found.share_below(0.0), found.share_below(0.0, closed=True)
+    assert (below.value, below.high) == (0.0, 0.0)
+    assert upto.value == pytest.approx(0.1) and upto.low == 0.0 and upto.high > 0.2
+    assert found.share_below(-1.0, closed=True).high == 0.0
+    assert found.share_below(1.0, closed=True).value == pytest.approx(0.2)
+    assert found.share_below(9.0).value == pytest.approx(0.95) and found.share_below(9.0, closed=True).value == 1.0
 
 
 def test_a_line_at_an_edge_but_for_rounding_is_that_edge() -> None:
@@ -364,6 +385,8 @@ def test_effects_are_squares_over_those_of_records_drawn_one_by_one() -> None:
     assert float(spread.at(0.9, careful=True)) == pytest.approx(1.0 + 4.0 / 84.0)
     unknown = SpreadNumbers(NUMBERS.spans, NUMBERS.shares, NUMBERS.squares, NUMBERS.sds, 3.0).of(0, 400.0)
     assert unknown.apart == 0.0 == VoteSpread(np.array([0.5]), np.ones(1), np.ones(1), 3.0).apart
+    little = SpreadNumbers(NUMBERS.spans, NUMBERS.shares, 0.01 * NUMBERS.squares, NUMBERS.sds, 1e3).of(0, 1.05)
+    assert little.effects == pytest.approx([6.4 / (1.05 * 0.16), 0.84 / (1.05 * 0.21)])
     few = NUMBERS.of(0, 0.5)
     assert few.effects.tolist() == [3.0, 3.0], "less than one vote is read as one"
     alone = SpreadNumbers(np.array([[[1, 4]]]), np.array([[0.5]]), np.array([[-9.0]]), np.array([2.0]), 3.0)

@@ -476,6 +476,26 @@ def test_late_entry_has_the_variance_of_multinomial_exits() -> None:
     assert never.range_of_records(2)[1] == pytest.approx(never.divisors[0].max(axis=1), rel=1e-6)
 
 
+@pytest.mark.parametrize("tables", [LifeTables, EvenLifeTables])
+def test_a_curve_that_does_not_fall_reaches_a_share_at_the_end_of_its_interval(tables: type[LifeTables]) -> None:
+    """No event in the first interval: with a standard error, the share .98 begins there at the latest."""
+    life = tables(np.array([[0.0, 8.0, 0.0, 0.0, 0.0, 0.0, 92.0]]), CUTS, 0.0, "gaussian", False, 0.5)
+    found, curve = life.quantile(0.98, 0, 0.95), life.survival[0]
+    error = float(life.read(1).sampling_error[0])
+    assert curve[0] == 1.0 < 0.98 + error and 0.98 - error > curve[1]
+    part = (1.0 - 0.98 + error) / (1.0 - curve[1])
+    if tables is EvenLifeTables:
+        part = math.log(0.98 - error) / math.log(curve[1])
+    assert found.standard_error == pytest.approx(part * (CUTS[1] - CUTS[0]) / 2.0, rel=1e-9)
+
+
+def test_numbers_that_are_the_same_have_a_joint_law_too() -> None:
+    life = LifeTables(ONE, CUTS, SD, "gaussian", False, 0.5)
+    first, again = (column.row(0) for column in life.joint([1, 1]))
+    assert (first - again).standard_error == pytest.approx(0.0, abs=1e-5 * first.standard_error)
+    assert (first + again).standard_error == pytest.approx(2.0 * first.standard_error, rel=1e-5)
+
+
 def test_there_is_no_log_rank_test_of_one_cell_or_of_cells_that_cannot_be_read() -> None:
     assert log_rank(LifeTables(ONE[:1], CUTS, SD, "gaussian", False, 0.5)) is None
     assert log_rank(LifeTables(ONE, CUTS, 1e4, "gaussian", False, 0.5)) is None
