@@ -8,12 +8,13 @@ from __future__ import annotations
 import gc
 import zlib
 from collections.abc import Callable, Generator, Iterator
-from functools import cache
+from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import typer.main
 import typer.testing
 from hypothesis import settings
 
@@ -25,8 +26,8 @@ from hedgerow.testing.simulated import SimulatedNoise
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.load_profile("fixed")
 
-# The command line is put together once, and not for each command that a test runs.
-typer.testing._get_command = cache(typer.testing._get_command)
+# The command line is put together once, and not for each command that a test runs, by a runner or by a call.
+typer.main.get_command = typer.testing._get_command = lru_cache(maxsize=4)(typer.main.get_command)
 
 SAMPLERS = "_gaussian", "_geometric"
 REAL = {name: getattr(secure, name) for name in SAMPLERS}
