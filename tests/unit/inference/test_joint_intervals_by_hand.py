@@ -298,6 +298,8 @@ def test_a_sphere_is_as_curved_as_its_radius_says() -> None:
     sharp = _curvature(np.array([[0.1, 0.0, 0.0]]), np.diag([0.0, 0.5, 0.2])[None])
     # Above 1 a direction counts by its own curvature, at most 1: 5 and 2.
     assert (sharp[0][0], sharp[1][0]) == pytest.approx((5.0, 2.0))
+    partly = _curvature(np.array([[0.1, 0.0, 0.0]]), np.diag([0.0, 0.5, 0.05])[None])
+    assert (partly[0][0], partly[1][0]) == pytest.approx((5.0, 1.5))
     flat = _curvature(np.array([[2.0, 0.0, 0.0]]), np.zeros((1, 3, 3)))
     assert (flat[0][0], flat[1][0]) == (0.0, 0.0)
     nowhere = _curvature(np.array([[2.0, 0.0, 0.0]]), np.full((1, 3, 3), np.nan))

@@ -134,6 +134,19 @@ def test_noise_below_no_entries_is_read_as_nobody_who_enters() -> None:
     assert (life.entered[0] < 0.0).any() and (life.entered[0] > 0.0).any()
     rates = life.rates[0]
     assert life._cautious_rates[0][0] == pytest.approx(rates, rel=1e-12)
+    # Slopes are those where nobody enters, of L = q(y)/start with y = (1 − E/6A)(1 + (E/2 − end)/A).
+    start, end = (part[0] for part in life.divisors)
+    steps = 1e-6 * np.eye(3)[:, :, None]
+
+    def rate(a: Floats, b: Floats, e: Floats) -> Floats:
+        left = (1.0 - e / (6.0 * a)) * (1.0 + (e / 2.0 - b) / a)
+        return np.asarray(-np.log1p(-left) / left / a)
+
+    at = np.stack([start, end, np.maximum(life.entered[0], 0.0)])
+    along = [(rate(*(at + step)) - rate(*(at - step))) / 2e-6 for step in steps]
+    forms = (*life.forms, life.forms_of_entered)
+    slopes = sum(part[:, None] * form for part, form in zip(along, forms, strict=True))
+    assert life._cautious_rates[1][0] == pytest.approx(slopes, rel=1e-5, abs=1e-9)
     nobody = life.entered[0] < 0.0
     start, end = (part[0][nobody] for part in life.divisors)
     gone = np.log(start / end) / (start - end)

@@ -489,6 +489,13 @@ def test_a_curve_that_does_not_fall_reaches_a_share_at_the_end_of_its_interval(t
     assert found.standard_error == pytest.approx(part * (CUTS[1] - CUTS[0]) / 2.0, rel=1e-9)
 
 
+def test_numbers_to_compute_with_lie_in_what_is_possible() -> None:
+    life = LifeTables(ONE, CUTS, SD, "gaussian", False, 0.5)
+    (share,), mean = life.joint([1]), life.joint_of(np.array([0.5, 0.5, 0.0]), 1.0, 4.0)
+    assert (share.row(0).low, share.row(0).high) == (0.0, 1.0)
+    assert (mean.row(1).low, mean.row(1).high) == (0.0, 4.0)
+
+
 def test_numbers_that_are_the_same_have_a_joint_law_too() -> None:
     life = LifeTables(ONE, CUTS, SD, "gaussian", False, 0.5)
     first, again = (column.row(0) for column in life.joint([1, 1]))
