@@ -7,7 +7,7 @@ the source that was opened: no message, name, record or pickle holds it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 
 from hedgerow.engines import frames
 from hedgerow.engines.dialects import few_values, ibis_tables
+from hedgerow.engines.dialects.ibis_tables import Asked
 from hedgerow.engines.exact_answers import FrameAnswers
 from hedgerow.engines.query import ColumnQuery, Query, SumsQuery
 from hedgerow.engines.reading import SourceFile, kinds_of_source, source_file, withheld
@@ -108,6 +109,7 @@ class DatabaseSource(FrameAnswers):
     database: _Postgres | _Sqlite = field(repr=False)
     place: tuple[str | None, str]
     table: Any = field(default=None, repr=False, compare=False)
+    rehearsed: dict[Any, Asked[Any]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def opened(cls, name: str, database: _Postgres | _Sqlite, table: str | None) -> DatabaseSource:
@@ -136,14 +138,14 @@ class DatabaseSource(FrameAnswers):
             self.database.still_there()
             table = self.database.table(connection, self.place)
             # A column may have gone, or have another type, since the source was opened.
-            yield replace(self, columns=_columns(table), table=table)
+            yield replace(self, columns=_columns(table), table=table, rehearsed={})
 
     @contextmanager
-    def _roles(self, query: Query | SumsQuery | ColumnQuery, *, reading: bool) -> Iterator[Any]:
+    def _roles(self, query: Query | SumsQuery | ColumnQuery, *, reading: bool) -> Iterator[Callable[[], Any]]:
         with self._opened() as here:
             for statement in self._choice(query) if reading else ():
                 self.database.choose(here.table.get_backend().con, statement)
-            yield frames.roles_of(here.table, query, self.columns)
+            yield lambda: frames.roles_of(here.table, query, self.columns)
 
     def _choice(self, query: Query | SumsQuery | ColumnQuery) -> Sequence[str]:
         columns = few_values.columns_to_group(query)

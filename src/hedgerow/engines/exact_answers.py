@@ -11,7 +11,6 @@ from hedgerow.engines import frames, streamed
 from hedgerow.engines.dialects import few_values
 from hedgerow.engines.dialects.ibis_tables import Asked
 from hedgerow.engines.dialects.units import fresh_key
-from hedgerow.engines.frames import A, Builds, Q
 from hedgerow.engines.query import ColumnQuery, Query, SumsQuery
 from hedgerow.engines.reading import unreachable, withheld
 from hedgerow.engines.schema import check_values
@@ -34,13 +33,20 @@ class FrameAnswers(ABC):
         """What a user is told of how the source was opened, from its schema alone."""
         return ()
 
+    @property
+    def rehearsed(self) -> dict[Query | SumsQuery | ColumnQuery, Asked[Any]]:
+        """What was built of the questions that `reading` names, until each of them is asked."""
+        return {}
+
     @abstractmethod
     def check(self, query: Query | SumsQuery) -> None:
         """Refuse, before any value is read, a question that cannot be answered."""
 
     @abstractmethod
-    def _roles(self, query: Query | SumsQuery | ColumnQuery, *, reading: bool) -> AbstractContextManager[Any]:
-        """Yield the columns that `frames.count` takes, on a connection of their own.
+    def _roles(
+        self, query: Query | SumsQuery | ColumnQuery, *, reading: bool
+    ) -> AbstractContextManager[Callable[[], Any]]:
+        """Yield what makes the columns that `frames.count` takes, on a connection of their own.
 
         Where it is not `reading`, what is made of them is shown and not sent, so that no record need be there.
         """
@@ -62,19 +68,17 @@ class FrameAnswers(ABC):
                 source.check_column(query)
             else:
                 source.check(query)
-            # Kept until the answer is read, with the texts that were made of the question.
-            context.callback(lambda kept: None, source._rehearse(query))
+            source._rehearse(query)
         return source
 
-    def _rehearse(self, query: Query | SumsQuery | ColumnQuery) -> Asked[Any] | None:
-        """Let the engine look up what a question needs, as it does before it computes; no value is read."""
-        with self._roles(query, reading=False) as roles:
-            # DuckDB looks names up where an expression is made, and files were opened with their columns.
-            if roles.implementation.is_duckdb():
-                return None
-            asked = self._asked(roles, query, fresh_key())
-            asked.explain()
-            return asked
+    def _rehearse(self, query: Query | SumsQuery | ColumnQuery) -> None:
+        """Build what is sent for a question, and let the engine look up what it needs; no value is read."""
+        with self._roles(query, reading=False) as made:
+            asked = self._asked(roles := made(), query, fresh_key())
+            # DuckDB looks names up where an expression is made.
+            if not roles.implementation.is_duckdb():
+                asked.explain()
+        self.rehearsed[query] = asked
 
     def _asked(self, roles: Any, query: Query | SumsQuery | ColumnQuery, key: bytes | None) -> Asked[Any]:
         """Return what an engine is sent for a question, built and not sent."""
@@ -96,10 +100,12 @@ class FrameAnswers(ABC):
         """Return what is sent before a question; refuse (HG213) where no text is sent."""
         return self._choice(query)
 
-    def _answer(self, build: Builds[Q, A], query: Q, key: bytes | None) -> A:
-        """Return the answer to what `build`, which is `count`, `add_up` or `count_values`, makes of a question."""
-        with self._roles(query, reading=True) as roles:
-            return build(roles, query, self.columns, key).found()
+    def _answer(self, query: Query | SumsQuery | ColumnQuery, key: bytes | None = None) -> Any:
+        """Return the answer to a question: to what was built of it before the price was reserved, if it was."""
+        with self._roles(query, reading=True) as made:
+            # Once: who asks again has another key for the rows of a unit.
+            built = self.rehearsed.pop(query, None) if key is None else None
+            return (built or self._asked(made(), query, key)).found()
 
     def statements(self, query: Query | SumsQuery, *, by_record: bool = False) -> tuple[str, ...]:
         """Return the SQL by which a question is answered, in order: what `histogram` or `sums` sends, word by word.
@@ -119,10 +125,10 @@ class FrameAnswers(ABC):
 
         def texts() -> list[str]:
             loading = self._loading(query)
-            with self._roles(query, reading=False) as roles:
+            with self._roles(query, reading=False) as made:
                 if by_record and isinstance(query, Query):
-                    return [*loading, *streamed.each(lambda _: None)(roles, query, self.columns, key).texts()]
-                return [*loading, *self._asked(roles, query, key).texts()]
+                    return [*loading, *streamed.each(lambda _: None)(made(), query, self.columns, key).texts()]
+                return [*loading, *self._asked(made(), query, key).texts()]
 
         return tuple(text.replace(key.hex(), SECRET_KEY) for text in withheld(texts))
 
@@ -132,17 +138,24 @@ class FrameAnswers(ABC):
         `key` decides which rows of a unit beyond its limit are kept; a fresh secret one is drawn where none is given.
         """
         self.check(query)
-        return withheld(lambda: self._answer(self._way(frames.count, query), query, key))
+        counts: Histogram = withheld(lambda: self._answer(query, key))
+        return counts
 
     def sums(self, query: SumsQuery, *, key: bytes | None = None) -> GridSums:
         """Return exact sums of monomials by cell (after `check`; HG207 where reading fails); see `histogram`."""
         self.check(query)
-        return withheld(lambda: self._answer(self._way(frames.add_up, query), query, key))
+        sums: GridSums = withheld(lambda: self._answer(query, key))
+        return sums
 
     def stream(self, query: Query, asked: StreamedReplicates, watch: streamed.Watch) -> Tally:
         """Return replicates of the records, read one batch at a time (after `check`; HG207 where reading fails)."""
         self.check(query)
-        return withheld(lambda: self._answer(streamed.each(streamed.reader(asked, watch)), query, None))
+
+        def read() -> Tally:
+            with self._roles(query, reading=True) as made:
+                return streamed.each(streamed.reader(asked, watch))(made(), query, self.columns, None).found()
+
+        return withheld(read)
 
     def check_column(self, query: ColumnQuery) -> None:
         """Refuse, before any value is read, a question about a column that cannot be answered."""
@@ -151,7 +164,8 @@ class FrameAnswers(ABC):
     def values(self, query: ColumnQuery) -> ValueCounts:
         """Return the values of a column that occur and their counts (after `check_column`; HG207)."""
         self.check_column(query)
-        return withheld(lambda: self._answer(frames.count_values, query, None))
+        counted: ValueCounts = withheld(lambda: self._answer(query))
+        return counted
 
     def count_rows(self) -> int:
         """Return the number of records."""

@@ -11,7 +11,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,6 +22,7 @@ from hedgerow.engines.computed import columns_of_dates
 from hedgerow.engines.csv_header import CsvHeader, read_header
 from hedgerow.engines.databases import DatabaseSource, open_sqlite
 from hedgerow.engines.dialects import few_values
+from hedgerow.engines.dialects.ibis_tables import Asked
 from hedgerow.engines.exact_answers import FrameAnswers
 from hedgerow.engines.incoming.arrivals import plain_csv
 from hedgerow.engines.kept_open import KeptOpen
@@ -114,6 +115,7 @@ class TableSource(FrameAnswers):
     connection: Any = field(default=None, repr=False, compare=False)
     unread: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
     remarks: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    rehearsed: dict[Any, Asked[Any]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def opened(cls, file: SourceFile, table: str | None) -> TableSource:
@@ -134,11 +136,11 @@ class TableSource(FrameAnswers):
         check_query(query, self.columns)
 
     @contextmanager
-    def _roles(self, query: Query | SumsQuery | ColumnQuery, *, reading: bool) -> Iterator[Any]:
+    def _roles(self, query: Query | SumsQuery | ColumnQuery, *, reading: bool) -> Iterator[Callable[[], Any]]:
         with self._opened() as here:
             for statement in self._choice(query) if reading else ():
                 _choose(here.connection, statement)
-            yield frames.roles_of(here.relation, query, self.columns)
+            yield lambda: frames.roles_of(here.relation, query, self.columns)
 
     def _choice(self, query: Query | SumsQuery | ColumnQuery) -> Sequence[str]:
         columns, known = few_values.columns_to_group(query), formats()[self.file.format]
@@ -155,7 +157,8 @@ class TableSource(FrameAnswers):
             return
         with _relation(self.file, self.table) as opened:
             self.file.still_there()
-            yield replace(self, relation=opened.relation, connection=opened.connection, unread=opened.unread)
+            here = replace(self, relation=opened.relation, connection=opened.connection, unread=opened.unread)
+            yield replace(here, rehearsed={})
 
     def in_order(self, columns: Sequence[str]) -> list[Any]:
         """Return the cells of some columns as Python's values; see `hedgerow.engines.source.OrderedSource`."""
@@ -417,8 +420,8 @@ class CsvSource(FrameAnswers):
             texts = ", ".join(_trimmed(self.header, name) for name in columns)
             return _columns(connection.sql(f"SELECT {texts} FROM cells ORDER BY rowid"), len(columns))
 
-    def _answer(self, build: frames.Builds[frames.Q, frames.A], query: frames.Q, key: bytes | None) -> frames.A:
-        answer = FrameAnswers._answer(self, build, query, key)
+    def _answer(self, query: Query | SumsQuery | ColumnQuery, key: bytes | None = None) -> Any:
+        answer = FrameAnswers._answer(self, query, key)
         if query.unit is None and not isinstance(answer, ValueCounts):
             self._rows[:] = [answer.total()]
         return answer
@@ -437,15 +440,15 @@ class CsvSource(FrameAnswers):
         """Do nothing: what can be asked depends on the header alone."""
 
     @contextmanager
-    def _roles(self, query: Query | SumsQuery | ColumnQuery, *, reading: bool) -> Iterator[Any]:
+    def _roles(self, query: Query | SumsQuery | ColumnQuery, *, reading: bool) -> Iterator[Callable[[], Any]]:
         if reading:
             with _loaded(self.file, self.header, query.columns()) as connection:
-                yield self._of_cells(connection, query)
+                yield lambda: self._of_cells(connection, query)
         else:
             with closing(_connected()) as connection:
                 declared = ", ".join(f"{cell} VARCHAR" for cell in _cells(self.header, query.columns()))
                 connection.execute(f"CREATE TEMP TABLE cells ({declared})")
-                yield self._of_cells(connection, query)
+                yield lambda: self._of_cells(connection, query)
 
     def _with_point(self, cell: str) -> str:
         """Return a cell with a decimal point: where semicolons part the cells, a comma is one, as in R's write.csv2."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.engines import frames
@@ -47,6 +47,8 @@ class FrameSource(FrameAnswers):
         What of its types another library read off the values, in public words, and whether a column was left out.
     process : int
         The process that opened it: threads of engines do not survive a fork.
+    rehearsed : dict
+        What was built of the questions of a release; see `FrameAnswers.rehearsed`.
 
     Examples
     --------
@@ -66,6 +68,7 @@ class FrameSource(FrameAnswers):
     frame: nw.LazyFrame[Any] = field(repr=False, compare=False)
     remarks: tuple[str, ...] = field(default=(), repr=False, compare=False)
     process: int = field(default_factory=os.getpid, repr=False, compare=False)
+    rehearsed: dict[Any, Asked[Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._takes_sql() or self.frame.implementation.is_spark_like():
@@ -86,19 +89,19 @@ class FrameSource(FrameAnswers):
             check_listed(self.frame.to_native(), max((category.levels for category in query.by), default=0))
 
     @contextmanager
-    def _roles(self, query: Query | SumsQuery | ColumnQuery, *, reading: bool) -> Iterator[Any]:
+    def _roles(self, query: Query | SumsQuery | ColumnQuery, *, reading: bool) -> Iterator[Callable[[], Any]]:
         with _RELATIONS if self._takes_sql() else nullcontext():
-            yield frames.roles_of(self.frame, query, self.columns)
+            yield lambda: frames.roles_of(self.frame, query, self.columns)
 
     @contextmanager
     def _opened(self) -> Iterator[FrameSource]:
         self._check_process()
-        yield self
+        yield replace(self, rehearsed={})
 
-    def _rehearse(self, query: Query | SumsQuery | ColumnQuery) -> Asked[Any] | None:
+    def _rehearse(self, query: Query | SumsQuery | ColumnQuery) -> None:
         """Let DuckDB, a database or Spark look it up; frames in memory are there, and have the columns checked."""
-        looked_up = self._takes_sql() or self.frame.implementation.is_spark_like()
-        return super(FrameSource, self)._rehearse(query) if looked_up else None
+        if self._takes_sql() or self.frame.implementation.is_spark_like():
+            super(FrameSource, self)._rehearse(query)
 
     def _loading(self, query: Query | SumsQuery) -> Sequence[str]:
         if self._takes_sql():

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial, reduce
 from operator import add, and_, ge, gt, le, lt, or_
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -60,7 +60,6 @@ from hedgerow.errors import DataError
 from hedgerow.facts.columns import Missing, Selection
 from hedgerow.facts.expression import DerivedColumn, Junction
 from hedgerow.resampling.counted_values import GridSums, Histogram, Integers, ValueCounts
-from hedgerow.resampling.replicates import Tally
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -73,10 +72,7 @@ if TYPE_CHECKING:
 
 _CHAIN = 8  # so many constants of a condition are compared one by one, which is fastest
 _ORDERED = {"<": lt, "<=": le, ">": gt, ">=": ge}
-Q = TypeVar("Q", Query, SumsQuery, ColumnQuery)
-A = TypeVar("A", Histogram, GridSums, ValueCounts, Tally)
 B = TypeVar("B", Histogram, GridSums)
-Builds: TypeAlias = Callable[[object, Q, dict[str, str], bytes | None], Asked[A]]
 
 
 def lazy_frame(source: object) -> nw.LazyFrame[Any] | None:
