@@ -83,7 +83,6 @@ class Call:
         ParameterError
             HG116: neither a source nor facts are named.
         """
-        from hedgerow.release.publication.folder import prepared_folder
         from hedgerow.survey import open as open_survey
 
         if self.source is None and self.facts is None:
@@ -101,6 +100,8 @@ class Call:
             )
             folder: ReleaseFolder | None = None
             if self.out is not None and files is not None:
+                from hedgerow.release.publication.folder import prepared_folder
+
                 prepared = prepared_folder(self.out, force=self.force, source=self.data, names=files)
                 folder = stack.enter_context(prepared)
             yield survey, folder

@@ -55,25 +55,27 @@ def release(
 
     All options are checked before the data are read. Once they are read, the price is spent, even if the command fails.
     """
-    from hedgerow.release.bootstrap_dp import bootstrap_numbers as of_rows
-    from hedgerow.release.bootstrap_dp.bootstrap_release import with_step
-    from hedgerow.release.publication.folder import FILES_OF_ANY_SIZE
-
     if call.request is not None and call.request.endswith(".json"):
         _run_signed(call, asked)
         return
-    with call.opened(FILES_OF_ANY_SIZE) as (survey, folder):
+    with call.opened(None if call.out is None else _files()) as (survey, folder):
         if call.request is not None:
             (request,) = shared_options.requests_of(asked, call.declared, call.request)
             asked = shared_options.AskedOptions(list(request.statistics), dict(request.options))
         in_facts = asked.options.pop("totals", None)
         sizes = in_facts if totals is None else parse_totals(totals)
         further = {"ask": ask or (), "totals": sizes, "request_id": call.request_id}
-        extremes = [*map(of_rows.minimum, minimum or ()), *map(of_rows.maximum, maximum or ())]
-        statistics: Any = [*asked.statistics, *extremes] if extremes else asked.statistics
+        statistics: Any = asked.statistics
+        if minimum or maximum:
+            from hedgerow.release.bootstrap_dp import bootstrap_numbers as of_rows
+
+            extremes = [*map(of_rows.minimum, minimum or ()), *map(of_rows.maximum, maximum or ())]
+            statistics = [*statistics, *extremes]
         weak = guarantee == "bootstrap-dp"
         check_for_bootstrap(weak, step=step is not None, for_the_custodian=custodian)
         if weak:
+            from hedgerow.release.bootstrap_dp.bootstrap_release import with_step
+
             statistics = with_step(statistics, step)
         ask_for: Any = survey.release
 
@@ -98,6 +100,13 @@ def release(
             after=after,
             survey=survey,
         )
+
+
+def _files() -> Sequence[str]:
+    """Return the files of a release; what writes them is imported where some are."""
+    from hedgerow.release.publication.folder import FILES_OF_ANY_SIZE
+
+    return FILES_OF_ANY_SIZE
 
 
 def _run_signed(call: Call, asked: shared_options.AskedOptions) -> None:
