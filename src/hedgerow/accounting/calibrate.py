@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Generic, TypeVar
 
 from hedgerow.accounting.compose import Priced, least_mu, profile_of
@@ -109,6 +110,7 @@ def most_precise(
     refusals: list[HedgerowError] = []
     held: dict[float, Calibrated[M]] = {}
 
+    @cache  # both ends of a bracket are asked for again
     def cost(precision: float) -> float:
         try:
             mechanism = build(precision)

@@ -415,15 +415,15 @@ def add_up(
         rows = _with_products(digits.select(*indices, level.alias("level"), *named), query, named)
     if in_memory:
         return _with_others(added_up(rows, query, partial(terms_of, query)), frame, chosen)
-    counts = reduce(and_, (nw.col(f"index_{place}") >= 0 for place in sorted(query.needed)), nw.lit(True))
-    rows = rows.with_columns(counts.alias("counts"))
+    needed = [nw.col(f"index_{place}") >= 0 for place in sorted(query.needed)]
+    counts = reduce(and_, needed) if needed else nw.lit(True)
     if query.unit is not None:
-        return _add_up_units(rows, query, key)
+        return _add_up_units(rows.with_columns(counts.alias("counts")), query, key)
     ones, zeros = nw.lit(1, nw.Int64), nw.lit(0, nw.Int64)
-    terms = [nw.when(nw.col("counts")).then(ones).otherwise(zeros).alias("one")]
+    terms = [nw.when(counts).then(ones).otherwise(zeros).alias("one")]
     for place, value in enumerate(query.values):
         index = nw.col(f"index_{place}")
-        there = nw.col("counts") if place in query.needed else nw.col("counts") & (index >= 0)
+        there = counts if place in query.needed else counts & (index >= 0)
         null = rows.implementation.is_ibis() and value in query.read and query.needed <= {place}
         terms.append((index if null else nw.when(there).then(index).otherwise(zeros)).alias(f"t_{place}"))
         terms.append(nw.when(there).then(ones).otherwise(zeros).alias(f"there_{place}"))

@@ -121,4 +121,6 @@ def by_raw_values(rows: nw.LazyFrame[Any], query: Query | SumsQuery) -> nw.LazyF
         read[group_column(place)] = category.column, not category.edges, None
     first = {same: name for name, same in reversed(read.items())}
     grouped = rows.group_by(*first.values()).agg(nw.len().cast(nw.Int64).alias(RECORDS))
+    if len(first) == len(read):
+        return grouped
     return grouped.select(*(nw.col(first[same]).alias(name) for name, same in read.items()), RECORDS)
