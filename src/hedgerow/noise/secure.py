@@ -219,25 +219,25 @@ def _drawn(sampler: _Sampler, size: int) -> NDArray[np.int64]:
 
 
 @cache
-def _opendp() -> tuple[Any, Any, Any]:
+def _opendp() -> tuple[Any, Any, Any, Any]:
+    """Return what makes a sampler, integers of 64 bits, and the distances of both laws: nothing of a request."""
     import opendp.domains as domains
     import opendp.measurements as measurements
     import opendp.metrics as metrics
     from opendp.mod import enable_features
 
     enable_features("contrib")
-    return domains, measurements, metrics
+    integers = domains.vector_domain(domains.atom_domain(T="i64"))
+    return measurements, integers, metrics.l1_distance(T="f64"), metrics.l2_distance(T="f64")
 
 
 def _gaussian(width: float) -> _Sampler:
-    domains, measurements, metrics = _opendp()
-    integers = domains.vector_domain(domains.atom_domain(T="i64"))
-    sampler: _Sampler = measurements.make_gaussian(integers, metrics.l2_distance(T="f64"), scale=width)
+    measurements, integers, _, distance = _opendp()
+    sampler: _Sampler = measurements.make_gaussian(integers, distance, scale=width)
     return sampler
 
 
 def _geometric(scale: float) -> _Sampler:
-    domains, measurements, metrics = _opendp()
-    integers = domains.vector_domain(domains.atom_domain(T="i64"))
-    sampler: _Sampler = measurements.make_laplace(integers, metrics.l1_distance(T="f64"), scale=scale)
+    measurements, integers, distance, _ = _opendp()
+    sampler: _Sampler = measurements.make_laplace(integers, distance, scale=scale)
     return sampler
