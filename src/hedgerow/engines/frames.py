@@ -417,8 +417,10 @@ def add_up(
         return _with_others(added_up(rows, query, partial(terms_of, query)), frame, chosen)
     needed = [nw.col(f"index_{place}") >= 0 for place in sorted(query.needed)]
     counts = reduce(and_, needed) if needed else nw.lit(True)
+    if len(needed) > 1 or query.unit is not None:  # named once: SQL would compute it for each term
+        rows, counts = rows.with_columns(counts.alias("counts")), nw.col("counts")
     if query.unit is not None:
-        return _add_up_units(rows.with_columns(counts.alias("counts")), query, key)
+        return _add_up_units(rows, query, key)
     ones, zeros = nw.lit(1, nw.Int64), nw.lit(0, nw.Int64)
     terms = [nw.when(counts).then(ones).otherwise(zeros).alias("one")]
     for place, value in enumerate(query.values):

@@ -99,13 +99,9 @@ SELECT
 FROM (
   SELECT
     `t1`.`level`,
-    CASE WHEN TRUE AND (
-      `t1`.`index_0` >= 0
-    ) THEN 1 ELSE 0 END AS `one`,
+    CASE WHEN `t1`.`index_0` >= 0 THEN 1 ELSE 0 END AS `one`,
     `t1`.`index_0` AS `t_0`,
-    CASE WHEN TRUE AND (
-      `t1`.`index_0` >= 0
-    ) THEN 1 ELSE 0 END AS `there_0`
+    CASE WHEN `t1`.`index_0` >= 0 THEN 1 ELSE 0 END AS `there_0`
   FROM (
     SELECT
       CAST(FLOOR(
@@ -172,13 +168,9 @@ SELECT
 FROM (
   SELECT
     `t1`.`level`,
-    CASE WHEN TRUE AND (
-      `t1`.`index_0` >= 0
-    ) THEN 1 ELSE 0 END AS `one`,
+    CASE WHEN `t1`.`index_0` >= 0 THEN 1 ELSE 0 END AS `one`,
     `t1`.`index_0` AS `t_0`,
-    CASE WHEN TRUE AND (
-      `t1`.`index_0` >= 0
-    ) THEN 1 ELSE 0 END AS `there_0`
+    CASE WHEN `t1`.`index_0` >= 0 THEN 1 ELSE 0 END AS `there_0`
   FROM (
     SELECT
       CAST(FLOOR(
@@ -220,13 +212,9 @@ SELECT
 FROM (
   SELECT
     `t1`.`level`,
-    CASE WHEN TRUE AND (
-      `t1`.`index_0` >= 0
-    ) THEN 1 ELSE 0 END AS `one`,
+    CASE WHEN `t1`.`index_0` >= 0 THEN 1 ELSE 0 END AS `one`,
     `t1`.`index_0` AS `t_0`,
-    CASE WHEN TRUE AND (
-      `t1`.`index_0` >= 0
-    ) THEN 1 ELSE 0 END AS `there_0`
+    CASE WHEN `t1`.`index_0` >= 0 THEN 1 ELSE 0 END AS `there_0`
   FROM (
     SELECT
       CAST(FLOOR(
@@ -448,13 +436,9 @@ SELECT
 FROM (
   SELECT
     `t2`.`level`,
-    CASE WHEN TRUE AND (
-      `t2`.`index_0` >= 0
-    ) THEN 1 ELSE 0 END AS `one`,
+    CASE WHEN `t2`.`index_0` >= 0 THEN 1 ELSE 0 END AS `one`,
     `t2`.`index_0` AS `t_0`,
-    CASE WHEN TRUE AND (
-      `t2`.`index_0` >= 0
-    ) THEN 1 ELSE 0 END AS `there_0`
+    CASE WHEN `t2`.`index_0` >= 0 THEN 1 ELSE 0 END AS `there_0`
   FROM (
     SELECT
       CAST(FLOOR(
@@ -524,7 +508,7 @@ FROM (
       `t1`.`index_0`,
       `t1`.`index_1`,
       `t1`.`level`,
-      TRUE AND (
+      (
         `t1`.`index_0` >= 0
       ) AND (
         `t1`.`index_1` >= 0
@@ -577,90 +561,89 @@ GROUP BY
 -- decimals and booleans
 SELECT
   COUNT(*) AS `records`,
-  SUM(`t4`.`one`) AS `sum_0`,
-  SUM(`t4`.`t_0`) AS `sum_1`,
-  SUM(`t4`.`t_0` * `t4`.`t_0`) AS `sum_2`,
-  SUM(`t4`.`t_0` * `t4`.`t_1`) AS `sum_3`,
-  SUM(`t4`.`t_1` * `t4`.`t_1`) AS `sum_4`
+  SUM(`t3`.`one`) AS `sum_0`,
+  SUM(`t3`.`t_0`) AS `sum_1`,
+  SUM(`t3`.`t_0` * `t3`.`t_0`) AS `sum_2`,
+  SUM(`t3`.`t_0` * `t3`.`t_1`) AS `sum_3`,
+  SUM(`t3`.`t_1` * `t3`.`t_1`) AS `sum_4`
 FROM (
   SELECT
-    `t3`.`level`,
-    CASE WHEN `t3`.`counts` THEN 1 ELSE 0 END AS `one`,
-    `t3`.`index_0` AS `t_0`,
-    CASE WHEN `t3`.`counts` THEN 1 ELSE 0 END AS `there_0`,
-    CASE WHEN `t3`.`counts` AND (
-      `t3`.`index_1` >= 0
-    ) THEN `t3`.`index_1` ELSE 0 END AS `t_1`,
-    CASE WHEN `t3`.`counts` AND (
-      `t3`.`index_1` >= 0
+    `t2`.`level`,
+    CASE WHEN `t2`.`index_0` >= 0 THEN 1 ELSE 0 END AS `one`,
+    `t2`.`index_0` AS `t_0`,
+    CASE WHEN `t2`.`index_0` >= 0 THEN 1 ELSE 0 END AS `there_0`,
+    CASE
+      WHEN (
+        `t2`.`index_0` >= 0
+      ) AND (
+        `t2`.`index_1` >= 0
+      )
+      THEN `t2`.`index_1`
+      ELSE 0
+    END AS `t_1`,
+    CASE WHEN (
+      `t2`.`index_0` >= 0
+    ) AND (
+      `t2`.`index_1` >= 0
     ) THEN 1 ELSE 0 END AS `there_1`
   FROM (
     SELECT
-      `t2`.`index_0`,
-      `t2`.`index_1`,
-      `t2`.`level`,
-      TRUE AND (
-        `t2`.`index_0` >= 0
-      ) AS `counts`
-    FROM (
-      SELECT
-        CAST(FLOOR(
-          CASE
-            WHEN (
-              `t1`.`value_0` * 0.0
-            ) = 0.0
-            THEN ieee_divide(
-              CASE
-                WHEN `t1`.`value_0` > 50.0
-                THEN 50.0
-                ELSE CASE WHEN `t1`.`value_0` < 0.0 THEN 0.0 ELSE `t1`.`value_0` END
-              END,
-              (
-                `t1`.`value_0` * 0.0
-              ) + 0.5
-            ) + 0.5
-            ELSE NULL
-          END
-        ) AS INT64) AS `index_0`,
+      CAST(FLOOR(
         CASE
           WHEN (
-            `t1`.`value_1` * 0.0
+            `t1`.`value_0` * 0.0
           ) = 0.0
-          THEN CASE WHEN `t1`.`value_1` = 1.0 THEN 1 ELSE 0 END
-          ELSE CAST(NULL AS INT64)
-        END AS `index_1`,
-        0 AS `level`
-      FROM (
-        SELECT
-          CAST(CASE
+          THEN ieee_divide(
+            CASE
+              WHEN `t1`.`value_0` > 50.0
+              THEN 50.0
+              ELSE CASE WHEN `t1`.`value_0` < 0.0 THEN 0.0 ELSE `t1`.`value_0` END
+            END,
+            (
+              `t1`.`value_0` * 0.0
+            ) + 0.5
+          ) + 0.5
+          ELSE NULL
+        END
+      ) AS INT64) AS `index_0`,
+      CASE
+        WHEN (
+          `t1`.`value_1` * 0.0
+        ) = 0.0
+        THEN CASE WHEN `t1`.`value_1` = 1.0 THEN 1 ELSE 0 END
+        ELSE CAST(NULL AS INT64)
+      END AS `index_1`,
+      0 AS `level`
+    FROM (
+      SELECT
+        CAST(CASE
+          WHEN (
+            `t0`.`rate` > -1E-300
+          ) AND (
+            `t0`.`rate` < 1e-300
+          )
+          THEN 0
+          ELSE CASE
             WHEN (
-              `t0`.`rate` > -1E-300
+              `t0`.`rate` > -1E+300
             ) AND (
-              `t0`.`rate` < 1e-300
+              `t0`.`rate` < 1e+300
             )
-            THEN 0
-            ELSE CASE
-              WHEN (
-                `t0`.`rate` > -1E+300
-              ) AND (
-                `t0`.`rate` < 1e+300
-              )
-              THEN `t0`.`rate`
-              ELSE NULL
-            END
-          END AS FLOAT64) AS `value_0`,
-          CASE
-            WHEN `t0`.`employed`
-            THEN 1.0
-            ELSE CASE WHEN NOT (
-              `t0`.`employed`
-            ) THEN 0.0 ELSE NULL END
-          END AS `value_1`
-        FROM `people` AS `t0`
-      ) AS `t1`
-    ) AS `t2`
-  ) AS `t3`
-) AS `t4`;
+            THEN `t0`.`rate`
+            ELSE NULL
+          END
+        END AS FLOAT64) AS `value_0`,
+        CASE
+          WHEN `t0`.`employed`
+          THEN 1.0
+          ELSE CASE WHEN NOT (
+            `t0`.`employed`
+          ) THEN 0.0 ELSE NULL END
+        END AS `value_1`
+      FROM `people` AS `t0`
+    ) AS `t1`
+  ) AS `t2`
+) AS `t3`;
 
 -- weighted
 SELECT
@@ -688,7 +671,7 @@ FROM (
       `t2`.`index_0`,
       `t2`.`index_1`,
       `t2`.`level`,
-      TRUE AND (
+      (
         `t2`.`index_0` >= 0
       ) AND (
         `t2`.`index_1` >= 0
@@ -746,129 +729,128 @@ FROM (
 -- a product of values
 SELECT
   COUNT(*) AS `records`,
-  SUM(`t4`.`one`) AS `sum_0`,
-  SUM(`t4`.`t_0` & 2097151) AS `sum_1`,
-  SUM(`t4`.`t_0` >> 21) AS `sum_2`,
+  SUM(`t3`.`one`) AS `sum_0`,
+  SUM(`t3`.`t_0` & 2097151) AS `sum_1`,
+  SUM(`t3`.`t_0` >> 21) AS `sum_2`,
   SUM((
-    `t4`.`t_0` * `t4`.`t_0`
+    `t3`.`t_0` * `t3`.`t_0`
   ) & 2097151) AS `sum_3`,
   SUM((
     (
-      `t4`.`t_0` * `t4`.`t_0`
+      `t3`.`t_0` * `t3`.`t_0`
     ) >> 21
   ) & 2097151) AS `sum_4`,
   SUM((
-    `t4`.`t_0` * `t4`.`t_0`
+    `t3`.`t_0` * `t3`.`t_0`
   ) >> 42) AS `sum_5`,
   SUM((
-    `t4`.`t_0` * `t4`.`t_1`
+    `t3`.`t_0` * `t3`.`t_1`
   ) & 2097151) AS `sum_6`,
   SUM((
-    `t4`.`t_0` * `t4`.`t_1`
+    `t3`.`t_0` * `t3`.`t_1`
   ) >> 21) AS `sum_7`,
   SUM((
-    `t4`.`t_1` * `t4`.`t_1`
+    `t3`.`t_1` * `t3`.`t_1`
   ) & 2097151) AS `sum_8`,
   SUM((
-    `t4`.`t_1` * `t4`.`t_1`
+    `t3`.`t_1` * `t3`.`t_1`
   ) >> 21) AS `sum_9`
 FROM (
   SELECT
-    `t3`.`level`,
-    CASE WHEN `t3`.`counts` THEN 1 ELSE 0 END AS `one`,
-    CASE WHEN `t3`.`counts` THEN `t3`.`index_0` ELSE 0 END AS `t_0`,
-    CASE WHEN `t3`.`counts` THEN 1 ELSE 0 END AS `there_0`,
-    CASE WHEN `t3`.`counts` AND (
-      `t3`.`index_1` >= 0
-    ) THEN `t3`.`index_1` ELSE 0 END AS `t_1`,
-    CASE WHEN `t3`.`counts` AND (
-      `t3`.`index_1` >= 0
+    `t2`.`level`,
+    CASE WHEN `t2`.`index_0` >= 0 THEN 1 ELSE 0 END AS `one`,
+    CASE WHEN `t2`.`index_0` >= 0 THEN `t2`.`index_0` ELSE 0 END AS `t_0`,
+    CASE WHEN `t2`.`index_0` >= 0 THEN 1 ELSE 0 END AS `there_0`,
+    CASE
+      WHEN (
+        `t2`.`index_0` >= 0
+      ) AND (
+        `t2`.`index_1` >= 0
+      )
+      THEN `t2`.`index_1`
+      ELSE 0
+    END AS `t_1`,
+    CASE WHEN (
+      `t2`.`index_0` >= 0
+    ) AND (
+      `t2`.`index_1` >= 0
     ) THEN 1 ELSE 0 END AS `there_1`
   FROM (
     SELECT
-      `t2`.`index_0`,
-      `t2`.`index_1`,
-      `t2`.`level`,
-      TRUE AND (
-        `t2`.`index_0` >= 0
-      ) AS `counts`
+      CASE
+        WHEN (
+          `t1`.`index_0` >= 0
+        )
+        AND (
+          `t1`.`index_1` >= 0
+        )
+        AND (
+          `t1`.`index_2` >= 0
+        )
+        THEN (
+          (
+            (
+              `t1`.`index_0` * 2
+            ) - 100
+          ) * 1 * (
+            (
+              `t1`.`index_0` * 2
+            ) - 100
+          ) * (
+            (
+              `t1`.`index_1` * 2
+            ) - 8000
+          ) * `t1`.`index_2`
+        ) + 80000000
+        ELSE -1
+      END AS `index_0`,
+      `t1`.`index_1`,
+      `t1`.`level`
     FROM (
       SELECT
-        CASE
-          WHEN (
-            `t1`.`index_0` >= 0
-          )
-          AND (
-            `t1`.`index_1` >= 0
-          )
-          AND (
-            `t1`.`index_2` >= 0
-          )
-          THEN (
-            (
-              (
-                `t1`.`index_0` * 2
-              ) - 100
-            ) * 1 * (
-              (
-                `t1`.`index_0` * 2
-              ) - 100
-            ) * (
-              (
-                `t1`.`index_1` * 2
-              ) - 8000
-            ) * `t1`.`index_2`
-          ) + 80000000
-          ELSE -1
-        END AS `index_0`,
-        `t1`.`index_1`,
-        `t1`.`level`
-      FROM (
-        SELECT
-          CAST(FLOOR(
-            CASE
-              WHEN (
-                `t0`.`age` * 0.0
-              ) = 0.0
-              THEN CASE
-                WHEN `t0`.`age` > 100.0
-                THEN 100.0
-                ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
-              END + 0.5
-              ELSE NULL
-            END
-          ) AS INT64) AS `index_0`,
-          CAST(FLOOR(
-            CASE
-              WHEN (
-                `t0`.`pay` * 0.0
-              ) = 0.0
-              THEN ieee_divide(
-                CASE
-                  WHEN `t0`.`pay` > 1000.0
-                  THEN 1000.0
-                  ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
-                END,
-                (
-                  `t0`.`pay` * 0.0
-                ) + 0.125
-              ) + 0.5
-              ELSE NULL
-            END
-          ) AS INT64) AS `index_1`,
+        CAST(FLOOR(
           CASE
             WHEN (
-              CAST(`t0`.`sex` AS FLOAT64) * 0.0
+              `t0`.`age` * 0.0
             ) = 0.0
-            THEN CASE WHEN CAST(`t0`.`sex` AS FLOAT64) = 1.0 THEN 1 ELSE 0 END
-            ELSE CAST(NULL AS INT64)
-          END AS `index_2`,
-          0 AS `level`
-        FROM `people` AS `t0`
-      ) AS `t1`
-    ) AS `t2`
-  ) AS `t3`
-) AS `t4`;
+            THEN CASE
+              WHEN `t0`.`age` > 100.0
+              THEN 100.0
+              ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
+            END + 0.5
+            ELSE NULL
+          END
+        ) AS INT64) AS `index_0`,
+        CAST(FLOOR(
+          CASE
+            WHEN (
+              `t0`.`pay` * 0.0
+            ) = 0.0
+            THEN ieee_divide(
+              CASE
+                WHEN `t0`.`pay` > 1000.0
+                THEN 1000.0
+                ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
+              END,
+              (
+                `t0`.`pay` * 0.0
+              ) + 0.125
+            ) + 0.5
+            ELSE NULL
+          END
+        ) AS INT64) AS `index_1`,
+        CASE
+          WHEN (
+            CAST(`t0`.`sex` AS FLOAT64) * 0.0
+          ) = 0.0
+          THEN CASE WHEN CAST(`t0`.`sex` AS FLOAT64) = 1.0 THEN 1 ELSE 0 END
+          ELSE CAST(NULL AS INT64)
+        END AS `index_2`,
+        0 AS `level`
+      FROM `people` AS `t0`
+    ) AS `t1`
+  ) AS `t2`
+) AS `t3`;
 
 -- counts by many groups
 SELECT
@@ -954,7 +936,7 @@ FROM (
       `t3`.`index_0`,
       `t3`.`index_1`,
       `t3`.`level`,
-      TRUE AND (
+      (
         `t3`.`index_0` >= 0
       ) AND (
         `t3`.`index_1` >= 0
@@ -1348,158 +1330,150 @@ FROM (
 -- clipped squares
 SELECT
   COUNT(*) AS `records`,
-  SUM(`t4`.`one`) AS `sum_0`,
-  SUM(`t4`.`t_0`) AS `sum_1`
+  SUM(`t3`.`one`) AS `sum_0`,
+  SUM(`t3`.`t_0`) AS `sum_1`
 FROM (
   SELECT
-    `t3`.`level`,
-    CASE WHEN `t3`.`counts` THEN 1 ELSE 0 END AS `one`,
-    CASE WHEN `t3`.`counts` THEN `t3`.`index_0` ELSE 0 END AS `t_0`,
-    CASE WHEN `t3`.`counts` THEN 1 ELSE 0 END AS `there_0`
+    `t2`.`level`,
+    CASE WHEN `t2`.`index_0` >= 0 THEN 1 ELSE 0 END AS `one`,
+    CASE WHEN `t2`.`index_0` >= 0 THEN `t2`.`index_0` ELSE 0 END AS `t_0`,
+    CASE WHEN `t2`.`index_0` >= 0 THEN 1 ELSE 0 END AS `there_0`
   FROM (
     SELECT
-      `t2`.`index_0`,
-      `t2`.`level`,
-      TRUE AND (
-        `t2`.`index_0` >= 0
-      ) AS `counts`
+      CASE
+        WHEN (
+          `t1`.`index_0` >= 0
+        ) AND (
+          `t1`.`index_1` >= 0
+        )
+        THEN CAST(FLOOR(
+          ieee_divide(
+            CAST((
+              CASE
+                WHEN ABS(
+                  (
+                    (
+                      (
+                        `t1`.`index_1` * 2
+                      ) - 8000
+                    ) * -7
+                  ) + (
+                    (
+                      (
+                        (
+                          `t1`.`index_0` * 2
+                        ) - 100
+                      ) * 3
+                    ) + 11
+                  )
+                ) < 512
+                THEN ABS(
+                  (
+                    (
+                      (
+                        `t1`.`index_1` * 2
+                      ) - 8000
+                    ) * -7
+                  ) + (
+                    (
+                      (
+                        (
+                          `t1`.`index_0` * 2
+                        ) - 100
+                      ) * 3
+                    ) + 11
+                  )
+                )
+                ELSE 512
+              END * 2
+            ) + 1 AS FLOAT64),
+            2.0
+          )
+        ) AS INT64) * CAST(FLOOR(
+          ieee_divide(
+            CAST((
+              CASE
+                WHEN ABS(
+                  (
+                    (
+                      (
+                        `t1`.`index_1` * 2
+                      ) - 8000
+                    ) * -7
+                  ) + (
+                    (
+                      (
+                        (
+                          `t1`.`index_0` * 2
+                        ) - 100
+                      ) * 3
+                    ) + 11
+                  )
+                ) < 512
+                THEN ABS(
+                  (
+                    (
+                      (
+                        `t1`.`index_1` * 2
+                      ) - 8000
+                    ) * -7
+                  ) + (
+                    (
+                      (
+                        (
+                          `t1`.`index_0` * 2
+                        ) - 100
+                      ) * 3
+                    ) + 11
+                  )
+                )
+                ELSE 512
+              END * 2
+            ) + 1 AS FLOAT64),
+            2.0
+          )
+        ) AS INT64)
+        ELSE -1
+      END AS `index_0`,
+      `t1`.`level`
     FROM (
       SELECT
-        CASE
-          WHEN (
-            `t1`.`index_0` >= 0
-          ) AND (
-            `t1`.`index_1` >= 0
-          )
-          THEN CAST(FLOOR(
-            ieee_divide(
-              CAST((
-                CASE
-                  WHEN ABS(
-                    (
-                      (
-                        (
-                          `t1`.`index_1` * 2
-                        ) - 8000
-                      ) * -7
-                    ) + (
-                      (
-                        (
-                          (
-                            `t1`.`index_0` * 2
-                          ) - 100
-                        ) * 3
-                      ) + 11
-                    )
-                  ) < 512
-                  THEN ABS(
-                    (
-                      (
-                        (
-                          `t1`.`index_1` * 2
-                        ) - 8000
-                      ) * -7
-                    ) + (
-                      (
-                        (
-                          (
-                            `t1`.`index_0` * 2
-                          ) - 100
-                        ) * 3
-                      ) + 11
-                    )
-                  )
-                  ELSE 512
-                END * 2
-              ) + 1 AS FLOAT64),
-              2.0
-            )
-          ) AS INT64) * CAST(FLOOR(
-            ieee_divide(
-              CAST((
-                CASE
-                  WHEN ABS(
-                    (
-                      (
-                        (
-                          `t1`.`index_1` * 2
-                        ) - 8000
-                      ) * -7
-                    ) + (
-                      (
-                        (
-                          (
-                            `t1`.`index_0` * 2
-                          ) - 100
-                        ) * 3
-                      ) + 11
-                    )
-                  ) < 512
-                  THEN ABS(
-                    (
-                      (
-                        (
-                          `t1`.`index_1` * 2
-                        ) - 8000
-                      ) * -7
-                    ) + (
-                      (
-                        (
-                          (
-                            `t1`.`index_0` * 2
-                          ) - 100
-                        ) * 3
-                      ) + 11
-                    )
-                  )
-                  ELSE 512
-                END * 2
-              ) + 1 AS FLOAT64),
-              2.0
-            )
-          ) AS INT64)
-          ELSE -1
-        END AS `index_0`,
-        `t1`.`level`
-      FROM (
-        SELECT
-          CAST(FLOOR(
-            CASE
-              WHEN (
-                `t0`.`age` * 0.0
-              ) = 0.0
-              THEN CASE
-                WHEN `t0`.`age` > 100.0
-                THEN 100.0
-                ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
-              END + 0.5
-              ELSE NULL
-            END
-          ) AS INT64) AS `index_0`,
-          CAST(FLOOR(
-            CASE
-              WHEN (
+        CAST(FLOOR(
+          CASE
+            WHEN (
+              `t0`.`age` * 0.0
+            ) = 0.0
+            THEN CASE
+              WHEN `t0`.`age` > 100.0
+              THEN 100.0
+              ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
+            END + 0.5
+            ELSE NULL
+          END
+        ) AS INT64) AS `index_0`,
+        CAST(FLOOR(
+          CASE
+            WHEN (
+              `t0`.`pay` * 0.0
+            ) = 0.0
+            THEN ieee_divide(
+              CASE
+                WHEN `t0`.`pay` > 1000.0
+                THEN 1000.0
+                ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
+              END,
+              (
                 `t0`.`pay` * 0.0
-              ) = 0.0
-              THEN ieee_divide(
-                CASE
-                  WHEN `t0`.`pay` > 1000.0
-                  THEN 1000.0
-                  ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
-                END,
-                (
-                  `t0`.`pay` * 0.0
-                ) + 0.125
-              ) + 0.5
-              ELSE NULL
-            END
-          ) AS INT64) AS `index_1`,
-          0 AS `level`
-        FROM `people` AS `t0`
-      ) AS `t1`
-    ) AS `t2`
-  ) AS `t3`
-) AS `t4`;
+              ) + 0.125
+            ) + 0.5
+            ELSE NULL
+          END
+        ) AS INT64) AS `index_1`,
+        0 AS `level`
+      FROM `people` AS `t0`
+    ) AS `t1`
+  ) AS `t2`
+) AS `t3`;
 
 -- two values of a table of counts
 SELECT
@@ -1695,13 +1669,7 @@ FROM (
                   ) AS `t1`
                 ) AS `t2`
                 WHERE
-                  `t2`.`known`
-                  AND `t2`.`level` >= 0
-                  AND (
-                    TRUE AND (
-                      `t2`.`index_0` >= 0
-                    )
-                  )
+                  `t2`.`known` AND `t2`.`level` >= 0 AND `t2`.`index_0` >= 0
               ) AS `t3`
             ) AS `t4`
           ) AS `t5`

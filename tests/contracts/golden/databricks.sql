@@ -110,17 +110,13 @@ FROM (
   SELECT
     `t1`.`level`,
     CASE
-      WHEN TRUE AND (
-        `t1`.`index_0` >= CAST(0 AS BIGINT)
-      )
+      WHEN `t1`.`index_0` >= CAST(0 AS BIGINT)
       THEN CAST(1 AS BIGINT)
       ELSE CAST(0 AS BIGINT)
     END AS `one`,
     `t1`.`index_0` AS `t_0`,
     CASE
-      WHEN TRUE AND (
-        `t1`.`index_0` >= CAST(0 AS BIGINT)
-      )
+      WHEN `t1`.`index_0` >= CAST(0 AS BIGINT)
       THEN CAST(1 AS BIGINT)
       ELSE CAST(0 AS BIGINT)
     END AS `there_0`
@@ -203,17 +199,13 @@ FROM (
   SELECT
     `t1`.`level`,
     CASE
-      WHEN TRUE AND (
-        `t1`.`index_0` >= CAST(0 AS BIGINT)
-      )
+      WHEN `t1`.`index_0` >= CAST(0 AS BIGINT)
       THEN CAST(1 AS BIGINT)
       ELSE CAST(0 AS BIGINT)
     END AS `one`,
     `t1`.`index_0` AS `t_0`,
     CASE
-      WHEN TRUE AND (
-        `t1`.`index_0` >= CAST(0 AS BIGINT)
-      )
+      WHEN `t1`.`index_0` >= CAST(0 AS BIGINT)
       THEN CAST(1 AS BIGINT)
       ELSE CAST(0 AS BIGINT)
     END AS `there_0`
@@ -267,17 +259,13 @@ FROM (
   SELECT
     `t1`.`level`,
     CASE
-      WHEN TRUE AND (
-        `t1`.`index_0` >= CAST(0 AS BIGINT)
-      )
+      WHEN `t1`.`index_0` >= CAST(0 AS BIGINT)
       THEN CAST(1 AS BIGINT)
       ELSE CAST(0 AS BIGINT)
     END AS `one`,
     `t1`.`index_0` AS `t_0`,
     CASE
-      WHEN TRUE AND (
-        `t1`.`index_0` >= CAST(0 AS BIGINT)
-      )
+      WHEN `t1`.`index_0` >= CAST(0 AS BIGINT)
       THEN CAST(1 AS BIGINT)
       ELSE CAST(0 AS BIGINT)
     END AS `there_0`
@@ -554,17 +542,13 @@ FROM (
   SELECT
     `t2`.`level`,
     CASE
-      WHEN TRUE AND (
-        `t2`.`index_0` >= CAST(0 AS BIGINT)
-      )
+      WHEN `t2`.`index_0` >= CAST(0 AS BIGINT)
       THEN CAST(1 AS BIGINT)
       ELSE CAST(0 AS BIGINT)
     END AS `one`,
     `t2`.`index_0` AS `t_0`,
     CASE
-      WHEN TRUE AND (
-        `t2`.`index_0` >= CAST(0 AS BIGINT)
-      )
+      WHEN `t2`.`index_0` >= CAST(0 AS BIGINT)
       THEN CAST(1 AS BIGINT)
       ELSE CAST(0 AS BIGINT)
     END AS `there_0`
@@ -641,8 +625,7 @@ FROM (
       `t1`.`index_0`,
       `t1`.`index_1`,
       `t1`.`level`,
-      TRUE
-      AND (
+      (
         `t1`.`index_0` >= CAST(0 AS BIGINT)
       )
       AND (
@@ -708,108 +691,113 @@ GROUP BY
 -- decimals and booleans
 SELECT
   COUNT(*) AS `records`,
-  SUM(`t4`.`one`) AS `sum_0`,
-  SUM(`t4`.`t_0`) AS `sum_1`,
-  SUM(`t4`.`t_0` * `t4`.`t_0`) AS `sum_2`,
-  SUM(`t4`.`t_0` * `t4`.`t_1`) AS `sum_3`,
-  SUM(`t4`.`t_1` * `t4`.`t_1`) AS `sum_4`
+  SUM(`t3`.`one`) AS `sum_0`,
+  SUM(`t3`.`t_0`) AS `sum_1`,
+  SUM(`t3`.`t_0` * `t3`.`t_0`) AS `sum_2`,
+  SUM(`t3`.`t_0` * `t3`.`t_1`) AS `sum_3`,
+  SUM(`t3`.`t_1` * `t3`.`t_1`) AS `sum_4`
 FROM (
   SELECT
-    `t3`.`level`,
-    CASE WHEN `t3`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `one`,
-    `t3`.`index_0` AS `t_0`,
-    CASE WHEN `t3`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`,
+    `t2`.`level`,
     CASE
-      WHEN `t3`.`counts` AND (
-        `t3`.`index_1` >= CAST(0 AS BIGINT)
+      WHEN `t2`.`index_0` >= CAST(0 AS BIGINT)
+      THEN CAST(1 AS BIGINT)
+      ELSE CAST(0 AS BIGINT)
+    END AS `one`,
+    `t2`.`index_0` AS `t_0`,
+    CASE
+      WHEN `t2`.`index_0` >= CAST(0 AS BIGINT)
+      THEN CAST(1 AS BIGINT)
+      ELSE CAST(0 AS BIGINT)
+    END AS `there_0`,
+    CASE
+      WHEN (
+        `t2`.`index_0` >= CAST(0 AS BIGINT)
       )
-      THEN `t3`.`index_1`
+      AND (
+        `t2`.`index_1` >= CAST(0 AS BIGINT)
+      )
+      THEN `t2`.`index_1`
       ELSE CAST(0 AS BIGINT)
     END AS `t_1`,
     CASE
-      WHEN `t3`.`counts` AND (
-        `t3`.`index_1` >= CAST(0 AS BIGINT)
+      WHEN (
+        `t2`.`index_0` >= CAST(0 AS BIGINT)
+      )
+      AND (
+        `t2`.`index_1` >= CAST(0 AS BIGINT)
       )
       THEN CAST(1 AS BIGINT)
       ELSE CAST(0 AS BIGINT)
     END AS `there_1`
   FROM (
     SELECT
-      `t2`.`index_0`,
-      `t2`.`index_1`,
-      `t2`.`level`,
-      TRUE AND (
-        `t2`.`index_0` >= CAST(0 AS BIGINT)
-      ) AS `counts`
-    FROM (
-      SELECT
-        CAST(FLOOR(
-          CASE
-            WHEN (
-              `t1`.`value_0` * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN TRY_DIVIDE(
-              CASE
-                WHEN `t1`.`value_0` > CAST(50.0 AS DOUBLE)
-                THEN CAST(50.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN `t1`.`value_0` < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE `t1`.`value_0`
-                END
-              END,
-              (
-                `t1`.`value_0` * CAST(0.0 AS DOUBLE)
-              ) + CAST(0.5 AS DOUBLE)
-            ) + CAST(0.5 AS DOUBLE)
-            ELSE NULL
-          END
-        ) AS BIGINT) AS `index_0`,
+      CAST(FLOOR(
         CASE
           WHEN (
-            `t1`.`value_1` * CAST(0.0 AS DOUBLE)
+            `t1`.`value_0` * CAST(0.0 AS DOUBLE)
           ) = CAST(0.0 AS DOUBLE)
-          THEN CASE
-            WHEN `t1`.`value_1` = CAST(1.0 AS DOUBLE)
-            THEN CAST(1 AS BIGINT)
-            ELSE CAST(0 AS BIGINT)
-          END
-          ELSE CAST(NULL AS BIGINT)
-        END AS `index_1`,
-        CAST(0 AS BIGINT) AS `level`
-      FROM (
-        SELECT
-          CAST(CASE
+          THEN TRY_DIVIDE(
+            CASE
+              WHEN `t1`.`value_0` > CAST(50.0 AS DOUBLE)
+              THEN CAST(50.0 AS DOUBLE)
+              ELSE CASE
+                WHEN `t1`.`value_0` < CAST(0.0 AS DOUBLE)
+                THEN CAST(0.0 AS DOUBLE)
+                ELSE `t1`.`value_0`
+              END
+            END,
+            (
+              `t1`.`value_0` * CAST(0.0 AS DOUBLE)
+            ) + CAST(0.5 AS DOUBLE)
+          ) + CAST(0.5 AS DOUBLE)
+          ELSE NULL
+        END
+      ) AS BIGINT) AS `index_0`,
+      CASE
+        WHEN (
+          `t1`.`value_1` * CAST(0.0 AS DOUBLE)
+        ) = CAST(0.0 AS DOUBLE)
+        THEN CASE
+          WHEN `t1`.`value_1` = CAST(1.0 AS DOUBLE)
+          THEN CAST(1 AS BIGINT)
+          ELSE CAST(0 AS BIGINT)
+        END
+        ELSE CAST(NULL AS BIGINT)
+      END AS `index_1`,
+      CAST(0 AS BIGINT) AS `level`
+    FROM (
+      SELECT
+        CAST(CASE
+          WHEN (
+            `t0`.`rate` > -CAST(1E-300 AS DOUBLE)
+          )
+          AND (
+            `t0`.`rate` < CAST(1e-300 AS DOUBLE)
+          )
+          THEN CAST(0 AS BIGINT)
+          ELSE CASE
             WHEN (
-              `t0`.`rate` > -CAST(1E-300 AS DOUBLE)
+              `t0`.`rate` > -CAST(1E+300 AS DOUBLE)
             )
             AND (
-              `t0`.`rate` < CAST(1e-300 AS DOUBLE)
+              `t0`.`rate` < CAST(1e+300 AS DOUBLE)
             )
-            THEN CAST(0 AS BIGINT)
-            ELSE CASE
-              WHEN (
-                `t0`.`rate` > -CAST(1E+300 AS DOUBLE)
-              )
-              AND (
-                `t0`.`rate` < CAST(1e+300 AS DOUBLE)
-              )
-              THEN `t0`.`rate`
-              ELSE NULL
-            END
-          END AS DOUBLE) AS `value_0`,
-          CASE
-            WHEN `t0`.`employed`
-            THEN CAST(1.0 AS DOUBLE)
-            ELSE CASE WHEN NOT (
-              `t0`.`employed`
-            ) THEN CAST(0.0 AS DOUBLE) ELSE NULL END
-          END AS `value_1`
-        FROM `people` AS `t0`
-      ) AS `t1`
-    ) AS `t2`
-  ) AS `t3`
-) AS `t4`;
+            THEN `t0`.`rate`
+            ELSE NULL
+          END
+        END AS DOUBLE) AS `value_0`,
+        CASE
+          WHEN `t0`.`employed`
+          THEN CAST(1.0 AS DOUBLE)
+          ELSE CASE WHEN NOT (
+            `t0`.`employed`
+          ) THEN CAST(0.0 AS DOUBLE) ELSE NULL END
+        END AS `value_1`
+      FROM `people` AS `t0`
+    ) AS `t1`
+  ) AS `t2`
+) AS `t3`;
 
 -- weighted
 SELECT
@@ -837,8 +825,7 @@ FROM (
       `t2`.`index_0`,
       `t2`.`index_1`,
       `t2`.`level`,
-      TRUE
-      AND (
+      (
         `t2`.`index_0` >= CAST(0 AS BIGINT)
       )
       AND (
@@ -905,151 +892,160 @@ FROM (
 -- a product of values
 SELECT
   COUNT(*) AS `records`,
-  SUM(`t4`.`one`) AS `sum_0`,
-  SUM(`t4`.`t_0` & CAST(2097151 AS BIGINT)) AS `sum_1`,
-  SUM(SHIFTRIGHT(`t4`.`t_0`, 21)) AS `sum_2`,
+  SUM(`t3`.`one`) AS `sum_0`,
+  SUM(`t3`.`t_0` & CAST(2097151 AS BIGINT)) AS `sum_1`,
+  SUM(SHIFTRIGHT(`t3`.`t_0`, 21)) AS `sum_2`,
   SUM((
-    `t4`.`t_0` * `t4`.`t_0`
+    `t3`.`t_0` * `t3`.`t_0`
   ) & CAST(2097151 AS BIGINT)) AS `sum_3`,
   SUM(
     (
       SHIFTRIGHT((
-        `t4`.`t_0` * `t4`.`t_0`
+        `t3`.`t_0` * `t3`.`t_0`
       ), 21)
     ) & CAST(2097151 AS BIGINT)
   ) AS `sum_4`,
   SUM(SHIFTRIGHT((
-    `t4`.`t_0` * `t4`.`t_0`
+    `t3`.`t_0` * `t3`.`t_0`
   ), 42)) AS `sum_5`,
   SUM((
-    `t4`.`t_0` * `t4`.`t_1`
+    `t3`.`t_0` * `t3`.`t_1`
   ) & CAST(2097151 AS BIGINT)) AS `sum_6`,
   SUM(SHIFTRIGHT((
-    `t4`.`t_0` * `t4`.`t_1`
+    `t3`.`t_0` * `t3`.`t_1`
   ), 21)) AS `sum_7`,
   SUM((
-    `t4`.`t_1` * `t4`.`t_1`
+    `t3`.`t_1` * `t3`.`t_1`
   ) & CAST(2097151 AS BIGINT)) AS `sum_8`,
   SUM(SHIFTRIGHT((
-    `t4`.`t_1` * `t4`.`t_1`
+    `t3`.`t_1` * `t3`.`t_1`
   ), 21)) AS `sum_9`
 FROM (
   SELECT
-    `t3`.`level`,
-    CASE WHEN `t3`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `one`,
-    CASE WHEN `t3`.`counts` THEN `t3`.`index_0` ELSE CAST(0 AS BIGINT) END AS `t_0`,
-    CASE WHEN `t3`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`,
+    `t2`.`level`,
     CASE
-      WHEN `t3`.`counts` AND (
-        `t3`.`index_1` >= CAST(0 AS BIGINT)
+      WHEN `t2`.`index_0` >= CAST(0 AS BIGINT)
+      THEN CAST(1 AS BIGINT)
+      ELSE CAST(0 AS BIGINT)
+    END AS `one`,
+    CASE
+      WHEN `t2`.`index_0` >= CAST(0 AS BIGINT)
+      THEN `t2`.`index_0`
+      ELSE CAST(0 AS BIGINT)
+    END AS `t_0`,
+    CASE
+      WHEN `t2`.`index_0` >= CAST(0 AS BIGINT)
+      THEN CAST(1 AS BIGINT)
+      ELSE CAST(0 AS BIGINT)
+    END AS `there_0`,
+    CASE
+      WHEN (
+        `t2`.`index_0` >= CAST(0 AS BIGINT)
       )
-      THEN `t3`.`index_1`
+      AND (
+        `t2`.`index_1` >= CAST(0 AS BIGINT)
+      )
+      THEN `t2`.`index_1`
       ELSE CAST(0 AS BIGINT)
     END AS `t_1`,
     CASE
-      WHEN `t3`.`counts` AND (
-        `t3`.`index_1` >= CAST(0 AS BIGINT)
+      WHEN (
+        `t2`.`index_0` >= CAST(0 AS BIGINT)
+      )
+      AND (
+        `t2`.`index_1` >= CAST(0 AS BIGINT)
       )
       THEN CAST(1 AS BIGINT)
       ELSE CAST(0 AS BIGINT)
     END AS `there_1`
   FROM (
     SELECT
-      `t2`.`index_0`,
-      `t2`.`index_1`,
-      `t2`.`level`,
-      TRUE AND (
-        `t2`.`index_0` >= CAST(0 AS BIGINT)
-      ) AS `counts`
+      CASE
+        WHEN (
+          `t1`.`index_0` >= CAST(0 AS BIGINT)
+        )
+        AND (
+          `t1`.`index_1` >= CAST(0 AS BIGINT)
+        )
+        AND (
+          `t1`.`index_2` >= CAST(0 AS BIGINT)
+        )
+        THEN (
+          (
+            (
+              `t1`.`index_0` * CAST(2 AS BIGINT)
+            ) - CAST(100 AS BIGINT)
+          ) * CAST(1 AS BIGINT) * (
+            (
+              `t1`.`index_0` * CAST(2 AS BIGINT)
+            ) - CAST(100 AS BIGINT)
+          ) * (
+            (
+              `t1`.`index_1` * CAST(2 AS BIGINT)
+            ) - CAST(8000 AS BIGINT)
+          ) * `t1`.`index_2`
+        ) + CAST(80000000 AS BIGINT)
+        ELSE -CAST(1 AS BIGINT)
+      END AS `index_0`,
+      `t1`.`index_1`,
+      `t1`.`level`
     FROM (
       SELECT
-        CASE
-          WHEN (
-            `t1`.`index_0` >= CAST(0 AS BIGINT)
-          )
-          AND (
-            `t1`.`index_1` >= CAST(0 AS BIGINT)
-          )
-          AND (
-            `t1`.`index_2` >= CAST(0 AS BIGINT)
-          )
-          THEN (
-            (
-              (
-                `t1`.`index_0` * CAST(2 AS BIGINT)
-              ) - CAST(100 AS BIGINT)
-            ) * CAST(1 AS BIGINT) * (
-              (
-                `t1`.`index_0` * CAST(2 AS BIGINT)
-              ) - CAST(100 AS BIGINT)
-            ) * (
-              (
-                `t1`.`index_1` * CAST(2 AS BIGINT)
-              ) - CAST(8000 AS BIGINT)
-            ) * `t1`.`index_2`
-          ) + CAST(80000000 AS BIGINT)
-          ELSE -CAST(1 AS BIGINT)
-        END AS `index_0`,
-        `t1`.`index_1`,
-        `t1`.`level`
-      FROM (
-        SELECT
-          CAST(FLOOR(
-            CASE
-              WHEN (
-                `t0`.`age` * CAST(0.0 AS DOUBLE)
-              ) = CAST(0.0 AS DOUBLE)
-              THEN CASE
-                WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE `t0`.`age`
-                END
-              END + CAST(0.5 AS DOUBLE)
-              ELSE NULL
-            END
-          ) AS BIGINT) AS `index_0`,
-          CAST(FLOOR(
-            CASE
-              WHEN (
-                `t0`.`pay` * CAST(0.0 AS DOUBLE)
-              ) = CAST(0.0 AS DOUBLE)
-              THEN TRY_DIVIDE(
-                CASE
-                  WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
-                  THEN CAST(1000.0 AS DOUBLE)
-                  ELSE CASE
-                    WHEN `t0`.`pay` < CAST(0.0 AS DOUBLE)
-                    THEN CAST(0.0 AS DOUBLE)
-                    ELSE `t0`.`pay`
-                  END
-                END,
-                (
-                  `t0`.`pay` * CAST(0.0 AS DOUBLE)
-                ) + CAST(0.125 AS DOUBLE)
-              ) + CAST(0.5 AS DOUBLE)
-              ELSE NULL
-            END
-          ) AS BIGINT) AS `index_1`,
+        CAST(FLOOR(
           CASE
             WHEN (
-              CAST(`t0`.`sex` AS DOUBLE) * CAST(0.0 AS DOUBLE)
+              `t0`.`age` * CAST(0.0 AS DOUBLE)
             ) = CAST(0.0 AS DOUBLE)
             THEN CASE
-              WHEN CAST(`t0`.`sex` AS DOUBLE) = CAST(1.0 AS DOUBLE)
-              THEN CAST(1 AS BIGINT)
-              ELSE CAST(0 AS BIGINT)
-            END
-            ELSE CAST(NULL AS BIGINT)
-          END AS `index_2`,
-          CAST(0 AS BIGINT) AS `level`
-        FROM `people` AS `t0`
-      ) AS `t1`
-    ) AS `t2`
-  ) AS `t3`
-) AS `t4`;
+              WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
+              THEN CAST(100.0 AS DOUBLE)
+              ELSE CASE
+                WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
+                THEN CAST(0.0 AS DOUBLE)
+                ELSE `t0`.`age`
+              END
+            END + CAST(0.5 AS DOUBLE)
+            ELSE NULL
+          END
+        ) AS BIGINT) AS `index_0`,
+        CAST(FLOOR(
+          CASE
+            WHEN (
+              `t0`.`pay` * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN TRY_DIVIDE(
+              CASE
+                WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
+                THEN CAST(1000.0 AS DOUBLE)
+                ELSE CASE
+                  WHEN `t0`.`pay` < CAST(0.0 AS DOUBLE)
+                  THEN CAST(0.0 AS DOUBLE)
+                  ELSE `t0`.`pay`
+                END
+              END,
+              (
+                `t0`.`pay` * CAST(0.0 AS DOUBLE)
+              ) + CAST(0.125 AS DOUBLE)
+            ) + CAST(0.5 AS DOUBLE)
+            ELSE NULL
+          END
+        ) AS BIGINT) AS `index_1`,
+        CASE
+          WHEN (
+            CAST(`t0`.`sex` AS DOUBLE) * CAST(0.0 AS DOUBLE)
+          ) = CAST(0.0 AS DOUBLE)
+          THEN CASE
+            WHEN CAST(`t0`.`sex` AS DOUBLE) = CAST(1.0 AS DOUBLE)
+            THEN CAST(1 AS BIGINT)
+            ELSE CAST(0 AS BIGINT)
+          END
+          ELSE CAST(NULL AS BIGINT)
+        END AS `index_2`,
+        CAST(0 AS BIGINT) AS `level`
+      FROM `people` AS `t0`
+    ) AS `t1`
+  ) AS `t2`
+) AS `t3`;
 
 -- counts by many groups
 SELECT
@@ -1135,8 +1131,7 @@ FROM (
       `t3`.`index_0`,
       `t3`.`index_1`,
       `t3`.`level`,
-      TRUE
-      AND (
+      (
         `t3`.`index_0` >= CAST(0 AS BIGINT)
       )
       AND (
@@ -1543,167 +1538,171 @@ FROM (
 -- clipped squares
 SELECT
   COUNT(*) AS `records`,
-  SUM(`t4`.`one`) AS `sum_0`,
-  SUM(`t4`.`t_0`) AS `sum_1`
+  SUM(`t3`.`one`) AS `sum_0`,
+  SUM(`t3`.`t_0`) AS `sum_1`
 FROM (
   SELECT
-    `t3`.`level`,
-    CASE WHEN `t3`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `one`,
-    CASE WHEN `t3`.`counts` THEN `t3`.`index_0` ELSE CAST(0 AS BIGINT) END AS `t_0`,
-    CASE WHEN `t3`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`
+    `t2`.`level`,
+    CASE
+      WHEN `t2`.`index_0` >= CAST(0 AS BIGINT)
+      THEN CAST(1 AS BIGINT)
+      ELSE CAST(0 AS BIGINT)
+    END AS `one`,
+    CASE
+      WHEN `t2`.`index_0` >= CAST(0 AS BIGINT)
+      THEN `t2`.`index_0`
+      ELSE CAST(0 AS BIGINT)
+    END AS `t_0`,
+    CASE
+      WHEN `t2`.`index_0` >= CAST(0 AS BIGINT)
+      THEN CAST(1 AS BIGINT)
+      ELSE CAST(0 AS BIGINT)
+    END AS `there_0`
   FROM (
     SELECT
-      `t2`.`index_0`,
-      `t2`.`level`,
-      TRUE AND (
-        `t2`.`index_0` >= CAST(0 AS BIGINT)
-      ) AS `counts`
+      CASE
+        WHEN (
+          `t1`.`index_0` >= CAST(0 AS BIGINT)
+        )
+        AND (
+          `t1`.`index_1` >= CAST(0 AS BIGINT)
+        )
+        THEN CAST(FLOOR(
+          TRY_DIVIDE(
+            CAST((
+              CASE
+                WHEN ABS(
+                  (
+                    (
+                      (
+                        `t1`.`index_1` * CAST(2 AS BIGINT)
+                      ) - CAST(8000 AS BIGINT)
+                    ) * -CAST(7 AS BIGINT)
+                  ) + (
+                    (
+                      (
+                        (
+                          `t1`.`index_0` * CAST(2 AS BIGINT)
+                        ) - CAST(100 AS BIGINT)
+                      ) * CAST(3 AS BIGINT)
+                    ) + CAST(11 AS BIGINT)
+                  )
+                ) < CAST(512 AS BIGINT)
+                THEN ABS(
+                  (
+                    (
+                      (
+                        `t1`.`index_1` * CAST(2 AS BIGINT)
+                      ) - CAST(8000 AS BIGINT)
+                    ) * -CAST(7 AS BIGINT)
+                  ) + (
+                    (
+                      (
+                        (
+                          `t1`.`index_0` * CAST(2 AS BIGINT)
+                        ) - CAST(100 AS BIGINT)
+                      ) * CAST(3 AS BIGINT)
+                    ) + CAST(11 AS BIGINT)
+                  )
+                )
+                ELSE CAST(512 AS BIGINT)
+              END * CAST(2 AS BIGINT)
+            ) + CAST(1 AS BIGINT) AS DOUBLE),
+            CAST(2.0 AS DOUBLE)
+          )
+        ) AS BIGINT) * CAST(FLOOR(
+          TRY_DIVIDE(
+            CAST((
+              CASE
+                WHEN ABS(
+                  (
+                    (
+                      (
+                        `t1`.`index_1` * CAST(2 AS BIGINT)
+                      ) - CAST(8000 AS BIGINT)
+                    ) * -CAST(7 AS BIGINT)
+                  ) + (
+                    (
+                      (
+                        (
+                          `t1`.`index_0` * CAST(2 AS BIGINT)
+                        ) - CAST(100 AS BIGINT)
+                      ) * CAST(3 AS BIGINT)
+                    ) + CAST(11 AS BIGINT)
+                  )
+                ) < CAST(512 AS BIGINT)
+                THEN ABS(
+                  (
+                    (
+                      (
+                        `t1`.`index_1` * CAST(2 AS BIGINT)
+                      ) - CAST(8000 AS BIGINT)
+                    ) * -CAST(7 AS BIGINT)
+                  ) + (
+                    (
+                      (
+                        (
+                          `t1`.`index_0` * CAST(2 AS BIGINT)
+                        ) - CAST(100 AS BIGINT)
+                      ) * CAST(3 AS BIGINT)
+                    ) + CAST(11 AS BIGINT)
+                  )
+                )
+                ELSE CAST(512 AS BIGINT)
+              END * CAST(2 AS BIGINT)
+            ) + CAST(1 AS BIGINT) AS DOUBLE),
+            CAST(2.0 AS DOUBLE)
+          )
+        ) AS BIGINT)
+        ELSE -CAST(1 AS BIGINT)
+      END AS `index_0`,
+      `t1`.`level`
     FROM (
       SELECT
-        CASE
-          WHEN (
-            `t1`.`index_0` >= CAST(0 AS BIGINT)
-          )
-          AND (
-            `t1`.`index_1` >= CAST(0 AS BIGINT)
-          )
-          THEN CAST(FLOOR(
-            TRY_DIVIDE(
-              CAST((
-                CASE
-                  WHEN ABS(
-                    (
-                      (
-                        (
-                          `t1`.`index_1` * CAST(2 AS BIGINT)
-                        ) - CAST(8000 AS BIGINT)
-                      ) * -CAST(7 AS BIGINT)
-                    ) + (
-                      (
-                        (
-                          (
-                            `t1`.`index_0` * CAST(2 AS BIGINT)
-                          ) - CAST(100 AS BIGINT)
-                        ) * CAST(3 AS BIGINT)
-                      ) + CAST(11 AS BIGINT)
-                    )
-                  ) < CAST(512 AS BIGINT)
-                  THEN ABS(
-                    (
-                      (
-                        (
-                          `t1`.`index_1` * CAST(2 AS BIGINT)
-                        ) - CAST(8000 AS BIGINT)
-                      ) * -CAST(7 AS BIGINT)
-                    ) + (
-                      (
-                        (
-                          (
-                            `t1`.`index_0` * CAST(2 AS BIGINT)
-                          ) - CAST(100 AS BIGINT)
-                        ) * CAST(3 AS BIGINT)
-                      ) + CAST(11 AS BIGINT)
-                    )
-                  )
-                  ELSE CAST(512 AS BIGINT)
-                END * CAST(2 AS BIGINT)
-              ) + CAST(1 AS BIGINT) AS DOUBLE),
-              CAST(2.0 AS DOUBLE)
-            )
-          ) AS BIGINT) * CAST(FLOOR(
-            TRY_DIVIDE(
-              CAST((
-                CASE
-                  WHEN ABS(
-                    (
-                      (
-                        (
-                          `t1`.`index_1` * CAST(2 AS BIGINT)
-                        ) - CAST(8000 AS BIGINT)
-                      ) * -CAST(7 AS BIGINT)
-                    ) + (
-                      (
-                        (
-                          (
-                            `t1`.`index_0` * CAST(2 AS BIGINT)
-                          ) - CAST(100 AS BIGINT)
-                        ) * CAST(3 AS BIGINT)
-                      ) + CAST(11 AS BIGINT)
-                    )
-                  ) < CAST(512 AS BIGINT)
-                  THEN ABS(
-                    (
-                      (
-                        (
-                          `t1`.`index_1` * CAST(2 AS BIGINT)
-                        ) - CAST(8000 AS BIGINT)
-                      ) * -CAST(7 AS BIGINT)
-                    ) + (
-                      (
-                        (
-                          (
-                            `t1`.`index_0` * CAST(2 AS BIGINT)
-                          ) - CAST(100 AS BIGINT)
-                        ) * CAST(3 AS BIGINT)
-                      ) + CAST(11 AS BIGINT)
-                    )
-                  )
-                  ELSE CAST(512 AS BIGINT)
-                END * CAST(2 AS BIGINT)
-              ) + CAST(1 AS BIGINT) AS DOUBLE),
-              CAST(2.0 AS DOUBLE)
-            )
-          ) AS BIGINT)
-          ELSE -CAST(1 AS BIGINT)
-        END AS `index_0`,
-        `t1`.`level`
-      FROM (
-        SELECT
-          CAST(FLOOR(
-            CASE
-              WHEN (
-                `t0`.`age` * CAST(0.0 AS DOUBLE)
-              ) = CAST(0.0 AS DOUBLE)
-              THEN CASE
-                WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
+        CAST(FLOOR(
+          CASE
+            WHEN (
+              `t0`.`age` * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN CASE
+              WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
+              THEN CAST(100.0 AS DOUBLE)
+              ELSE CASE
+                WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
+                THEN CAST(0.0 AS DOUBLE)
+                ELSE `t0`.`age`
+              END
+            END + CAST(0.5 AS DOUBLE)
+            ELSE NULL
+          END
+        ) AS BIGINT) AS `index_0`,
+        CAST(FLOOR(
+          CASE
+            WHEN (
+              `t0`.`pay` * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN TRY_DIVIDE(
+              CASE
+                WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
+                THEN CAST(1000.0 AS DOUBLE)
                 ELSE CASE
-                  WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
+                  WHEN `t0`.`pay` < CAST(0.0 AS DOUBLE)
                   THEN CAST(0.0 AS DOUBLE)
-                  ELSE `t0`.`age`
+                  ELSE `t0`.`pay`
                 END
-              END + CAST(0.5 AS DOUBLE)
-              ELSE NULL
-            END
-          ) AS BIGINT) AS `index_0`,
-          CAST(FLOOR(
-            CASE
-              WHEN (
+              END,
+              (
                 `t0`.`pay` * CAST(0.0 AS DOUBLE)
-              ) = CAST(0.0 AS DOUBLE)
-              THEN TRY_DIVIDE(
-                CASE
-                  WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
-                  THEN CAST(1000.0 AS DOUBLE)
-                  ELSE CASE
-                    WHEN `t0`.`pay` < CAST(0.0 AS DOUBLE)
-                    THEN CAST(0.0 AS DOUBLE)
-                    ELSE `t0`.`pay`
-                  END
-                END,
-                (
-                  `t0`.`pay` * CAST(0.0 AS DOUBLE)
-                ) + CAST(0.125 AS DOUBLE)
-              ) + CAST(0.5 AS DOUBLE)
-              ELSE NULL
-            END
-          ) AS BIGINT) AS `index_1`,
-          CAST(0 AS BIGINT) AS `level`
-        FROM `people` AS `t0`
-      ) AS `t1`
-    ) AS `t2`
-  ) AS `t3`
-) AS `t4`;
+              ) + CAST(0.125 AS DOUBLE)
+            ) + CAST(0.5 AS DOUBLE)
+            ELSE NULL
+          END
+        ) AS BIGINT) AS `index_1`,
+        CAST(0 AS BIGINT) AS `level`
+      FROM `people` AS `t0`
+    ) AS `t1`
+  ) AS `t2`
+) AS `t3`;
 
 -- two values of a table of counts
 SELECT
@@ -1917,11 +1916,7 @@ FROM (
                 WHERE
                   `t2`.`known`
                   AND `t2`.`level` >= CAST(0 AS BIGINT)
-                  AND (
-                    TRUE AND (
-                      `t2`.`index_0` >= CAST(0 AS BIGINT)
-                    )
-                  )
+                  AND `t2`.`index_0` >= CAST(0 AS BIGINT)
               ) AS `t3`
             ) AS `t4`
           ) AS `t5`

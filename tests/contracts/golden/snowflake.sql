@@ -101,13 +101,9 @@ SELECT
 FROM (
   SELECT
     "t1"."level",
-    CASE WHEN TRUE AND (
-      "t1"."index_0" >= 0
-    ) THEN 1 ELSE 0 END AS "one",
+    CASE WHEN "t1"."index_0" >= 0 THEN 1 ELSE 0 END AS "one",
     "t1"."index_0" AS "t_0",
-    CASE WHEN TRUE AND (
-      "t1"."index_0" >= 0
-    ) THEN 1 ELSE 0 END AS "there_0"
+    CASE WHEN "t1"."index_0" >= 0 THEN 1 ELSE 0 END AS "there_0"
   FROM (
     SELECT
       CAST(FLOOR(
@@ -182,13 +178,9 @@ SELECT
 FROM (
   SELECT
     "t1"."level",
-    CASE WHEN TRUE AND (
-      "t1"."index_0" >= 0
-    ) THEN 1 ELSE 0 END AS "one",
+    CASE WHEN "t1"."index_0" >= 0 THEN 1 ELSE 0 END AS "one",
     "t1"."index_0" AS "t_0",
-    CASE WHEN TRUE AND (
-      "t1"."index_0" >= 0
-    ) THEN 1 ELSE 0 END AS "there_0"
+    CASE WHEN "t1"."index_0" >= 0 THEN 1 ELSE 0 END AS "there_0"
   FROM (
     SELECT
       CAST(FLOOR(
@@ -229,13 +221,9 @@ SELECT
 FROM (
   SELECT
     "t1"."level",
-    CASE WHEN TRUE AND (
-      "t1"."index_0" >= 0
-    ) THEN 1 ELSE 0 END AS "one",
+    CASE WHEN "t1"."index_0" >= 0 THEN 1 ELSE 0 END AS "one",
     "t1"."index_0" AS "t_0",
-    CASE WHEN TRUE AND (
-      "t1"."index_0" >= 0
-    ) THEN 1 ELSE 0 END AS "there_0"
+    CASE WHEN "t1"."index_0" >= 0 THEN 1 ELSE 0 END AS "there_0"
   FROM (
     SELECT
       CAST(FLOOR(
@@ -292,13 +280,9 @@ SELECT
 FROM (
   SELECT
     "t2"."level",
-    CASE WHEN TRUE AND (
-      "t2"."index_0" >= 0
-    ) THEN 1 ELSE 0 END AS "one",
+    CASE WHEN "t2"."index_0" >= 0 THEN 1 ELSE 0 END AS "one",
     "t2"."index_0" AS "t_0",
-    CASE WHEN TRUE AND (
-      "t2"."index_0" >= 0
-    ) THEN 1 ELSE 0 END AS "there_0"
+    CASE WHEN "t2"."index_0" >= 0 THEN 1 ELSE 0 END AS "there_0"
   FROM (
     SELECT
       CAST(FLOOR(
@@ -368,7 +352,7 @@ FROM (
       "t1"."index_0",
       "t1"."index_1",
       "t1"."level",
-      TRUE AND (
+      (
         "t1"."index_0" >= 0
       ) AND (
         "t1"."index_1" >= 0
@@ -430,97 +414,96 @@ GROUP BY
 -- decimals and booleans
 SELECT
   COUNT(*) AS "records",
-  SUM("t4"."one") AS "sum_0",
-  SUM("t4"."t_0") AS "sum_1",
-  SUM("t4"."t_0" * "t4"."t_0") AS "sum_2",
-  SUM("t4"."t_0" * "t4"."t_1") AS "sum_3",
-  SUM("t4"."t_1" * "t4"."t_1") AS "sum_4"
+  SUM("t3"."one") AS "sum_0",
+  SUM("t3"."t_0") AS "sum_1",
+  SUM("t3"."t_0" * "t3"."t_0") AS "sum_2",
+  SUM("t3"."t_0" * "t3"."t_1") AS "sum_3",
+  SUM("t3"."t_1" * "t3"."t_1") AS "sum_4"
 FROM (
   SELECT
-    "t3"."level",
-    CASE WHEN "t3"."counts" THEN 1 ELSE 0 END AS "one",
-    "t3"."index_0" AS "t_0",
-    CASE WHEN "t3"."counts" THEN 1 ELSE 0 END AS "there_0",
-    CASE WHEN "t3"."counts" AND (
-      "t3"."index_1" >= 0
-    ) THEN "t3"."index_1" ELSE 0 END AS "t_1",
-    CASE WHEN "t3"."counts" AND (
-      "t3"."index_1" >= 0
+    "t2"."level",
+    CASE WHEN "t2"."index_0" >= 0 THEN 1 ELSE 0 END AS "one",
+    "t2"."index_0" AS "t_0",
+    CASE WHEN "t2"."index_0" >= 0 THEN 1 ELSE 0 END AS "there_0",
+    CASE
+      WHEN (
+        "t2"."index_0" >= 0
+      ) AND (
+        "t2"."index_1" >= 0
+      )
+      THEN "t2"."index_1"
+      ELSE 0
+    END AS "t_1",
+    CASE WHEN (
+      "t2"."index_0" >= 0
+    ) AND (
+      "t2"."index_1" >= 0
     ) THEN 1 ELSE 0 END AS "there_1"
   FROM (
     SELECT
-      "t2"."index_0",
-      "t2"."index_1",
-      "t2"."level",
-      TRUE AND (
-        "t2"."index_0" >= 0
-      ) AS "counts"
-    FROM (
-      SELECT
-        CAST(FLOOR(
-          CASE
-            WHEN (
-              "t1"."value_0" * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN (
-              CASE
-                WHEN "t1"."value_0" > CAST(50.0 AS DOUBLE)
-                THEN CAST(50.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t1"."value_0" < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE "t1"."value_0"
-                END
-              END / (
-                (
-                  "t1"."value_0" * CAST(0.0 AS DOUBLE)
-                ) + CAST(0.5 AS DOUBLE)
-              )
-            ) + CAST(0.5 AS DOUBLE)
-            ELSE NULL
-          END
-        ) AS BIGINT) AS "index_0",
+      CAST(FLOOR(
         CASE
           WHEN (
-            "t1"."value_1" * CAST(0.0 AS DOUBLE)
+            "t1"."value_0" * CAST(0.0 AS DOUBLE)
           ) = CAST(0.0 AS DOUBLE)
-          THEN CASE WHEN "t1"."value_1" = CAST(1.0 AS DOUBLE) THEN 1 ELSE 0 END
-          ELSE CAST(NULL AS BIGINT)
-        END AS "index_1",
-        0 AS "level"
-      FROM (
-        SELECT
-          CAST(CASE
+          THEN (
+            CASE
+              WHEN "t1"."value_0" > CAST(50.0 AS DOUBLE)
+              THEN CAST(50.0 AS DOUBLE)
+              ELSE CASE
+                WHEN "t1"."value_0" < CAST(0.0 AS DOUBLE)
+                THEN CAST(0.0 AS DOUBLE)
+                ELSE "t1"."value_0"
+              END
+            END / (
+              (
+                "t1"."value_0" * CAST(0.0 AS DOUBLE)
+              ) + CAST(0.5 AS DOUBLE)
+            )
+          ) + CAST(0.5 AS DOUBLE)
+          ELSE NULL
+        END
+      ) AS BIGINT) AS "index_0",
+      CASE
+        WHEN (
+          "t1"."value_1" * CAST(0.0 AS DOUBLE)
+        ) = CAST(0.0 AS DOUBLE)
+        THEN CASE WHEN "t1"."value_1" = CAST(1.0 AS DOUBLE) THEN 1 ELSE 0 END
+        ELSE CAST(NULL AS BIGINT)
+      END AS "index_1",
+      0 AS "level"
+    FROM (
+      SELECT
+        CAST(CASE
+          WHEN (
+            "t0"."rate" > -CAST(1E-300 AS DOUBLE)
+          )
+          AND (
+            "t0"."rate" < CAST(1e-300 AS DOUBLE)
+          )
+          THEN 0
+          ELSE CASE
             WHEN (
-              "t0"."rate" > -CAST(1E-300 AS DOUBLE)
+              "t0"."rate" > -CAST(1E+300 AS DOUBLE)
             )
             AND (
-              "t0"."rate" < CAST(1e-300 AS DOUBLE)
+              "t0"."rate" < CAST(1e+300 AS DOUBLE)
             )
-            THEN 0
-            ELSE CASE
-              WHEN (
-                "t0"."rate" > -CAST(1E+300 AS DOUBLE)
-              )
-              AND (
-                "t0"."rate" < CAST(1e+300 AS DOUBLE)
-              )
-              THEN "t0"."rate"
-              ELSE NULL
-            END
-          END AS DOUBLE) AS "value_0",
-          CASE
-            WHEN "t0"."employed"
-            THEN CAST(1.0 AS DOUBLE)
-            ELSE CASE WHEN NOT (
-              "t0"."employed"
-            ) THEN CAST(0.0 AS DOUBLE) ELSE NULL END
-          END AS "value_1"
-        FROM "people" AS "t0"
-      ) AS "t1"
-    ) AS "t2"
-  ) AS "t3"
-) AS "t4";
+            THEN "t0"."rate"
+            ELSE NULL
+          END
+        END AS DOUBLE) AS "value_0",
+        CASE
+          WHEN "t0"."employed"
+          THEN CAST(1.0 AS DOUBLE)
+          ELSE CASE WHEN NOT (
+            "t0"."employed"
+          ) THEN CAST(0.0 AS DOUBLE) ELSE NULL END
+        END AS "value_1"
+      FROM "people" AS "t0"
+    ) AS "t1"
+  ) AS "t2"
+) AS "t3";
 
 -- weighted
 SELECT
@@ -543,7 +526,7 @@ FROM (
       "t2"."index_0",
       "t2"."index_1",
       "t2"."level",
-      TRUE AND (
+      (
         "t2"."index_0" >= 0
       ) AND (
         "t2"."index_1" >= 0
@@ -607,117 +590,116 @@ FROM (
 -- a product of values
 SELECT
   COUNT(*) AS "records",
-  SUM("t4"."one") AS "sum_0",
-  SUM("t4"."t_0") AS "sum_1",
-  SUM("t4"."t_0" * "t4"."t_0") AS "sum_2",
-  SUM("t4"."t_0" * "t4"."t_1") AS "sum_3",
-  SUM("t4"."t_1" * "t4"."t_1") AS "sum_4"
+  SUM("t3"."one") AS "sum_0",
+  SUM("t3"."t_0") AS "sum_1",
+  SUM("t3"."t_0" * "t3"."t_0") AS "sum_2",
+  SUM("t3"."t_0" * "t3"."t_1") AS "sum_3",
+  SUM("t3"."t_1" * "t3"."t_1") AS "sum_4"
 FROM (
   SELECT
-    "t3"."level",
-    CASE WHEN "t3"."counts" THEN 1 ELSE 0 END AS "one",
-    CASE WHEN "t3"."counts" THEN "t3"."index_0" ELSE 0 END AS "t_0",
-    CASE WHEN "t3"."counts" THEN 1 ELSE 0 END AS "there_0",
-    CASE WHEN "t3"."counts" AND (
-      "t3"."index_1" >= 0
-    ) THEN "t3"."index_1" ELSE 0 END AS "t_1",
-    CASE WHEN "t3"."counts" AND (
-      "t3"."index_1" >= 0
+    "t2"."level",
+    CASE WHEN "t2"."index_0" >= 0 THEN 1 ELSE 0 END AS "one",
+    CASE WHEN "t2"."index_0" >= 0 THEN "t2"."index_0" ELSE 0 END AS "t_0",
+    CASE WHEN "t2"."index_0" >= 0 THEN 1 ELSE 0 END AS "there_0",
+    CASE
+      WHEN (
+        "t2"."index_0" >= 0
+      ) AND (
+        "t2"."index_1" >= 0
+      )
+      THEN "t2"."index_1"
+      ELSE 0
+    END AS "t_1",
+    CASE WHEN (
+      "t2"."index_0" >= 0
+    ) AND (
+      "t2"."index_1" >= 0
     ) THEN 1 ELSE 0 END AS "there_1"
   FROM (
     SELECT
-      "t2"."index_0",
-      "t2"."index_1",
-      "t2"."level",
-      TRUE AND (
-        "t2"."index_0" >= 0
-      ) AS "counts"
+      CASE
+        WHEN (
+          "t1"."index_0" >= 0
+        )
+        AND (
+          "t1"."index_1" >= 0
+        )
+        AND (
+          "t1"."index_2" >= 0
+        )
+        THEN (
+          (
+            (
+              "t1"."index_0" * 2
+            ) - 100
+          ) * 1 * (
+            (
+              "t1"."index_0" * 2
+            ) - 100
+          ) * (
+            (
+              "t1"."index_1" * 2
+            ) - 8000
+          ) * "t1"."index_2"
+        ) + 80000000
+        ELSE -1
+      END AS "index_0",
+      "t1"."index_1",
+      "t1"."level"
     FROM (
       SELECT
-        CASE
-          WHEN (
-            "t1"."index_0" >= 0
-          )
-          AND (
-            "t1"."index_1" >= 0
-          )
-          AND (
-            "t1"."index_2" >= 0
-          )
-          THEN (
-            (
-              (
-                "t1"."index_0" * 2
-              ) - 100
-            ) * 1 * (
-              (
-                "t1"."index_0" * 2
-              ) - 100
-            ) * (
-              (
-                "t1"."index_1" * 2
-              ) - 8000
-            ) * "t1"."index_2"
-          ) + 80000000
-          ELSE -1
-        END AS "index_0",
-        "t1"."index_1",
-        "t1"."level"
-      FROM (
-        SELECT
-          CAST(FLOOR(
-            CASE
-              WHEN (
-                "t0"."age" * CAST(0.0 AS DOUBLE)
-              ) = CAST(0.0 AS DOUBLE)
-              THEN CASE
-                WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE "t0"."age"
-                END
-              END + CAST(0.5 AS DOUBLE)
-              ELSE NULL
-            END
-          ) AS BIGINT) AS "index_0",
-          CAST(FLOOR(
-            CASE
-              WHEN (
-                "t0"."pay" * CAST(0.0 AS DOUBLE)
-              ) = CAST(0.0 AS DOUBLE)
-              THEN (
-                CASE
-                  WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
-                  THEN CAST(1000.0 AS DOUBLE)
-                  ELSE CASE
-                    WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
-                    THEN CAST(0.0 AS DOUBLE)
-                    ELSE "t0"."pay"
-                  END
-                END / (
-                  (
-                    "t0"."pay" * CAST(0.0 AS DOUBLE)
-                  ) + CAST(0.125 AS DOUBLE)
-                )
-              ) + CAST(0.5 AS DOUBLE)
-              ELSE NULL
-            END
-          ) AS BIGINT) AS "index_1",
+        CAST(FLOOR(
           CASE
             WHEN (
-              CAST("t0"."sex" AS DOUBLE) * CAST(0.0 AS DOUBLE)
+              "t0"."age" * CAST(0.0 AS DOUBLE)
             ) = CAST(0.0 AS DOUBLE)
-            THEN CASE WHEN CAST("t0"."sex" AS DOUBLE) = CAST(1.0 AS DOUBLE) THEN 1 ELSE 0 END
-            ELSE CAST(NULL AS BIGINT)
-          END AS "index_2",
-          0 AS "level"
-        FROM "people" AS "t0"
-      ) AS "t1"
-    ) AS "t2"
-  ) AS "t3"
-) AS "t4";
+            THEN CASE
+              WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
+              THEN CAST(100.0 AS DOUBLE)
+              ELSE CASE
+                WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
+                THEN CAST(0.0 AS DOUBLE)
+                ELSE "t0"."age"
+              END
+            END + CAST(0.5 AS DOUBLE)
+            ELSE NULL
+          END
+        ) AS BIGINT) AS "index_0",
+        CAST(FLOOR(
+          CASE
+            WHEN (
+              "t0"."pay" * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN (
+              CASE
+                WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
+                THEN CAST(1000.0 AS DOUBLE)
+                ELSE CASE
+                  WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
+                  THEN CAST(0.0 AS DOUBLE)
+                  ELSE "t0"."pay"
+                END
+              END / (
+                (
+                  "t0"."pay" * CAST(0.0 AS DOUBLE)
+                ) + CAST(0.125 AS DOUBLE)
+              )
+            ) + CAST(0.5 AS DOUBLE)
+            ELSE NULL
+          END
+        ) AS BIGINT) AS "index_1",
+        CASE
+          WHEN (
+            CAST("t0"."sex" AS DOUBLE) * CAST(0.0 AS DOUBLE)
+          ) = CAST(0.0 AS DOUBLE)
+          THEN CASE WHEN CAST("t0"."sex" AS DOUBLE) = CAST(1.0 AS DOUBLE) THEN 1 ELSE 0 END
+          ELSE CAST(NULL AS BIGINT)
+        END AS "index_2",
+        0 AS "level"
+      FROM "people" AS "t0"
+    ) AS "t1"
+  ) AS "t2"
+) AS "t3";
 
 -- counts by many groups
 SELECT
@@ -803,7 +785,7 @@ FROM (
       "t3"."index_0",
       "t3"."index_1",
       "t3"."level",
-      TRUE AND (
+      (
         "t3"."index_0" >= 0
       ) AND (
         "t3"."index_1" >= 0
@@ -1202,161 +1184,153 @@ FROM (
 -- clipped squares
 SELECT
   COUNT(*) AS "records",
-  SUM("t4"."one") AS "sum_0",
-  SUM("t4"."t_0") AS "sum_1"
+  SUM("t3"."one") AS "sum_0",
+  SUM("t3"."t_0") AS "sum_1"
 FROM (
   SELECT
-    "t3"."level",
-    CASE WHEN "t3"."counts" THEN 1 ELSE 0 END AS "one",
-    CASE WHEN "t3"."counts" THEN "t3"."index_0" ELSE 0 END AS "t_0",
-    CASE WHEN "t3"."counts" THEN 1 ELSE 0 END AS "there_0"
+    "t2"."level",
+    CASE WHEN "t2"."index_0" >= 0 THEN 1 ELSE 0 END AS "one",
+    CASE WHEN "t2"."index_0" >= 0 THEN "t2"."index_0" ELSE 0 END AS "t_0",
+    CASE WHEN "t2"."index_0" >= 0 THEN 1 ELSE 0 END AS "there_0"
   FROM (
     SELECT
-      "t2"."index_0",
-      "t2"."level",
-      TRUE AND (
-        "t2"."index_0" >= 0
-      ) AS "counts"
+      CASE
+        WHEN (
+          "t1"."index_0" >= 0
+        ) AND (
+          "t1"."index_1" >= 0
+        )
+        THEN CAST(FLOOR(
+          CAST((
+            CASE
+              WHEN ABS(
+                (
+                  (
+                    (
+                      "t1"."index_1" * 2
+                    ) - 8000
+                  ) * -7
+                ) + (
+                  (
+                    (
+                      (
+                        "t1"."index_0" * 2
+                      ) - 100
+                    ) * 3
+                  ) + 11
+                )
+              ) < 512
+              THEN ABS(
+                (
+                  (
+                    (
+                      "t1"."index_1" * 2
+                    ) - 8000
+                  ) * -7
+                ) + (
+                  (
+                    (
+                      (
+                        "t1"."index_0" * 2
+                      ) - 100
+                    ) * 3
+                  ) + 11
+                )
+              )
+              ELSE 512
+            END * 2
+          ) + 1 AS DOUBLE) / CAST(2.0 AS DOUBLE)
+        ) AS BIGINT) * CAST(FLOOR(
+          CAST((
+            CASE
+              WHEN ABS(
+                (
+                  (
+                    (
+                      "t1"."index_1" * 2
+                    ) - 8000
+                  ) * -7
+                ) + (
+                  (
+                    (
+                      (
+                        "t1"."index_0" * 2
+                      ) - 100
+                    ) * 3
+                  ) + 11
+                )
+              ) < 512
+              THEN ABS(
+                (
+                  (
+                    (
+                      "t1"."index_1" * 2
+                    ) - 8000
+                  ) * -7
+                ) + (
+                  (
+                    (
+                      (
+                        "t1"."index_0" * 2
+                      ) - 100
+                    ) * 3
+                  ) + 11
+                )
+              )
+              ELSE 512
+            END * 2
+          ) + 1 AS DOUBLE) / CAST(2.0 AS DOUBLE)
+        ) AS BIGINT)
+        ELSE -1
+      END AS "index_0",
+      "t1"."level"
     FROM (
       SELECT
-        CASE
-          WHEN (
-            "t1"."index_0" >= 0
-          ) AND (
-            "t1"."index_1" >= 0
-          )
-          THEN CAST(FLOOR(
-            CAST((
+        CAST(FLOOR(
+          CASE
+            WHEN (
+              "t0"."age" * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN CASE
+              WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
+              THEN CAST(100.0 AS DOUBLE)
+              ELSE CASE
+                WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
+                THEN CAST(0.0 AS DOUBLE)
+                ELSE "t0"."age"
+              END
+            END + CAST(0.5 AS DOUBLE)
+            ELSE NULL
+          END
+        ) AS BIGINT) AS "index_0",
+        CAST(FLOOR(
+          CASE
+            WHEN (
+              "t0"."pay" * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN (
               CASE
-                WHEN ABS(
-                  (
-                    (
-                      (
-                        "t1"."index_1" * 2
-                      ) - 8000
-                    ) * -7
-                  ) + (
-                    (
-                      (
-                        (
-                          "t1"."index_0" * 2
-                        ) - 100
-                      ) * 3
-                    ) + 11
-                  )
-                ) < 512
-                THEN ABS(
-                  (
-                    (
-                      (
-                        "t1"."index_1" * 2
-                      ) - 8000
-                    ) * -7
-                  ) + (
-                    (
-                      (
-                        (
-                          "t1"."index_0" * 2
-                        ) - 100
-                      ) * 3
-                    ) + 11
-                  )
-                )
-                ELSE 512
-              END * 2
-            ) + 1 AS DOUBLE) / CAST(2.0 AS DOUBLE)
-          ) AS BIGINT) * CAST(FLOOR(
-            CAST((
-              CASE
-                WHEN ABS(
-                  (
-                    (
-                      (
-                        "t1"."index_1" * 2
-                      ) - 8000
-                    ) * -7
-                  ) + (
-                    (
-                      (
-                        (
-                          "t1"."index_0" * 2
-                        ) - 100
-                      ) * 3
-                    ) + 11
-                  )
-                ) < 512
-                THEN ABS(
-                  (
-                    (
-                      (
-                        "t1"."index_1" * 2
-                      ) - 8000
-                    ) * -7
-                  ) + (
-                    (
-                      (
-                        (
-                          "t1"."index_0" * 2
-                        ) - 100
-                      ) * 3
-                    ) + 11
-                  )
-                )
-                ELSE 512
-              END * 2
-            ) + 1 AS DOUBLE) / CAST(2.0 AS DOUBLE)
-          ) AS BIGINT)
-          ELSE -1
-        END AS "index_0",
-        "t1"."level"
-      FROM (
-        SELECT
-          CAST(FLOOR(
-            CASE
-              WHEN (
-                "t0"."age" * CAST(0.0 AS DOUBLE)
-              ) = CAST(0.0 AS DOUBLE)
-              THEN CASE
-                WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
+                WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
+                THEN CAST(1000.0 AS DOUBLE)
                 ELSE CASE
-                  WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
+                  WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
                   THEN CAST(0.0 AS DOUBLE)
-                  ELSE "t0"."age"
+                  ELSE "t0"."pay"
                 END
-              END + CAST(0.5 AS DOUBLE)
-              ELSE NULL
-            END
-          ) AS BIGINT) AS "index_0",
-          CAST(FLOOR(
-            CASE
-              WHEN (
-                "t0"."pay" * CAST(0.0 AS DOUBLE)
-              ) = CAST(0.0 AS DOUBLE)
-              THEN (
-                CASE
-                  WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
-                  THEN CAST(1000.0 AS DOUBLE)
-                  ELSE CASE
-                    WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
-                    THEN CAST(0.0 AS DOUBLE)
-                    ELSE "t0"."pay"
-                  END
-                END / (
-                  (
-                    "t0"."pay" * CAST(0.0 AS DOUBLE)
-                  ) + CAST(0.125 AS DOUBLE)
-                )
-              ) + CAST(0.5 AS DOUBLE)
-              ELSE NULL
-            END
-          ) AS BIGINT) AS "index_1",
-          0 AS "level"
-        FROM "people" AS "t0"
-      ) AS "t1"
-    ) AS "t2"
-  ) AS "t3"
-) AS "t4";
+              END / (
+                (
+                  "t0"."pay" * CAST(0.0 AS DOUBLE)
+                ) + CAST(0.125 AS DOUBLE)
+              )
+            ) + CAST(0.5 AS DOUBLE)
+            ELSE NULL
+          END
+        ) AS BIGINT) AS "index_1",
+        0 AS "level"
+      FROM "people" AS "t0"
+    ) AS "t1"
+  ) AS "t2"
+) AS "t3";
 
 -- two values of a table of counts
 SELECT
@@ -1569,13 +1543,7 @@ FROM (
                   ) AS "t1"
                 ) AS "t2"
                 WHERE
-                  "t2"."known"
-                  AND "t2"."level" >= 0
-                  AND (
-                    TRUE AND (
-                      "t2"."index_0" >= 0
-                    )
-                  )
+                  "t2"."known" AND "t2"."level" >= 0 AND "t2"."index_0" >= 0
               ) AS "t3"
             ) AS "t4"
           ) AS "t5"
