@@ -44,12 +44,17 @@ def within_years(date: nw.Expr, dtype: nw.dtypes.DType, *, in_spark: bool = Fals
     return within if unit == "us" else within.cast(nw.Datetime("us"))
 
 
-def distance(value: nw.Expr, grid: Grid) -> nw.Expr:
-    """Return x − L of x clamped to [L, U]; 0 where its quotient by the step may be too small for the doubles."""
+def distance(value: nw.Expr, there: nw.Expr, grid: Grid) -> nw.Expr:
+    """Return x − L of x clamped to [L, U], null where it is not there.
+
+    It is 0 where its quotient by the step may be too small for the doubles. Whether a value is there is asked of those
+    beyond the bounds alone: others are, and a database computes an expression step by step, record by record.
+    """
     import narwhals.stable.v2 as nw
 
     lower, upper = (nw.lit(bound) for bound in grid.as_bounds())
-    apart = nw.when(value > upper).then(upper).otherwise(nw.when(value < lower).then(lower).otherwise(value))
+    beyond = nw.when(there).then(nw.when(value > upper).then(upper).otherwise(lower))
+    apart = nw.when((value >= lower) & (value <= upper)).then(value).otherwise(beyond)
     apart = apart - lower if grid.lower else apart
     if grid.step <= 1:  # a quotient is no smaller than what is divided
         return apart

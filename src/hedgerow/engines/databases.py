@@ -21,6 +21,7 @@ from hedgerow.engines.query import ColumnQuery, Query, SumsQuery
 from hedgerow.engines.reading import SourceFile, kinds_of_source, source_file, withheld
 from hedgerow.engines.schema import check_names, check_query
 from hedgerow.errors import DataError, ParameterError
+from hedgerow.facts.columns import Selection
 from hedgerow.formats import is_ambiguous, public_name, scheme
 
 # SQLite's own rules of affinity, in their order; DATE and BOOLEAN come first, as they would be numbers.
@@ -148,7 +149,10 @@ class DatabaseSource(FrameAnswers):
             yield lambda: frames.roles_of(here.table, query, self.columns)
 
     def _choice(self, query: Query | SumsQuery | ColumnQuery) -> Sequence[str]:
-        columns = few_values.columns_to_group(query)
+        # A lone number is added up as fast as its values are grouped, whatever they are, and by one statement.
+        by_selection = all(isinstance(group, Selection) for group in query.by)
+        lone = isinstance(query, SumsQuery) and len(query.read) == 1 and by_selection
+        columns = [] if lone else few_values.columns_to_group(query)
         return self.database.choice(self.place, columns) if columns else ()
 
 

@@ -406,11 +406,10 @@ def add_up(
     in_memory = query.unit is None and is_held(_lazy(frame))
     if in_memory and read_as_values(query):
         rows, levels = with_levels(_lazy(chosen), query.by, columns)
-        values = map(value_column, range(len(query.values)))
-        rows = rows.select(*values, *levels).with_columns(code_of("level", [c.levels for c in query.by]).alias("level"))
+        level = code_of("level", [category.levels for category in query.by]).alias("level")
+        rows = rows.select(*map(value_column, range(len(query.values))), *levels).with_columns(level)
     else:
-        first = by_raw_values(_lazy(chosen), query) if few else chosen
-        digits, level, named = _digits(first, query, columns, few=few)
+        digits, level, named = _digits(by_raw_values(_lazy(chosen), query) if few else chosen, query, columns, few=few)
         indices = (nw.col(f"index_{place}") for place in range(len(query.read)))
         rows = _with_products(digits.select(*indices, level.alias("level"), *named), query, named)
     if in_memory:
@@ -421,12 +420,13 @@ def add_up(
         rows, counts = rows.with_columns(counts.alias("counts")), nw.col("counts")
     if query.unit is not None:
         return _add_up_units(rows, query, key)
-    ones, zeros = nw.lit(1, nw.Int64), nw.lit(0, nw.Int64)
-    terms = [nw.when(counts).then(ones).otherwise(zeros).alias("one")]
+    ones, zeros, ibis = nw.lit(1, nw.Int64), nw.lit(0, nw.Int64), rows.implementation.is_ibis()
+    terms = [nw.when(counts).then(ones).otherwise(nw.lit(None) if ibis else zeros).alias("one")]  # there counted
     for place, value in enumerate(query.values):
         index = nw.col(f"index_{place}")
         there = counts if place in query.needed else counts & (index >= 0)
-        null = rows.implementation.is_ibis() and value in query.read and query.needed <= {place}
+        null = ibis and value in query.read and query.needed <= {place}
+        terms[:1] = [index.alias("one")] if null and needed and not few else terms[:1]
         terms.append((index if null else nw.when(there).then(index).otherwise(zeros)).alias(f"t_{place}"))
         terms.append(nw.when(there).then(ones).otherwise(zeros).alias(f"there_{place}"))
     asked = added_up(rows.select("level", *terms, *named), query, few=few)
@@ -441,8 +441,8 @@ def _with_products(rows: nw.LazyFrame[Any], query: SumsQuery, named: list[nw.Exp
         return rows
     of: dict[Value, nw.Expr] = {part: nw.col(f"index_{place}") for place, part in enumerate(query.read)}
     # A step of their own: written out within a square, which names them many times, they exceed SQLite's statements.
-    squares = [value for value in query.values if isinstance(value, ClippedSquare)]
-    inner = {inside: _index(inside, of) for value in squares for inside in value.values if inside not in of}
+    parts = (part for value in query.values if isinstance(value, ClippedSquare) for part in value.values)
+    inner = {part: _index(part, of) for part in parts if part not in of}
     if inner:
         rows = rows.with_columns(*[made.alias(f"inner_{place}") for place, made in enumerate(inner.values())])
         of |= {value: nw.col(f"inner_{place}") for place, value in enumerate(inner)}
@@ -556,9 +556,9 @@ def _position(value: nw.Expr, grid: Grid, *, clamped: bool) -> nw.Expr:
     """Return (x − L)/step + ½ (private_bootstrap.md §1).
 
     Each operation rounds monotonically, so to clamp this to 0..m afterwards is to clamp x to [L, U] before. The latter
-    is done where an engine raises at a result beyond the doubles; a quotient that may be too small for them is 0 there.
+    is done where an engine raises at a result beyond the doubles (`checked.distance`).
     """
-    apart = distance(value, grid) if clamped else value - float(grid.lower)
+    apart = distance(value, present(value), grid) if clamped else value - float(grid.lower)
     if grid.step == 1:
         return apart + 0.5
     # Polars divides by a constant as it multiplies by the rounded reciprocal, one unit in the last place off. A
@@ -592,7 +592,9 @@ def _indices(query: Query | SumsQuery, placed: dict[str, nw.Expr], *, clamped: b
             position = nw.when(position > most).then(most).otherwise(position)
             position = nw.when(position < least).then(least).otherwise(position)
         # Floored last: Spark's floor is an integer, and raises an error where a missing or distant value has none.
-        otherwise = nw.lit(None if (missing := absent(value)) is None else float(missing))
-        return nw.when(there).then(position).otherwise(otherwise).floor().cast(nw.Int64)
+        if (missing := absent(value)) is not None:
+            fill = nw.lit(float(missing))
+            position = nw.coalesce(position, fill) if clamped else nw.when(there).then(position).otherwise(fill)
+        return position.floor().cast(nw.Int64)
 
     return [on_grid(place, value).alias(f"index_{place}") for place, value in enumerate(query.read)]

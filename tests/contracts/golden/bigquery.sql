@@ -93,13 +93,13 @@ FROM (
 -- mean
 SELECT
   COUNT(*) AS `records`,
-  SUM(`t2`.`one`) AS `sum_0`,
+  COUNT(`t2`.`one`) AS `sum_0`,
   SUM(`t2`.`t_0`) AS `sum_1`,
   SUM(`t2`.`t_0` * `t2`.`t_0`) AS `sum_2`
 FROM (
   SELECT
     `t1`.`level`,
-    CASE WHEN `t1`.`index_0` >= 0 THEN 1 ELSE 0 END AS `one`,
+    `t1`.`index_0` AS `one`,
     `t1`.`index_0` AS `t_0`,
     CASE WHEN `t1`.`index_0` >= 0 THEN 1 ELSE 0 END AS `there_0`
   FROM (
@@ -107,15 +107,19 @@ FROM (
       CAST(FLOOR(
         CASE
           WHEN (
-            `t0`.`age` * 0.0
-          ) = 0.0
-          THEN CASE
-            WHEN `t0`.`age` > 100.0
-            THEN 100.0
-            ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
-          END + 0.5
-          ELSE NULL
-        END
+            `t0`.`age` >= 0.0
+          ) AND (
+            `t0`.`age` <= 100.0
+          )
+          THEN `t0`.`age`
+          ELSE CASE
+            WHEN (
+              `t0`.`age` * 0.0
+            ) = 0.0
+            THEN CASE WHEN `t0`.`age` > 100.0 THEN 100.0 ELSE 0.0 END
+            ELSE NULL
+          END
+        END + 0.5
       ) AS INT64) AS `index_0`,
       0 AS `level`
     FROM `people` AS `t0`
@@ -139,17 +143,24 @@ FROM (
         END * 102
       ) + (
         CAST(FLOOR(
-          CASE
-            WHEN (
-              `t0`.`age` * 0.0
-            ) = 0.0
-            THEN CASE
-              WHEN `t0`.`age` > 100.0
-              THEN 100.0
-              ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
-            END + 0.5
-            ELSE -1.0
-          END
+          COALESCE(
+            CASE
+              WHEN (
+                `t0`.`age` >= 0.0
+              ) AND (
+                `t0`.`age` <= 100.0
+              )
+              THEN `t0`.`age`
+              ELSE CASE
+                WHEN (
+                  `t0`.`age` * 0.0
+                ) = 0.0
+                THEN CASE WHEN `t0`.`age` > 100.0 THEN 100.0 ELSE 0.0 END
+                ELSE NULL
+              END
+            END + 0.5,
+            -1.0
+          )
         ) AS INT64) + 1
       ) AS `key`
     FROM `people` AS `t0`
@@ -162,13 +173,13 @@ FROM (
 SELECT
   `t2`.`level`,
   COUNT(*) AS `records`,
-  SUM(`t2`.`one`) AS `sum_0`,
+  COUNT(`t2`.`one`) AS `sum_0`,
   SUM(`t2`.`t_0`) AS `sum_1`,
   SUM(`t2`.`t_0` * `t2`.`t_0`) AS `sum_2`
 FROM (
   SELECT
     `t1`.`level`,
-    CASE WHEN `t1`.`index_0` >= 0 THEN 1 ELSE 0 END AS `one`,
+    `t1`.`index_0` AS `one`,
     `t1`.`index_0` AS `t_0`,
     CASE WHEN `t1`.`index_0` >= 0 THEN 1 ELSE 0 END AS `there_0`
   FROM (
@@ -176,15 +187,19 @@ FROM (
       CAST(FLOOR(
         CASE
           WHEN (
-            `t0`.`age` * 0.0
-          ) = 0.0
-          THEN CASE
-            WHEN `t0`.`age` > 100.0
-            THEN 100.0
-            ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
-          END + 0.5
-          ELSE NULL
-        END
+            `t0`.`age` >= 0.0
+          ) AND (
+            `t0`.`age` <= 100.0
+          )
+          THEN `t0`.`age`
+          ELSE CASE
+            WHEN (
+              `t0`.`age` * 0.0
+            ) = 0.0
+            THEN CASE WHEN `t0`.`age` > 100.0 THEN 100.0 ELSE 0.0 END
+            ELSE NULL
+          END
+        END + 0.5
       ) AS INT64) AS `index_0`,
       CASE
         WHEN CAST(`t0`.`sex` AS FLOAT64) = 0.0
@@ -201,7 +216,7 @@ GROUP BY
 SELECT
   `t2`.`level`,
   COUNT(*) AS `records`,
-  SUM(`t2`.`one`) AS `sum_0`,
+  COUNT(`t2`.`one`) AS `sum_0`,
   SUM(`t2`.`t_0`) AS `sum_1`,
   SUM((
     `t2`.`t_0` * `t2`.`t_0`
@@ -212,28 +227,32 @@ SELECT
 FROM (
   SELECT
     `t1`.`level`,
-    CASE WHEN `t1`.`index_0` >= 0 THEN 1 ELSE 0 END AS `one`,
+    `t1`.`index_0` AS `one`,
     `t1`.`index_0` AS `t_0`,
     CASE WHEN `t1`.`index_0` >= 0 THEN 1 ELSE 0 END AS `there_0`
   FROM (
     SELECT
       CAST(FLOOR(
-        CASE
-          WHEN (
+        ieee_divide(
+          CASE
+            WHEN (
+              `t0`.`pay` >= 0.0
+            ) AND (
+              `t0`.`pay` <= 1000.0
+            )
+            THEN `t0`.`pay`
+            ELSE CASE
+              WHEN (
+                `t0`.`pay` * 0.0
+              ) = 0.0
+              THEN CASE WHEN `t0`.`pay` > 1000.0 THEN 1000.0 ELSE 0.0 END
+              ELSE NULL
+            END
+          END,
+          (
             `t0`.`pay` * 0.0
-          ) = 0.0
-          THEN ieee_divide(
-            CASE
-              WHEN `t0`.`pay` > 1000.0
-              THEN 1000.0
-              ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
-            END,
-            (
-              `t0`.`pay` * 0.0
-            ) + 0.00095367431640625
-          ) + 0.5
-          ELSE NULL
-        END
+          ) + 0.00095367431640625
+        ) + 0.5
       ) AS INT64) AS `index_0`,
       CASE
         WHEN (
@@ -260,7 +279,7 @@ GROUP BY
 SELECT
   `t3`.`level`,
   COUNT(*) AS `records`,
-  SUM(`t3`.`one`) AS `sum_0`,
+  COUNT(`t3`.`one`) AS `sum_0`,
   SUM(`t3`.`t_0` & 2097151) AS `sum_1`,
   SUM(`t3`.`t_0` >> 21) AS `sum_2`,
   SUM((
@@ -436,28 +455,32 @@ SELECT
 FROM (
   SELECT
     `t2`.`level`,
-    CASE WHEN `t2`.`index_0` >= 0 THEN 1 ELSE 0 END AS `one`,
+    `t2`.`index_0` AS `one`,
     `t2`.`index_0` AS `t_0`,
     CASE WHEN `t2`.`index_0` >= 0 THEN 1 ELSE 0 END AS `there_0`
   FROM (
     SELECT
       CAST(FLOOR(
-        CASE
-          WHEN (
+        ieee_divide(
+          CASE
+            WHEN (
+              `t1`.`age` >= 0.0
+            ) AND (
+              `t1`.`age` <= 100.0
+            )
+            THEN `t1`.`age`
+            ELSE CASE
+              WHEN (
+                `t1`.`age` * 0.0
+              ) = 0.0
+              THEN CASE WHEN `t1`.`age` > 100.0 THEN 100.0 ELSE 0.0 END
+              ELSE NULL
+            END
+          END,
+          (
             `t1`.`age` * 0.0
-          ) = 0.0
-          THEN ieee_divide(
-            CASE
-              WHEN `t1`.`age` > 100.0
-              THEN 100.0
-              ELSE CASE WHEN `t1`.`age` < 0.0 THEN 0.0 ELSE `t1`.`age` END
-            END,
-            (
-              `t1`.`age` * 0.0
-            ) + 9.094947017729282e-11
-          ) + 0.5
-          ELSE NULL
-        END
+          ) + 9.094947017729282e-11
+        ) + 0.5
       ) AS INT64) AS `index_0`,
       CASE
         WHEN `t1`.`job` = 'nurse'
@@ -485,7 +508,7 @@ GROUP BY
 SELECT
   `t3`.`level`,
   COUNT(*) AS `records`,
-  SUM(`t3`.`one`) AS `sum_0`,
+  COUNT(`t3`.`one`) AS `sum_0`,
   SUM(`t3`.`t_0`) AS `sum_1`,
   SUM(`t3`.`t_0` * `t3`.`t_0`) AS `sum_2`,
   SUM(`t3`.`t_1` * `t3`.`t_0`) AS `sum_3`,
@@ -498,7 +521,7 @@ SELECT
 FROM (
   SELECT
     `t2`.`level`,
-    CASE WHEN `t2`.`counts` THEN 1 ELSE 0 END AS `one`,
+    CASE WHEN `t2`.`counts` THEN 1 ELSE NULL END AS `one`,
     CASE WHEN `t2`.`counts` THEN `t2`.`index_0` ELSE 0 END AS `t_0`,
     CASE WHEN `t2`.`counts` THEN 1 ELSE 0 END AS `there_0`,
     CASE WHEN `t2`.`counts` THEN `t2`.`index_1` ELSE 0 END AS `t_1`,
@@ -518,33 +541,41 @@ FROM (
         CAST(FLOOR(
           CASE
             WHEN (
-              `t0`.`age` * 0.0
-            ) = 0.0
-            THEN CASE
-              WHEN `t0`.`age` > 100.0
-              THEN 100.0
-              ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
-            END + 0.5
-            ELSE NULL
-          END
+              `t0`.`age` >= 0.0
+            ) AND (
+              `t0`.`age` <= 100.0
+            )
+            THEN `t0`.`age`
+            ELSE CASE
+              WHEN (
+                `t0`.`age` * 0.0
+              ) = 0.0
+              THEN CASE WHEN `t0`.`age` > 100.0 THEN 100.0 ELSE 0.0 END
+              ELSE NULL
+            END
+          END + 0.5
         ) AS INT64) AS `index_0`,
         CAST(FLOOR(
-          CASE
-            WHEN (
+          ieee_divide(
+            CASE
+              WHEN (
+                `t0`.`pay` >= 0.0
+              ) AND (
+                `t0`.`pay` <= 1000.0
+              )
+              THEN `t0`.`pay`
+              ELSE CASE
+                WHEN (
+                  `t0`.`pay` * 0.0
+                ) = 0.0
+                THEN CASE WHEN `t0`.`pay` > 1000.0 THEN 1000.0 ELSE 0.0 END
+                ELSE NULL
+              END
+            END,
+            (
               `t0`.`pay` * 0.0
-            ) = 0.0
-            THEN ieee_divide(
-              CASE
-                WHEN `t0`.`pay` > 1000.0
-                THEN 1000.0
-                ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
-              END,
-              (
-                `t0`.`pay` * 0.0
-              ) + 0.125
-            ) + 0.5
-            ELSE NULL
-          END
+            ) + 0.125
+          ) + 0.5
         ) AS INT64) AS `index_1`,
         CASE
           WHEN CAST(`t0`.`sex` AS FLOAT64) = 0.0
@@ -561,7 +592,7 @@ GROUP BY
 -- decimals and booleans
 SELECT
   COUNT(*) AS `records`,
-  SUM(`t3`.`one`) AS `sum_0`,
+  COUNT(`t3`.`one`) AS `sum_0`,
   SUM(`t3`.`t_0`) AS `sum_1`,
   SUM(`t3`.`t_0` * `t3`.`t_0`) AS `sum_2`,
   SUM(`t3`.`t_0` * `t3`.`t_1`) AS `sum_3`,
@@ -569,7 +600,7 @@ SELECT
 FROM (
   SELECT
     `t2`.`level`,
-    CASE WHEN `t2`.`index_0` >= 0 THEN 1 ELSE 0 END AS `one`,
+    `t2`.`index_0` AS `one`,
     `t2`.`index_0` AS `t_0`,
     CASE WHEN `t2`.`index_0` >= 0 THEN 1 ELSE 0 END AS `there_0`,
     CASE
@@ -589,22 +620,26 @@ FROM (
   FROM (
     SELECT
       CAST(FLOOR(
-        CASE
-          WHEN (
+        ieee_divide(
+          CASE
+            WHEN (
+              `t1`.`value_0` >= 0.0
+            ) AND (
+              `t1`.`value_0` <= 50.0
+            )
+            THEN `t1`.`value_0`
+            ELSE CASE
+              WHEN (
+                `t1`.`value_0` * 0.0
+              ) = 0.0
+              THEN CASE WHEN `t1`.`value_0` > 50.0 THEN 50.0 ELSE 0.0 END
+              ELSE NULL
+            END
+          END,
+          (
             `t1`.`value_0` * 0.0
-          ) = 0.0
-          THEN ieee_divide(
-            CASE
-              WHEN `t1`.`value_0` > 50.0
-              THEN 50.0
-              ELSE CASE WHEN `t1`.`value_0` < 0.0 THEN 0.0 ELSE `t1`.`value_0` END
-            END,
-            (
-              `t1`.`value_0` * 0.0
-            ) + 0.5
           ) + 0.5
-          ELSE NULL
-        END
+        ) + 0.5
       ) AS INT64) AS `index_0`,
       CASE
         WHEN (
@@ -648,7 +683,7 @@ FROM (
 -- weighted
 SELECT
   COUNT(*) AS `records`,
-  SUM(`t4`.`one`) AS `sum_0`,
+  COUNT(`t4`.`one`) AS `sum_0`,
   SUM(`t4`.`t_0`) AS `sum_1`,
   SUM(`t4`.`t_0` * `t4`.`t_0`) AS `sum_2`,
   SUM(`t4`.`t_1` * `t4`.`t_0`) AS `sum_3`,
@@ -661,7 +696,7 @@ SELECT
 FROM (
   SELECT
     `t3`.`level`,
-    CASE WHEN `t3`.`counts` THEN 1 ELSE 0 END AS `one`,
+    CASE WHEN `t3`.`counts` THEN 1 ELSE NULL END AS `one`,
     CASE WHEN `t3`.`counts` THEN `t3`.`index_0` ELSE 0 END AS `t_0`,
     CASE WHEN `t3`.`counts` THEN 1 ELSE 0 END AS `there_0`,
     CASE WHEN `t3`.`counts` THEN `t3`.`index_1` ELSE 0 END AS `t_1`,
@@ -684,40 +719,51 @@ FROM (
       FROM (
         SELECT
           CAST(FLOOR(
-            CASE
-              WHEN (
-                `t0`.`w` * 0.0
-              ) = 0.0
-              THEN ieee_divide(
+            COALESCE(
+              ieee_divide(
                 CASE
-                  WHEN `t0`.`w` > 8.0
-                  THEN 8.0
-                  ELSE CASE WHEN `t0`.`w` < 0.0 THEN 0.0 ELSE `t0`.`w` END
+                  WHEN (
+                    `t0`.`w` >= 0.0
+                  ) AND (
+                    `t0`.`w` <= 8.0
+                  )
+                  THEN `t0`.`w`
+                  ELSE CASE
+                    WHEN (
+                      `t0`.`w` * 0.0
+                    ) = 0.0
+                    THEN CASE WHEN `t0`.`w` > 8.0 THEN 8.0 ELSE 0.0 END
+                    ELSE NULL
+                  END
                 END,
                 (
                   `t0`.`w` * 0.0
                 ) + 0.5
-              ) + 0.5
-              ELSE 0.0
-            END
+              ) + 0.5,
+              0.0
+            )
           ) AS INT64) AS `index_0`,
           CAST(FLOOR(
-            CASE
-              WHEN (
+            ieee_divide(
+              CASE
+                WHEN (
+                  `t0`.`pay` >= 0.0
+                ) AND (
+                  `t0`.`pay` <= 1000.0
+                )
+                THEN `t0`.`pay`
+                ELSE CASE
+                  WHEN (
+                    `t0`.`pay` * 0.0
+                  ) = 0.0
+                  THEN CASE WHEN `t0`.`pay` > 1000.0 THEN 1000.0 ELSE 0.0 END
+                  ELSE NULL
+                END
+              END,
+              (
                 `t0`.`pay` * 0.0
-              ) = 0.0
-              THEN ieee_divide(
-                CASE
-                  WHEN `t0`.`pay` > 1000.0
-                  THEN 1000.0
-                  ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
-                END,
-                (
-                  `t0`.`pay` * 0.0
-                ) + 0.125
-              ) + 0.5
-              ELSE NULL
-            END
+              ) + 0.125
+            ) + 0.5
           ) AS INT64) AS `index_1`,
           0 AS `level`
         FROM `people` AS `t0`
@@ -729,7 +775,7 @@ FROM (
 -- a product of values
 SELECT
   COUNT(*) AS `records`,
-  SUM(`t3`.`one`) AS `sum_0`,
+  COUNT(`t3`.`one`) AS `sum_0`,
   SUM(`t3`.`t_0` & 2097151) AS `sum_1`,
   SUM(`t3`.`t_0` >> 21) AS `sum_2`,
   SUM((
@@ -758,7 +804,7 @@ SELECT
 FROM (
   SELECT
     `t2`.`level`,
-    CASE WHEN `t2`.`index_0` >= 0 THEN 1 ELSE 0 END AS `one`,
+    CASE WHEN `t2`.`index_0` >= 0 THEN 1 ELSE NULL END AS `one`,
     CASE WHEN `t2`.`index_0` >= 0 THEN `t2`.`index_0` ELSE 0 END AS `t_0`,
     CASE WHEN `t2`.`index_0` >= 0 THEN 1 ELSE 0 END AS `there_0`,
     CASE
@@ -811,33 +857,41 @@ FROM (
         CAST(FLOOR(
           CASE
             WHEN (
-              `t0`.`age` * 0.0
-            ) = 0.0
-            THEN CASE
-              WHEN `t0`.`age` > 100.0
-              THEN 100.0
-              ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
-            END + 0.5
-            ELSE NULL
-          END
+              `t0`.`age` >= 0.0
+            ) AND (
+              `t0`.`age` <= 100.0
+            )
+            THEN `t0`.`age`
+            ELSE CASE
+              WHEN (
+                `t0`.`age` * 0.0
+              ) = 0.0
+              THEN CASE WHEN `t0`.`age` > 100.0 THEN 100.0 ELSE 0.0 END
+              ELSE NULL
+            END
+          END + 0.5
         ) AS INT64) AS `index_0`,
         CAST(FLOOR(
-          CASE
-            WHEN (
+          ieee_divide(
+            CASE
+              WHEN (
+                `t0`.`pay` >= 0.0
+              ) AND (
+                `t0`.`pay` <= 1000.0
+              )
+              THEN `t0`.`pay`
+              ELSE CASE
+                WHEN (
+                  `t0`.`pay` * 0.0
+                ) = 0.0
+                THEN CASE WHEN `t0`.`pay` > 1000.0 THEN 1000.0 ELSE 0.0 END
+                ELSE NULL
+              END
+            END,
+            (
               `t0`.`pay` * 0.0
-            ) = 0.0
-            THEN ieee_divide(
-              CASE
-                WHEN `t0`.`pay` > 1000.0
-                THEN 1000.0
-                ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
-              END,
-              (
-                `t0`.`pay` * 0.0
-              ) + 0.125
-            ) + 0.5
-            ELSE NULL
-          END
+            ) + 0.125
+          ) + 0.5
         ) AS INT64) AS `index_1`,
         CASE
           WHEN (
@@ -921,12 +975,12 @@ FROM (
 -- into a ball
 SELECT
   COUNT(*) AS `records`,
-  SUM(`t5`.`one`) AS `sum_0`,
+  COUNT(`t5`.`one`) AS `sum_0`,
   SUM(`t5`.`t_0`) AS `sum_1`
 FROM (
   SELECT
     `t4`.`level`,
-    CASE WHEN `t4`.`counts` THEN 1 ELSE 0 END AS `one`,
+    CASE WHEN `t4`.`counts` THEN 1 ELSE NULL END AS `one`,
     CASE WHEN `t4`.`counts` THEN `t4`.`index_0` ELSE 0 END AS `t_0`,
     CASE WHEN `t4`.`counts` THEN 1 ELSE 0 END AS `there_0`,
     CASE WHEN `t4`.`counts` THEN `t4`.`index_1` ELSE 0 END AS `t_1`,
@@ -1271,33 +1325,41 @@ FROM (
           CAST(FLOOR(
             CASE
               WHEN (
-                `t1`.`value_0` * 0.0
-              ) = 0.0
-              THEN CASE
-                WHEN `t1`.`value_0` > 100.0
-                THEN 100.0
-                ELSE CASE WHEN `t1`.`value_0` < 0.0 THEN 0.0 ELSE `t1`.`value_0` END
-              END + 0.5
-              ELSE NULL
-            END
+                `t1`.`value_0` >= 0.0
+              ) AND (
+                `t1`.`value_0` <= 100.0
+              )
+              THEN `t1`.`value_0`
+              ELSE CASE
+                WHEN (
+                  `t1`.`value_0` * 0.0
+                ) = 0.0
+                THEN CASE WHEN `t1`.`value_0` > 100.0 THEN 100.0 ELSE 0.0 END
+                ELSE NULL
+              END
+            END + 0.5
           ) AS INT64) AS `index_0`,
           CAST(FLOOR(
-            CASE
-              WHEN (
+            ieee_divide(
+              CASE
+                WHEN (
+                  `t1`.`value_1` >= 0.0
+                ) AND (
+                  `t1`.`value_1` <= 50.0
+                )
+                THEN `t1`.`value_1`
+                ELSE CASE
+                  WHEN (
+                    `t1`.`value_1` * 0.0
+                  ) = 0.0
+                  THEN CASE WHEN `t1`.`value_1` > 50.0 THEN 50.0 ELSE 0.0 END
+                  ELSE NULL
+                END
+              END,
+              (
                 `t1`.`value_1` * 0.0
-              ) = 0.0
-              THEN ieee_divide(
-                CASE
-                  WHEN `t1`.`value_1` > 50.0
-                  THEN 50.0
-                  ELSE CASE WHEN `t1`.`value_1` < 0.0 THEN 0.0 ELSE `t1`.`value_1` END
-                END,
-                (
-                  `t1`.`value_1` * 0.0
-                ) + 0.5
               ) + 0.5
-              ELSE NULL
-            END
+            ) + 0.5
           ) AS INT64) AS `index_1`,
           0 AS `level`
         FROM (
@@ -1330,12 +1392,12 @@ FROM (
 -- clipped squares
 SELECT
   COUNT(*) AS `records`,
-  SUM(`t3`.`one`) AS `sum_0`,
+  COUNT(`t3`.`one`) AS `sum_0`,
   SUM(`t3`.`t_0`) AS `sum_1`
 FROM (
   SELECT
     `t2`.`level`,
-    CASE WHEN `t2`.`index_0` >= 0 THEN 1 ELSE 0 END AS `one`,
+    CASE WHEN `t2`.`index_0` >= 0 THEN 1 ELSE NULL END AS `one`,
     CASE WHEN `t2`.`index_0` >= 0 THEN `t2`.`index_0` ELSE 0 END AS `t_0`,
     CASE WHEN `t2`.`index_0` >= 0 THEN 1 ELSE 0 END AS `there_0`
   FROM (
@@ -1441,33 +1503,41 @@ FROM (
         CAST(FLOOR(
           CASE
             WHEN (
-              `t0`.`age` * 0.0
-            ) = 0.0
-            THEN CASE
-              WHEN `t0`.`age` > 100.0
-              THEN 100.0
-              ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
-            END + 0.5
-            ELSE NULL
-          END
+              `t0`.`age` >= 0.0
+            ) AND (
+              `t0`.`age` <= 100.0
+            )
+            THEN `t0`.`age`
+            ELSE CASE
+              WHEN (
+                `t0`.`age` * 0.0
+              ) = 0.0
+              THEN CASE WHEN `t0`.`age` > 100.0 THEN 100.0 ELSE 0.0 END
+              ELSE NULL
+            END
+          END + 0.5
         ) AS INT64) AS `index_0`,
         CAST(FLOOR(
-          CASE
-            WHEN (
+          ieee_divide(
+            CASE
+              WHEN (
+                `t0`.`pay` >= 0.0
+              ) AND (
+                `t0`.`pay` <= 1000.0
+              )
+              THEN `t0`.`pay`
+              ELSE CASE
+                WHEN (
+                  `t0`.`pay` * 0.0
+                ) = 0.0
+                THEN CASE WHEN `t0`.`pay` > 1000.0 THEN 1000.0 ELSE 0.0 END
+                ELSE NULL
+              END
+            END,
+            (
               `t0`.`pay` * 0.0
-            ) = 0.0
-            THEN ieee_divide(
-              CASE
-                WHEN `t0`.`pay` > 1000.0
-                THEN 1000.0
-                ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
-              END,
-              (
-                `t0`.`pay` * 0.0
-              ) + 0.125
-            ) + 0.5
-            ELSE NULL
-          END
+            ) + 0.125
+          ) + 0.5
         ) AS INT64) AS `index_1`,
         0 AS `level`
       FROM `people` AS `t0`
@@ -1498,35 +1568,49 @@ FROM (
     FROM (
       SELECT
         CAST(FLOOR(
-          CASE
-            WHEN (
-              `t0`.`age` * 0.0
-            ) = 0.0
-            THEN CASE
-              WHEN `t0`.`age` > 100.0
-              THEN 100.0
-              ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
-            END + 0.5
-            ELSE -1.0
-          END
+          COALESCE(
+            CASE
+              WHEN (
+                `t0`.`age` >= 0.0
+              ) AND (
+                `t0`.`age` <= 100.0
+              )
+              THEN `t0`.`age`
+              ELSE CASE
+                WHEN (
+                  `t0`.`age` * 0.0
+                ) = 0.0
+                THEN CASE WHEN `t0`.`age` > 100.0 THEN 100.0 ELSE 0.0 END
+                ELSE NULL
+              END
+            END + 0.5,
+            -1.0
+          )
         ) AS INT64) AS `index_0`,
         CAST(FLOOR(
-          CASE
-            WHEN (
-              `t0`.`pay` * 0.0
-            ) = 0.0
-            THEN ieee_divide(
+          COALESCE(
+            ieee_divide(
               CASE
-                WHEN `t0`.`pay` > 1000.0
-                THEN 1000.0
-                ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
+                WHEN (
+                  `t0`.`pay` >= 0.0
+                ) AND (
+                  `t0`.`pay` <= 1000.0
+                )
+                THEN `t0`.`pay`
+                ELSE CASE
+                  WHEN (
+                    `t0`.`pay` * 0.0
+                  ) = 0.0
+                  THEN CASE WHEN `t0`.`pay` > 1000.0 THEN 1000.0 ELSE 0.0 END
+                  ELSE NULL
+                END
               END,
               (
                 `t0`.`pay` * 0.0
               ) + 0.125
-            ) + 0.5
-            ELSE -1.0
-          END
+            ) + 0.5,
+            -1.0
+          )
         ) AS INT64) AS `index_1`
       FROM `people` AS `t0`
     ) AS `t1`
@@ -1539,7 +1623,7 @@ FROM (
 SELECT
   `t10`.`level`,
   COUNT(*) AS `records`,
-  SUM(`t10`.`one`) AS `sum_0`,
+  COUNT(`t10`.`one`) AS `sum_0`,
   SUM(`t10`.`t_0`) AS `sum_1`,
   SUM(`t10`.`t_0` * `t10`.`t_0`) AS `sum_2`
 FROM (
@@ -1631,17 +1715,24 @@ FROM (
                 FROM (
                   SELECT
                     CAST(FLOOR(
-                      CASE
-                        WHEN (
-                          `t1`.`age` * 0.0
-                        ) = 0.0
-                        THEN CASE
-                          WHEN `t1`.`age` > 100.0
-                          THEN 100.0
-                          ELSE CASE WHEN `t1`.`age` < 0.0 THEN 0.0 ELSE `t1`.`age` END
-                        END + 0.5
-                        ELSE -1.0
-                      END
+                      COALESCE(
+                        CASE
+                          WHEN (
+                            `t1`.`age` >= 0.0
+                          ) AND (
+                            `t1`.`age` <= 100.0
+                          )
+                          THEN `t1`.`age`
+                          ELSE CASE
+                            WHEN (
+                              `t1`.`age` * 0.0
+                            ) = 0.0
+                            THEN CASE WHEN `t1`.`age` > 100.0 THEN 100.0 ELSE 0.0 END
+                            ELSE NULL
+                          END
+                        END + 0.5,
+                        -1.0
+                      )
                     ) AS INT64) AS `index_0`,
                     CASE
                       WHEN `t1`.`job` = 'nurse'

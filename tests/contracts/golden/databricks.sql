@@ -103,17 +103,13 @@ FROM (
 -- mean
 SELECT
   COUNT(*) AS `records`,
-  SUM(`t2`.`one`) AS `sum_0`,
+  COUNT(`t2`.`one`) AS `sum_0`,
   SUM(`t2`.`t_0`) AS `sum_1`,
   SUM(`t2`.`t_0` * `t2`.`t_0`) AS `sum_2`
 FROM (
   SELECT
     `t1`.`level`,
-    CASE
-      WHEN `t1`.`index_0` >= CAST(0 AS BIGINT)
-      THEN CAST(1 AS BIGINT)
-      ELSE CAST(0 AS BIGINT)
-    END AS `one`,
+    `t1`.`index_0` AS `one`,
     `t1`.`index_0` AS `t_0`,
     CASE
       WHEN `t1`.`index_0` >= CAST(0 AS BIGINT)
@@ -125,19 +121,24 @@ FROM (
       CAST(FLOOR(
         CASE
           WHEN (
-            `t0`.`age` * CAST(0.0 AS DOUBLE)
-          ) = CAST(0.0 AS DOUBLE)
-          THEN CASE
-            WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-            THEN CAST(100.0 AS DOUBLE)
-            ELSE CASE
-              WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE `t0`.`age`
+            `t0`.`age` >= CAST(0.0 AS DOUBLE)
+          )
+          AND (
+            `t0`.`age` <= CAST(100.0 AS DOUBLE)
+          )
+          THEN `t0`.`age`
+          ELSE CASE
+            WHEN (
+              `t0`.`age` * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN CASE
+              WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
+              THEN CAST(100.0 AS DOUBLE)
+              ELSE CAST(0.0 AS DOUBLE)
             END
-          END + CAST(0.5 AS DOUBLE)
-          ELSE NULL
-        END
+            ELSE NULL
+          END
+        END + CAST(0.5 AS DOUBLE)
       ) AS BIGINT) AS `index_0`,
       CAST(0 AS BIGINT) AS `level`
     FROM `people` AS `t0`
@@ -165,21 +166,29 @@ FROM (
         END * CAST(102 AS BIGINT)
       ) + (
         CAST(FLOOR(
-          CASE
-            WHEN (
-              `t0`.`age` * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN CASE
-              WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-              THEN CAST(100.0 AS DOUBLE)
+          COALESCE(
+            CASE
+              WHEN (
+                `t0`.`age` >= CAST(0.0 AS DOUBLE)
+              )
+              AND (
+                `t0`.`age` <= CAST(100.0 AS DOUBLE)
+              )
+              THEN `t0`.`age`
               ELSE CASE
-                WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE `t0`.`age`
+                WHEN (
+                  `t0`.`age` * CAST(0.0 AS DOUBLE)
+                ) = CAST(0.0 AS DOUBLE)
+                THEN CASE
+                  WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
+                  THEN CAST(100.0 AS DOUBLE)
+                  ELSE CAST(0.0 AS DOUBLE)
+                END
+                ELSE NULL
               END
-            END + CAST(0.5 AS DOUBLE)
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
+            END + CAST(0.5 AS DOUBLE),
+            -CAST(1.0 AS DOUBLE)
+          )
         ) AS BIGINT) + CAST(1 AS BIGINT)
       ) AS `key`
     FROM `people` AS `t0`
@@ -192,17 +201,13 @@ FROM (
 SELECT
   `t2`.`level`,
   COUNT(*) AS `records`,
-  SUM(`t2`.`one`) AS `sum_0`,
+  COUNT(`t2`.`one`) AS `sum_0`,
   SUM(`t2`.`t_0`) AS `sum_1`,
   SUM(`t2`.`t_0` * `t2`.`t_0`) AS `sum_2`
 FROM (
   SELECT
     `t1`.`level`,
-    CASE
-      WHEN `t1`.`index_0` >= CAST(0 AS BIGINT)
-      THEN CAST(1 AS BIGINT)
-      ELSE CAST(0 AS BIGINT)
-    END AS `one`,
+    `t1`.`index_0` AS `one`,
     `t1`.`index_0` AS `t_0`,
     CASE
       WHEN `t1`.`index_0` >= CAST(0 AS BIGINT)
@@ -214,19 +219,24 @@ FROM (
       CAST(FLOOR(
         CASE
           WHEN (
-            `t0`.`age` * CAST(0.0 AS DOUBLE)
-          ) = CAST(0.0 AS DOUBLE)
-          THEN CASE
-            WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-            THEN CAST(100.0 AS DOUBLE)
-            ELSE CASE
-              WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE `t0`.`age`
+            `t0`.`age` >= CAST(0.0 AS DOUBLE)
+          )
+          AND (
+            `t0`.`age` <= CAST(100.0 AS DOUBLE)
+          )
+          THEN `t0`.`age`
+          ELSE CASE
+            WHEN (
+              `t0`.`age` * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN CASE
+              WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
+              THEN CAST(100.0 AS DOUBLE)
+              ELSE CAST(0.0 AS DOUBLE)
             END
-          END + CAST(0.5 AS DOUBLE)
-          ELSE NULL
-        END
+            ELSE NULL
+          END
+        END + CAST(0.5 AS DOUBLE)
       ) AS BIGINT) AS `index_0`,
       CASE
         WHEN CAST(`t0`.`sex` AS DOUBLE) = CAST(0.0 AS DOUBLE)
@@ -247,7 +257,7 @@ GROUP BY
 SELECT
   `t2`.`level`,
   COUNT(*) AS `records`,
-  SUM(`t2`.`one`) AS `sum_0`,
+  COUNT(`t2`.`one`) AS `sum_0`,
   SUM(`t2`.`t_0`) AS `sum_1`,
   SUM((
     `t2`.`t_0` * `t2`.`t_0`
@@ -258,11 +268,7 @@ SELECT
 FROM (
   SELECT
     `t1`.`level`,
-    CASE
-      WHEN `t1`.`index_0` >= CAST(0 AS BIGINT)
-      THEN CAST(1 AS BIGINT)
-      ELSE CAST(0 AS BIGINT)
-    END AS `one`,
+    `t1`.`index_0` AS `one`,
     `t1`.`index_0` AS `t_0`,
     CASE
       WHEN `t1`.`index_0` >= CAST(0 AS BIGINT)
@@ -272,26 +278,31 @@ FROM (
   FROM (
     SELECT
       CAST(FLOOR(
-        CASE
-          WHEN (
-            `t0`.`pay` * CAST(0.0 AS DOUBLE)
-          ) = CAST(0.0 AS DOUBLE)
-          THEN TRY_DIVIDE(
-            CASE
-              WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
-              THEN CAST(1000.0 AS DOUBLE)
-              ELSE CASE
-                WHEN `t0`.`pay` < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE `t0`.`pay`
+        TRY_DIVIDE(
+          CASE
+            WHEN (
+              `t0`.`pay` >= CAST(0.0 AS DOUBLE)
+            )
+            AND (
+              `t0`.`pay` <= CAST(1000.0 AS DOUBLE)
+            )
+            THEN `t0`.`pay`
+            ELSE CASE
+              WHEN (
+                `t0`.`pay` * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN CASE
+                WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
+                THEN CAST(1000.0 AS DOUBLE)
+                ELSE CAST(0.0 AS DOUBLE)
               END
-            END,
-            (
-              `t0`.`pay` * CAST(0.0 AS DOUBLE)
-            ) + CAST(0.00095367431640625 AS DOUBLE)
-          ) + CAST(0.5 AS DOUBLE)
-          ELSE NULL
-        END
+              ELSE NULL
+            END
+          END,
+          (
+            `t0`.`pay` * CAST(0.0 AS DOUBLE)
+          ) + CAST(0.00095367431640625 AS DOUBLE)
+        ) + CAST(0.5 AS DOUBLE)
       ) AS BIGINT) AS `index_0`,
       CASE
         WHEN (
@@ -322,7 +333,7 @@ GROUP BY
 SELECT
   `t3`.`level`,
   COUNT(*) AS `records`,
-  SUM(`t3`.`one`) AS `sum_0`,
+  COUNT(`t3`.`one`) AS `sum_0`,
   SUM(`t3`.`t_0` & CAST(2097151 AS BIGINT)) AS `sum_1`,
   SUM(SHIFTRIGHT(`t3`.`t_0`, 21)) AS `sum_2`,
   SUM(
@@ -541,11 +552,7 @@ SELECT
 FROM (
   SELECT
     `t2`.`level`,
-    CASE
-      WHEN `t2`.`index_0` >= CAST(0 AS BIGINT)
-      THEN CAST(1 AS BIGINT)
-      ELSE CAST(0 AS BIGINT)
-    END AS `one`,
+    `t2`.`index_0` AS `one`,
     `t2`.`index_0` AS `t_0`,
     CASE
       WHEN `t2`.`index_0` >= CAST(0 AS BIGINT)
@@ -555,26 +562,31 @@ FROM (
   FROM (
     SELECT
       CAST(FLOOR(
-        CASE
-          WHEN (
-            `t1`.`age` * CAST(0.0 AS DOUBLE)
-          ) = CAST(0.0 AS DOUBLE)
-          THEN TRY_DIVIDE(
-            CASE
-              WHEN `t1`.`age` > CAST(100.0 AS DOUBLE)
-              THEN CAST(100.0 AS DOUBLE)
-              ELSE CASE
-                WHEN `t1`.`age` < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE `t1`.`age`
+        TRY_DIVIDE(
+          CASE
+            WHEN (
+              `t1`.`age` >= CAST(0.0 AS DOUBLE)
+            )
+            AND (
+              `t1`.`age` <= CAST(100.0 AS DOUBLE)
+            )
+            THEN `t1`.`age`
+            ELSE CASE
+              WHEN (
+                `t1`.`age` * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN CASE
+                WHEN `t1`.`age` > CAST(100.0 AS DOUBLE)
+                THEN CAST(100.0 AS DOUBLE)
+                ELSE CAST(0.0 AS DOUBLE)
               END
-            END,
-            (
-              `t1`.`age` * CAST(0.0 AS DOUBLE)
-            ) + CAST(9.094947017729282e-11 AS DOUBLE)
-          ) + CAST(0.5 AS DOUBLE)
-          ELSE NULL
-        END
+              ELSE NULL
+            END
+          END,
+          (
+            `t1`.`age` * CAST(0.0 AS DOUBLE)
+          ) + CAST(9.094947017729282e-11 AS DOUBLE)
+        ) + CAST(0.5 AS DOUBLE)
       ) AS BIGINT) AS `index_0`,
       CASE
         WHEN `t1`.`job` = 'nurse'
@@ -602,7 +614,7 @@ GROUP BY
 SELECT
   `t3`.`level`,
   COUNT(*) AS `records`,
-  SUM(`t3`.`one`) AS `sum_0`,
+  COUNT(`t3`.`one`) AS `sum_0`,
   SUM(`t3`.`t_0`) AS `sum_1`,
   SUM(`t3`.`t_0` * `t3`.`t_0`) AS `sum_2`,
   SUM(`t3`.`t_1` * `t3`.`t_0`) AS `sum_3`,
@@ -615,7 +627,7 @@ SELECT
 FROM (
   SELECT
     `t2`.`level`,
-    CASE WHEN `t2`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `one`,
+    CASE WHEN `t2`.`counts` THEN CAST(1 AS BIGINT) ELSE NULL END AS `one`,
     CASE WHEN `t2`.`counts` THEN `t2`.`index_0` ELSE CAST(0 AS BIGINT) END AS `t_0`,
     CASE WHEN `t2`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`,
     CASE WHEN `t2`.`counts` THEN `t2`.`index_1` ELSE CAST(0 AS BIGINT) END AS `t_1`,
@@ -636,41 +648,51 @@ FROM (
         CAST(FLOOR(
           CASE
             WHEN (
-              `t0`.`age` * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN CASE
-              WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-              THEN CAST(100.0 AS DOUBLE)
-              ELSE CASE
-                WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE `t0`.`age`
+              `t0`.`age` >= CAST(0.0 AS DOUBLE)
+            )
+            AND (
+              `t0`.`age` <= CAST(100.0 AS DOUBLE)
+            )
+            THEN `t0`.`age`
+            ELSE CASE
+              WHEN (
+                `t0`.`age` * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN CASE
+                WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
+                THEN CAST(100.0 AS DOUBLE)
+                ELSE CAST(0.0 AS DOUBLE)
               END
-            END + CAST(0.5 AS DOUBLE)
-            ELSE NULL
-          END
+              ELSE NULL
+            END
+          END + CAST(0.5 AS DOUBLE)
         ) AS BIGINT) AS `index_0`,
         CAST(FLOOR(
-          CASE
-            WHEN (
-              `t0`.`pay` * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN TRY_DIVIDE(
-              CASE
-                WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
-                THEN CAST(1000.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN `t0`.`pay` < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE `t0`.`pay`
+          TRY_DIVIDE(
+            CASE
+              WHEN (
+                `t0`.`pay` >= CAST(0.0 AS DOUBLE)
+              )
+              AND (
+                `t0`.`pay` <= CAST(1000.0 AS DOUBLE)
+              )
+              THEN `t0`.`pay`
+              ELSE CASE
+                WHEN (
+                  `t0`.`pay` * CAST(0.0 AS DOUBLE)
+                ) = CAST(0.0 AS DOUBLE)
+                THEN CASE
+                  WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
+                  THEN CAST(1000.0 AS DOUBLE)
+                  ELSE CAST(0.0 AS DOUBLE)
                 END
-              END,
-              (
-                `t0`.`pay` * CAST(0.0 AS DOUBLE)
-              ) + CAST(0.125 AS DOUBLE)
-            ) + CAST(0.5 AS DOUBLE)
-            ELSE NULL
-          END
+                ELSE NULL
+              END
+            END,
+            (
+              `t0`.`pay` * CAST(0.0 AS DOUBLE)
+            ) + CAST(0.125 AS DOUBLE)
+          ) + CAST(0.5 AS DOUBLE)
         ) AS BIGINT) AS `index_1`,
         CASE
           WHEN CAST(`t0`.`sex` AS DOUBLE) = CAST(0.0 AS DOUBLE)
@@ -691,7 +713,7 @@ GROUP BY
 -- decimals and booleans
 SELECT
   COUNT(*) AS `records`,
-  SUM(`t3`.`one`) AS `sum_0`,
+  COUNT(`t3`.`one`) AS `sum_0`,
   SUM(`t3`.`t_0`) AS `sum_1`,
   SUM(`t3`.`t_0` * `t3`.`t_0`) AS `sum_2`,
   SUM(`t3`.`t_0` * `t3`.`t_1`) AS `sum_3`,
@@ -699,11 +721,7 @@ SELECT
 FROM (
   SELECT
     `t2`.`level`,
-    CASE
-      WHEN `t2`.`index_0` >= CAST(0 AS BIGINT)
-      THEN CAST(1 AS BIGINT)
-      ELSE CAST(0 AS BIGINT)
-    END AS `one`,
+    `t2`.`index_0` AS `one`,
     `t2`.`index_0` AS `t_0`,
     CASE
       WHEN `t2`.`index_0` >= CAST(0 AS BIGINT)
@@ -733,26 +751,31 @@ FROM (
   FROM (
     SELECT
       CAST(FLOOR(
-        CASE
-          WHEN (
-            `t1`.`value_0` * CAST(0.0 AS DOUBLE)
-          ) = CAST(0.0 AS DOUBLE)
-          THEN TRY_DIVIDE(
-            CASE
-              WHEN `t1`.`value_0` > CAST(50.0 AS DOUBLE)
-              THEN CAST(50.0 AS DOUBLE)
-              ELSE CASE
-                WHEN `t1`.`value_0` < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE `t1`.`value_0`
+        TRY_DIVIDE(
+          CASE
+            WHEN (
+              `t1`.`value_0` >= CAST(0.0 AS DOUBLE)
+            )
+            AND (
+              `t1`.`value_0` <= CAST(50.0 AS DOUBLE)
+            )
+            THEN `t1`.`value_0`
+            ELSE CASE
+              WHEN (
+                `t1`.`value_0` * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN CASE
+                WHEN `t1`.`value_0` > CAST(50.0 AS DOUBLE)
+                THEN CAST(50.0 AS DOUBLE)
+                ELSE CAST(0.0 AS DOUBLE)
               END
-            END,
-            (
-              `t1`.`value_0` * CAST(0.0 AS DOUBLE)
-            ) + CAST(0.5 AS DOUBLE)
+              ELSE NULL
+            END
+          END,
+          (
+            `t1`.`value_0` * CAST(0.0 AS DOUBLE)
           ) + CAST(0.5 AS DOUBLE)
-          ELSE NULL
-        END
+        ) + CAST(0.5 AS DOUBLE)
       ) AS BIGINT) AS `index_0`,
       CASE
         WHEN (
@@ -802,7 +825,7 @@ FROM (
 -- weighted
 SELECT
   COUNT(*) AS `records`,
-  SUM(`t4`.`one`) AS `sum_0`,
+  COUNT(`t4`.`one`) AS `sum_0`,
   SUM(`t4`.`t_0`) AS `sum_1`,
   SUM(`t4`.`t_0` * `t4`.`t_0`) AS `sum_2`,
   SUM(`t4`.`t_1` * `t4`.`t_0`) AS `sum_3`,
@@ -815,7 +838,7 @@ SELECT
 FROM (
   SELECT
     `t3`.`level`,
-    CASE WHEN `t3`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `one`,
+    CASE WHEN `t3`.`counts` THEN CAST(1 AS BIGINT) ELSE NULL END AS `one`,
     CASE WHEN `t3`.`counts` THEN `t3`.`index_0` ELSE CAST(0 AS BIGINT) END AS `t_0`,
     CASE WHEN `t3`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`,
     CASE WHEN `t3`.`counts` THEN `t3`.`index_1` ELSE CAST(0 AS BIGINT) END AS `t_1`,
@@ -843,44 +866,60 @@ FROM (
       FROM (
         SELECT
           CAST(FLOOR(
-            CASE
-              WHEN (
-                `t0`.`w` * CAST(0.0 AS DOUBLE)
-              ) = CAST(0.0 AS DOUBLE)
-              THEN TRY_DIVIDE(
+            COALESCE(
+              TRY_DIVIDE(
                 CASE
-                  WHEN `t0`.`w` > CAST(8.0 AS DOUBLE)
-                  THEN CAST(8.0 AS DOUBLE)
-                  ELSE CASE WHEN `t0`.`w` < CAST(0.0 AS DOUBLE) THEN CAST(0.0 AS DOUBLE) ELSE `t0`.`w` END
+                  WHEN (
+                    `t0`.`w` >= CAST(0.0 AS DOUBLE)
+                  ) AND (
+                    `t0`.`w` <= CAST(8.0 AS DOUBLE)
+                  )
+                  THEN `t0`.`w`
+                  ELSE CASE
+                    WHEN (
+                      `t0`.`w` * CAST(0.0 AS DOUBLE)
+                    ) = CAST(0.0 AS DOUBLE)
+                    THEN CASE
+                      WHEN `t0`.`w` > CAST(8.0 AS DOUBLE)
+                      THEN CAST(8.0 AS DOUBLE)
+                      ELSE CAST(0.0 AS DOUBLE)
+                    END
+                    ELSE NULL
+                  END
                 END,
                 (
                   `t0`.`w` * CAST(0.0 AS DOUBLE)
                 ) + CAST(0.5 AS DOUBLE)
-              ) + CAST(0.5 AS DOUBLE)
-              ELSE CAST(0.0 AS DOUBLE)
-            END
+              ) + CAST(0.5 AS DOUBLE),
+              CAST(0.0 AS DOUBLE)
+            )
           ) AS BIGINT) AS `index_0`,
           CAST(FLOOR(
-            CASE
-              WHEN (
-                `t0`.`pay` * CAST(0.0 AS DOUBLE)
-              ) = CAST(0.0 AS DOUBLE)
-              THEN TRY_DIVIDE(
-                CASE
-                  WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
-                  THEN CAST(1000.0 AS DOUBLE)
-                  ELSE CASE
-                    WHEN `t0`.`pay` < CAST(0.0 AS DOUBLE)
-                    THEN CAST(0.0 AS DOUBLE)
-                    ELSE `t0`.`pay`
+            TRY_DIVIDE(
+              CASE
+                WHEN (
+                  `t0`.`pay` >= CAST(0.0 AS DOUBLE)
+                )
+                AND (
+                  `t0`.`pay` <= CAST(1000.0 AS DOUBLE)
+                )
+                THEN `t0`.`pay`
+                ELSE CASE
+                  WHEN (
+                    `t0`.`pay` * CAST(0.0 AS DOUBLE)
+                  ) = CAST(0.0 AS DOUBLE)
+                  THEN CASE
+                    WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
+                    THEN CAST(1000.0 AS DOUBLE)
+                    ELSE CAST(0.0 AS DOUBLE)
                   END
-                END,
-                (
-                  `t0`.`pay` * CAST(0.0 AS DOUBLE)
-                ) + CAST(0.125 AS DOUBLE)
-              ) + CAST(0.5 AS DOUBLE)
-              ELSE NULL
-            END
+                  ELSE NULL
+                END
+              END,
+              (
+                `t0`.`pay` * CAST(0.0 AS DOUBLE)
+              ) + CAST(0.125 AS DOUBLE)
+            ) + CAST(0.5 AS DOUBLE)
           ) AS BIGINT) AS `index_1`,
           CAST(0 AS BIGINT) AS `level`
         FROM `people` AS `t0`
@@ -892,7 +931,7 @@ FROM (
 -- a product of values
 SELECT
   COUNT(*) AS `records`,
-  SUM(`t3`.`one`) AS `sum_0`,
+  COUNT(`t3`.`one`) AS `sum_0`,
   SUM(`t3`.`t_0` & CAST(2097151 AS BIGINT)) AS `sum_1`,
   SUM(SHIFTRIGHT(`t3`.`t_0`, 21)) AS `sum_2`,
   SUM((
@@ -923,11 +962,7 @@ SELECT
 FROM (
   SELECT
     `t2`.`level`,
-    CASE
-      WHEN `t2`.`index_0` >= CAST(0 AS BIGINT)
-      THEN CAST(1 AS BIGINT)
-      ELSE CAST(0 AS BIGINT)
-    END AS `one`,
+    CASE WHEN `t2`.`index_0` >= CAST(0 AS BIGINT) THEN CAST(1 AS BIGINT) ELSE NULL END AS `one`,
     CASE
       WHEN `t2`.`index_0` >= CAST(0 AS BIGINT)
       THEN `t2`.`index_0`
@@ -994,41 +1029,51 @@ FROM (
         CAST(FLOOR(
           CASE
             WHEN (
-              `t0`.`age` * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN CASE
-              WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-              THEN CAST(100.0 AS DOUBLE)
-              ELSE CASE
-                WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE `t0`.`age`
+              `t0`.`age` >= CAST(0.0 AS DOUBLE)
+            )
+            AND (
+              `t0`.`age` <= CAST(100.0 AS DOUBLE)
+            )
+            THEN `t0`.`age`
+            ELSE CASE
+              WHEN (
+                `t0`.`age` * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN CASE
+                WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
+                THEN CAST(100.0 AS DOUBLE)
+                ELSE CAST(0.0 AS DOUBLE)
               END
-            END + CAST(0.5 AS DOUBLE)
-            ELSE NULL
-          END
+              ELSE NULL
+            END
+          END + CAST(0.5 AS DOUBLE)
         ) AS BIGINT) AS `index_0`,
         CAST(FLOOR(
-          CASE
-            WHEN (
-              `t0`.`pay` * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN TRY_DIVIDE(
-              CASE
-                WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
-                THEN CAST(1000.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN `t0`.`pay` < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE `t0`.`pay`
+          TRY_DIVIDE(
+            CASE
+              WHEN (
+                `t0`.`pay` >= CAST(0.0 AS DOUBLE)
+              )
+              AND (
+                `t0`.`pay` <= CAST(1000.0 AS DOUBLE)
+              )
+              THEN `t0`.`pay`
+              ELSE CASE
+                WHEN (
+                  `t0`.`pay` * CAST(0.0 AS DOUBLE)
+                ) = CAST(0.0 AS DOUBLE)
+                THEN CASE
+                  WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
+                  THEN CAST(1000.0 AS DOUBLE)
+                  ELSE CAST(0.0 AS DOUBLE)
                 END
-              END,
-              (
-                `t0`.`pay` * CAST(0.0 AS DOUBLE)
-              ) + CAST(0.125 AS DOUBLE)
-            ) + CAST(0.5 AS DOUBLE)
-            ELSE NULL
-          END
+                ELSE NULL
+              END
+            END,
+            (
+              `t0`.`pay` * CAST(0.0 AS DOUBLE)
+            ) + CAST(0.125 AS DOUBLE)
+          ) + CAST(0.5 AS DOUBLE)
         ) AS BIGINT) AS `index_1`,
         CASE
           WHEN (
@@ -1116,12 +1161,12 @@ FROM (
 -- into a ball
 SELECT
   COUNT(*) AS `records`,
-  SUM(`t5`.`one`) AS `sum_0`,
+  COUNT(`t5`.`one`) AS `sum_0`,
   SUM(`t5`.`t_0`) AS `sum_1`
 FROM (
   SELECT
     `t4`.`level`,
-    CASE WHEN `t4`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `one`,
+    CASE WHEN `t4`.`counts` THEN CAST(1 AS BIGINT) ELSE NULL END AS `one`,
     CASE WHEN `t4`.`counts` THEN `t4`.`index_0` ELSE CAST(0 AS BIGINT) END AS `t_0`,
     CASE WHEN `t4`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`,
     CASE WHEN `t4`.`counts` THEN `t4`.`index_1` ELSE CAST(0 AS BIGINT) END AS `t_1`,
@@ -1469,41 +1514,51 @@ FROM (
           CAST(FLOOR(
             CASE
               WHEN (
-                `t1`.`value_0` * CAST(0.0 AS DOUBLE)
-              ) = CAST(0.0 AS DOUBLE)
-              THEN CASE
-                WHEN `t1`.`value_0` > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN `t1`.`value_0` < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE `t1`.`value_0`
+                `t1`.`value_0` >= CAST(0.0 AS DOUBLE)
+              )
+              AND (
+                `t1`.`value_0` <= CAST(100.0 AS DOUBLE)
+              )
+              THEN `t1`.`value_0`
+              ELSE CASE
+                WHEN (
+                  `t1`.`value_0` * CAST(0.0 AS DOUBLE)
+                ) = CAST(0.0 AS DOUBLE)
+                THEN CASE
+                  WHEN `t1`.`value_0` > CAST(100.0 AS DOUBLE)
+                  THEN CAST(100.0 AS DOUBLE)
+                  ELSE CAST(0.0 AS DOUBLE)
                 END
-              END + CAST(0.5 AS DOUBLE)
-              ELSE NULL
-            END
+                ELSE NULL
+              END
+            END + CAST(0.5 AS DOUBLE)
           ) AS BIGINT) AS `index_0`,
           CAST(FLOOR(
-            CASE
-              WHEN (
-                `t1`.`value_1` * CAST(0.0 AS DOUBLE)
-              ) = CAST(0.0 AS DOUBLE)
-              THEN TRY_DIVIDE(
-                CASE
-                  WHEN `t1`.`value_1` > CAST(50.0 AS DOUBLE)
-                  THEN CAST(50.0 AS DOUBLE)
-                  ELSE CASE
-                    WHEN `t1`.`value_1` < CAST(0.0 AS DOUBLE)
-                    THEN CAST(0.0 AS DOUBLE)
-                    ELSE `t1`.`value_1`
+            TRY_DIVIDE(
+              CASE
+                WHEN (
+                  `t1`.`value_1` >= CAST(0.0 AS DOUBLE)
+                )
+                AND (
+                  `t1`.`value_1` <= CAST(50.0 AS DOUBLE)
+                )
+                THEN `t1`.`value_1`
+                ELSE CASE
+                  WHEN (
+                    `t1`.`value_1` * CAST(0.0 AS DOUBLE)
+                  ) = CAST(0.0 AS DOUBLE)
+                  THEN CASE
+                    WHEN `t1`.`value_1` > CAST(50.0 AS DOUBLE)
+                    THEN CAST(50.0 AS DOUBLE)
+                    ELSE CAST(0.0 AS DOUBLE)
                   END
-                END,
-                (
-                  `t1`.`value_1` * CAST(0.0 AS DOUBLE)
-                ) + CAST(0.5 AS DOUBLE)
+                  ELSE NULL
+                END
+              END,
+              (
+                `t1`.`value_1` * CAST(0.0 AS DOUBLE)
               ) + CAST(0.5 AS DOUBLE)
-              ELSE NULL
-            END
+            ) + CAST(0.5 AS DOUBLE)
           ) AS BIGINT) AS `index_1`,
           CAST(0 AS BIGINT) AS `level`
         FROM (
@@ -1538,16 +1593,12 @@ FROM (
 -- clipped squares
 SELECT
   COUNT(*) AS `records`,
-  SUM(`t3`.`one`) AS `sum_0`,
+  COUNT(`t3`.`one`) AS `sum_0`,
   SUM(`t3`.`t_0`) AS `sum_1`
 FROM (
   SELECT
     `t2`.`level`,
-    CASE
-      WHEN `t2`.`index_0` >= CAST(0 AS BIGINT)
-      THEN CAST(1 AS BIGINT)
-      ELSE CAST(0 AS BIGINT)
-    END AS `one`,
+    CASE WHEN `t2`.`index_0` >= CAST(0 AS BIGINT) THEN CAST(1 AS BIGINT) ELSE NULL END AS `one`,
     CASE
       WHEN `t2`.`index_0` >= CAST(0 AS BIGINT)
       THEN `t2`.`index_0`
@@ -1662,41 +1713,51 @@ FROM (
         CAST(FLOOR(
           CASE
             WHEN (
-              `t0`.`age` * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN CASE
-              WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-              THEN CAST(100.0 AS DOUBLE)
-              ELSE CASE
-                WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE `t0`.`age`
+              `t0`.`age` >= CAST(0.0 AS DOUBLE)
+            )
+            AND (
+              `t0`.`age` <= CAST(100.0 AS DOUBLE)
+            )
+            THEN `t0`.`age`
+            ELSE CASE
+              WHEN (
+                `t0`.`age` * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN CASE
+                WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
+                THEN CAST(100.0 AS DOUBLE)
+                ELSE CAST(0.0 AS DOUBLE)
               END
-            END + CAST(0.5 AS DOUBLE)
-            ELSE NULL
-          END
+              ELSE NULL
+            END
+          END + CAST(0.5 AS DOUBLE)
         ) AS BIGINT) AS `index_0`,
         CAST(FLOOR(
-          CASE
-            WHEN (
-              `t0`.`pay` * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN TRY_DIVIDE(
-              CASE
-                WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
-                THEN CAST(1000.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN `t0`.`pay` < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE `t0`.`pay`
+          TRY_DIVIDE(
+            CASE
+              WHEN (
+                `t0`.`pay` >= CAST(0.0 AS DOUBLE)
+              )
+              AND (
+                `t0`.`pay` <= CAST(1000.0 AS DOUBLE)
+              )
+              THEN `t0`.`pay`
+              ELSE CASE
+                WHEN (
+                  `t0`.`pay` * CAST(0.0 AS DOUBLE)
+                ) = CAST(0.0 AS DOUBLE)
+                THEN CASE
+                  WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
+                  THEN CAST(1000.0 AS DOUBLE)
+                  ELSE CAST(0.0 AS DOUBLE)
                 END
-              END,
-              (
-                `t0`.`pay` * CAST(0.0 AS DOUBLE)
-              ) + CAST(0.125 AS DOUBLE)
-            ) + CAST(0.5 AS DOUBLE)
-            ELSE NULL
-          END
+                ELSE NULL
+              END
+            END,
+            (
+              `t0`.`pay` * CAST(0.0 AS DOUBLE)
+            ) + CAST(0.125 AS DOUBLE)
+          ) + CAST(0.5 AS DOUBLE)
         ) AS BIGINT) AS `index_1`,
         CAST(0 AS BIGINT) AS `level`
       FROM `people` AS `t0`
@@ -1728,43 +1789,59 @@ FROM (
     FROM (
       SELECT
         CAST(FLOOR(
-          CASE
-            WHEN (
-              `t0`.`age` * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN CASE
-              WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-              THEN CAST(100.0 AS DOUBLE)
+          COALESCE(
+            CASE
+              WHEN (
+                `t0`.`age` >= CAST(0.0 AS DOUBLE)
+              )
+              AND (
+                `t0`.`age` <= CAST(100.0 AS DOUBLE)
+              )
+              THEN `t0`.`age`
               ELSE CASE
-                WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE `t0`.`age`
+                WHEN (
+                  `t0`.`age` * CAST(0.0 AS DOUBLE)
+                ) = CAST(0.0 AS DOUBLE)
+                THEN CASE
+                  WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
+                  THEN CAST(100.0 AS DOUBLE)
+                  ELSE CAST(0.0 AS DOUBLE)
+                END
+                ELSE NULL
               END
-            END + CAST(0.5 AS DOUBLE)
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
+            END + CAST(0.5 AS DOUBLE),
+            -CAST(1.0 AS DOUBLE)
+          )
         ) AS BIGINT) AS `index_0`,
         CAST(FLOOR(
-          CASE
-            WHEN (
-              `t0`.`pay` * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN TRY_DIVIDE(
+          COALESCE(
+            TRY_DIVIDE(
               CASE
-                WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
-                THEN CAST(1000.0 AS DOUBLE)
+                WHEN (
+                  `t0`.`pay` >= CAST(0.0 AS DOUBLE)
+                )
+                AND (
+                  `t0`.`pay` <= CAST(1000.0 AS DOUBLE)
+                )
+                THEN `t0`.`pay`
                 ELSE CASE
-                  WHEN `t0`.`pay` < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE `t0`.`pay`
+                  WHEN (
+                    `t0`.`pay` * CAST(0.0 AS DOUBLE)
+                  ) = CAST(0.0 AS DOUBLE)
+                  THEN CASE
+                    WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
+                    THEN CAST(1000.0 AS DOUBLE)
+                    ELSE CAST(0.0 AS DOUBLE)
+                  END
+                  ELSE NULL
                 END
               END,
               (
                 `t0`.`pay` * CAST(0.0 AS DOUBLE)
               ) + CAST(0.125 AS DOUBLE)
-            ) + CAST(0.5 AS DOUBLE)
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
+            ) + CAST(0.5 AS DOUBLE),
+            -CAST(1.0 AS DOUBLE)
+          )
         ) AS BIGINT) AS `index_1`
       FROM `people` AS `t0`
     ) AS `t1`
@@ -1777,7 +1854,7 @@ FROM (
 SELECT
   `t10`.`level`,
   COUNT(*) AS `records`,
-  SUM(`t10`.`one`) AS `sum_0`,
+  COUNT(`t10`.`one`) AS `sum_0`,
   SUM(`t10`.`t_0`) AS `sum_1`,
   SUM(`t10`.`t_0` * `t10`.`t_0`) AS `sum_2`
 FROM (
@@ -1872,21 +1949,29 @@ FROM (
                 FROM (
                   SELECT
                     CAST(FLOOR(
-                      CASE
-                        WHEN (
-                          `t1`.`age` * CAST(0.0 AS DOUBLE)
-                        ) = CAST(0.0 AS DOUBLE)
-                        THEN CASE
-                          WHEN `t1`.`age` > CAST(100.0 AS DOUBLE)
-                          THEN CAST(100.0 AS DOUBLE)
+                      COALESCE(
+                        CASE
+                          WHEN (
+                            `t1`.`age` >= CAST(0.0 AS DOUBLE)
+                          )
+                          AND (
+                            `t1`.`age` <= CAST(100.0 AS DOUBLE)
+                          )
+                          THEN `t1`.`age`
                           ELSE CASE
-                            WHEN `t1`.`age` < CAST(0.0 AS DOUBLE)
-                            THEN CAST(0.0 AS DOUBLE)
-                            ELSE `t1`.`age`
+                            WHEN (
+                              `t1`.`age` * CAST(0.0 AS DOUBLE)
+                            ) = CAST(0.0 AS DOUBLE)
+                            THEN CASE
+                              WHEN `t1`.`age` > CAST(100.0 AS DOUBLE)
+                              THEN CAST(100.0 AS DOUBLE)
+                              ELSE CAST(0.0 AS DOUBLE)
+                            END
+                            ELSE NULL
                           END
-                        END + CAST(0.5 AS DOUBLE)
-                        ELSE -CAST(1.0 AS DOUBLE)
-                      END
+                        END + CAST(0.5 AS DOUBLE),
+                        -CAST(1.0 AS DOUBLE)
+                      )
                     ) AS BIGINT) AS `index_0`,
                     CASE
                       WHEN `t1`.`job` = 'nurse'

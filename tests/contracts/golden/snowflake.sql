@@ -95,13 +95,13 @@ FROM (
 -- mean
 SELECT
   COUNT(*) AS "records",
-  SUM("t2"."one") AS "sum_0",
+  COUNT("t2"."one") AS "sum_0",
   SUM("t2"."t_0") AS "sum_1",
   SUM("t2"."t_0" * "t2"."t_0") AS "sum_2"
 FROM (
   SELECT
     "t1"."level",
-    CASE WHEN "t1"."index_0" >= 0 THEN 1 ELSE 0 END AS "one",
+    "t1"."index_0" AS "one",
     "t1"."index_0" AS "t_0",
     CASE WHEN "t1"."index_0" >= 0 THEN 1 ELSE 0 END AS "there_0"
   FROM (
@@ -109,19 +109,24 @@ FROM (
       CAST(FLOOR(
         CASE
           WHEN (
-            "t0"."age" * CAST(0.0 AS DOUBLE)
-          ) = CAST(0.0 AS DOUBLE)
-          THEN CASE
-            WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-            THEN CAST(100.0 AS DOUBLE)
-            ELSE CASE
-              WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE "t0"."age"
+            "t0"."age" >= CAST(0.0 AS DOUBLE)
+          )
+          AND (
+            "t0"."age" <= CAST(100.0 AS DOUBLE)
+          )
+          THEN "t0"."age"
+          ELSE CASE
+            WHEN (
+              "t0"."age" * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN CASE
+              WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
+              THEN CAST(100.0 AS DOUBLE)
+              ELSE CAST(0.0 AS DOUBLE)
             END
-          END + CAST(0.5 AS DOUBLE)
-          ELSE NULL
-        END
+            ELSE NULL
+          END
+        END + CAST(0.5 AS DOUBLE)
       ) AS BIGINT) AS "index_0",
       0 AS "level"
     FROM "people" AS "t0"
@@ -145,21 +150,29 @@ FROM (
         END * 102
       ) + (
         CAST(FLOOR(
-          CASE
-            WHEN (
-              "t0"."age" * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN CASE
-              WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-              THEN CAST(100.0 AS DOUBLE)
+          COALESCE(
+            CASE
+              WHEN (
+                "t0"."age" >= CAST(0.0 AS DOUBLE)
+              )
+              AND (
+                "t0"."age" <= CAST(100.0 AS DOUBLE)
+              )
+              THEN "t0"."age"
               ELSE CASE
-                WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE "t0"."age"
+                WHEN (
+                  "t0"."age" * CAST(0.0 AS DOUBLE)
+                ) = CAST(0.0 AS DOUBLE)
+                THEN CASE
+                  WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
+                  THEN CAST(100.0 AS DOUBLE)
+                  ELSE CAST(0.0 AS DOUBLE)
+                END
+                ELSE NULL
               END
-            END + CAST(0.5 AS DOUBLE)
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
+            END + CAST(0.5 AS DOUBLE),
+            -CAST(1.0 AS DOUBLE)
+          )
         ) AS BIGINT) + 1
       ) AS "key"
     FROM "people" AS "t0"
@@ -172,13 +185,13 @@ FROM (
 SELECT
   "t2"."level",
   COUNT(*) AS "records",
-  SUM("t2"."one") AS "sum_0",
+  COUNT("t2"."one") AS "sum_0",
   SUM("t2"."t_0") AS "sum_1",
   SUM("t2"."t_0" * "t2"."t_0") AS "sum_2"
 FROM (
   SELECT
     "t1"."level",
-    CASE WHEN "t1"."index_0" >= 0 THEN 1 ELSE 0 END AS "one",
+    "t1"."index_0" AS "one",
     "t1"."index_0" AS "t_0",
     CASE WHEN "t1"."index_0" >= 0 THEN 1 ELSE 0 END AS "there_0"
   FROM (
@@ -186,19 +199,24 @@ FROM (
       CAST(FLOOR(
         CASE
           WHEN (
-            "t0"."age" * CAST(0.0 AS DOUBLE)
-          ) = CAST(0.0 AS DOUBLE)
-          THEN CASE
-            WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-            THEN CAST(100.0 AS DOUBLE)
-            ELSE CASE
-              WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
-              THEN CAST(0.0 AS DOUBLE)
-              ELSE "t0"."age"
+            "t0"."age" >= CAST(0.0 AS DOUBLE)
+          )
+          AND (
+            "t0"."age" <= CAST(100.0 AS DOUBLE)
+          )
+          THEN "t0"."age"
+          ELSE CASE
+            WHEN (
+              "t0"."age" * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN CASE
+              WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
+              THEN CAST(100.0 AS DOUBLE)
+              ELSE CAST(0.0 AS DOUBLE)
             END
-          END + CAST(0.5 AS DOUBLE)
-          ELSE NULL
-        END
+            ELSE NULL
+          END
+        END + CAST(0.5 AS DOUBLE)
       ) AS BIGINT) AS "index_0",
       CASE
         WHEN CAST("t0"."sex" AS DOUBLE) = CAST(0.0 AS DOUBLE)
@@ -215,39 +233,44 @@ GROUP BY
 SELECT
   "t2"."level",
   COUNT(*) AS "records",
-  SUM("t2"."one") AS "sum_0",
+  COUNT("t2"."one") AS "sum_0",
   SUM("t2"."t_0") AS "sum_1",
   SUM("t2"."t_0" * "t2"."t_0") AS "sum_2"
 FROM (
   SELECT
     "t1"."level",
-    CASE WHEN "t1"."index_0" >= 0 THEN 1 ELSE 0 END AS "one",
+    "t1"."index_0" AS "one",
     "t1"."index_0" AS "t_0",
     CASE WHEN "t1"."index_0" >= 0 THEN 1 ELSE 0 END AS "there_0"
   FROM (
     SELECT
       CAST(FLOOR(
-        CASE
-          WHEN (
-            "t0"."pay" * CAST(0.0 AS DOUBLE)
-          ) = CAST(0.0 AS DOUBLE)
-          THEN (
-            CASE
-              WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
-              THEN CAST(1000.0 AS DOUBLE)
-              ELSE CASE
-                WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE "t0"."pay"
-              END
-            END / (
-              (
-                "t0"."pay" * CAST(0.0 AS DOUBLE)
-              ) + CAST(0.00095367431640625 AS DOUBLE)
+        (
+          CASE
+            WHEN (
+              "t0"."pay" >= CAST(0.0 AS DOUBLE)
             )
-          ) + CAST(0.5 AS DOUBLE)
-          ELSE NULL
-        END
+            AND (
+              "t0"."pay" <= CAST(1000.0 AS DOUBLE)
+            )
+            THEN "t0"."pay"
+            ELSE CASE
+              WHEN (
+                "t0"."pay" * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN CASE
+                WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
+                THEN CAST(1000.0 AS DOUBLE)
+                ELSE CAST(0.0 AS DOUBLE)
+              END
+              ELSE NULL
+            END
+          END / (
+            (
+              "t0"."pay" * CAST(0.0 AS DOUBLE)
+            ) + CAST(0.00095367431640625 AS DOUBLE)
+          )
+        ) + CAST(0.5 AS DOUBLE)
       ) AS BIGINT) AS "index_0",
       CASE
         WHEN (
@@ -274,39 +297,44 @@ GROUP BY
 SELECT
   "t3"."level",
   COUNT(*) AS "records",
-  SUM("t3"."one") AS "sum_0",
+  COUNT("t3"."one") AS "sum_0",
   SUM("t3"."t_0") AS "sum_1",
   SUM(CAST("t3"."t_0" AS DECIMAL(38, 0)) * "t3"."t_0") AS "sum_2"
 FROM (
   SELECT
     "t2"."level",
-    CASE WHEN "t2"."index_0" >= 0 THEN 1 ELSE 0 END AS "one",
+    "t2"."index_0" AS "one",
     "t2"."index_0" AS "t_0",
     CASE WHEN "t2"."index_0" >= 0 THEN 1 ELSE 0 END AS "there_0"
   FROM (
     SELECT
       CAST(FLOOR(
-        CASE
-          WHEN (
-            "t1"."age" * CAST(0.0 AS DOUBLE)
-          ) = CAST(0.0 AS DOUBLE)
-          THEN (
-            CASE
-              WHEN "t1"."age" > CAST(100.0 AS DOUBLE)
-              THEN CAST(100.0 AS DOUBLE)
-              ELSE CASE
-                WHEN "t1"."age" < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE "t1"."age"
-              END
-            END / (
-              (
-                "t1"."age" * CAST(0.0 AS DOUBLE)
-              ) + CAST(9.094947017729282e-11 AS DOUBLE)
+        (
+          CASE
+            WHEN (
+              "t1"."age" >= CAST(0.0 AS DOUBLE)
             )
-          ) + CAST(0.5 AS DOUBLE)
-          ELSE NULL
-        END
+            AND (
+              "t1"."age" <= CAST(100.0 AS DOUBLE)
+            )
+            THEN "t1"."age"
+            ELSE CASE
+              WHEN (
+                "t1"."age" * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN CASE
+                WHEN "t1"."age" > CAST(100.0 AS DOUBLE)
+                THEN CAST(100.0 AS DOUBLE)
+                ELSE CAST(0.0 AS DOUBLE)
+              END
+              ELSE NULL
+            END
+          END / (
+            (
+              "t1"."age" * CAST(0.0 AS DOUBLE)
+            ) + CAST(9.094947017729282e-11 AS DOUBLE)
+          )
+        ) + CAST(0.5 AS DOUBLE)
       ) AS BIGINT) AS "index_0",
       CASE
         WHEN "t1"."job" = 'nurse'
@@ -334,7 +362,7 @@ GROUP BY
 SELECT
   "t3"."level",
   COUNT(*) AS "records",
-  SUM("t3"."one") AS "sum_0",
+  COUNT("t3"."one") AS "sum_0",
   SUM("t3"."t_0") AS "sum_1",
   SUM("t3"."t_0" * "t3"."t_0") AS "sum_2",
   SUM("t3"."t_1" * "t3"."t_0") AS "sum_3",
@@ -342,7 +370,7 @@ SELECT
 FROM (
   SELECT
     "t2"."level",
-    CASE WHEN "t2"."counts" THEN 1 ELSE 0 END AS "one",
+    CASE WHEN "t2"."counts" THEN 1 ELSE NULL END AS "one",
     CASE WHEN "t2"."counts" THEN "t2"."index_0" ELSE 0 END AS "t_0",
     CASE WHEN "t2"."counts" THEN 1 ELSE 0 END AS "there_0",
     CASE WHEN "t2"."counts" THEN "t2"."index_1" ELSE 0 END AS "t_1",
@@ -362,42 +390,52 @@ FROM (
         CAST(FLOOR(
           CASE
             WHEN (
-              "t0"."age" * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN CASE
-              WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-              THEN CAST(100.0 AS DOUBLE)
-              ELSE CASE
-                WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE "t0"."age"
+              "t0"."age" >= CAST(0.0 AS DOUBLE)
+            )
+            AND (
+              "t0"."age" <= CAST(100.0 AS DOUBLE)
+            )
+            THEN "t0"."age"
+            ELSE CASE
+              WHEN (
+                "t0"."age" * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN CASE
+                WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
+                THEN CAST(100.0 AS DOUBLE)
+                ELSE CAST(0.0 AS DOUBLE)
               END
-            END + CAST(0.5 AS DOUBLE)
-            ELSE NULL
-          END
+              ELSE NULL
+            END
+          END + CAST(0.5 AS DOUBLE)
         ) AS BIGINT) AS "index_0",
         CAST(FLOOR(
-          CASE
-            WHEN (
-              "t0"."pay" * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN (
-              CASE
-                WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
-                THEN CAST(1000.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE "t0"."pay"
-                END
-              END / (
-                (
-                  "t0"."pay" * CAST(0.0 AS DOUBLE)
-                ) + CAST(0.125 AS DOUBLE)
+          (
+            CASE
+              WHEN (
+                "t0"."pay" >= CAST(0.0 AS DOUBLE)
               )
-            ) + CAST(0.5 AS DOUBLE)
-            ELSE NULL
-          END
+              AND (
+                "t0"."pay" <= CAST(1000.0 AS DOUBLE)
+              )
+              THEN "t0"."pay"
+              ELSE CASE
+                WHEN (
+                  "t0"."pay" * CAST(0.0 AS DOUBLE)
+                ) = CAST(0.0 AS DOUBLE)
+                THEN CASE
+                  WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
+                  THEN CAST(1000.0 AS DOUBLE)
+                  ELSE CAST(0.0 AS DOUBLE)
+                END
+                ELSE NULL
+              END
+            END / (
+              (
+                "t0"."pay" * CAST(0.0 AS DOUBLE)
+              ) + CAST(0.125 AS DOUBLE)
+            )
+          ) + CAST(0.5 AS DOUBLE)
         ) AS BIGINT) AS "index_1",
         CASE
           WHEN CAST("t0"."sex" AS DOUBLE) = CAST(0.0 AS DOUBLE)
@@ -414,7 +452,7 @@ GROUP BY
 -- decimals and booleans
 SELECT
   COUNT(*) AS "records",
-  SUM("t3"."one") AS "sum_0",
+  COUNT("t3"."one") AS "sum_0",
   SUM("t3"."t_0") AS "sum_1",
   SUM("t3"."t_0" * "t3"."t_0") AS "sum_2",
   SUM("t3"."t_0" * "t3"."t_1") AS "sum_3",
@@ -422,7 +460,7 @@ SELECT
 FROM (
   SELECT
     "t2"."level",
-    CASE WHEN "t2"."index_0" >= 0 THEN 1 ELSE 0 END AS "one",
+    "t2"."index_0" AS "one",
     "t2"."index_0" AS "t_0",
     CASE WHEN "t2"."index_0" >= 0 THEN 1 ELSE 0 END AS "there_0",
     CASE
@@ -442,27 +480,32 @@ FROM (
   FROM (
     SELECT
       CAST(FLOOR(
-        CASE
-          WHEN (
-            "t1"."value_0" * CAST(0.0 AS DOUBLE)
-          ) = CAST(0.0 AS DOUBLE)
-          THEN (
-            CASE
-              WHEN "t1"."value_0" > CAST(50.0 AS DOUBLE)
-              THEN CAST(50.0 AS DOUBLE)
-              ELSE CASE
-                WHEN "t1"."value_0" < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE "t1"."value_0"
-              END
-            END / (
-              (
-                "t1"."value_0" * CAST(0.0 AS DOUBLE)
-              ) + CAST(0.5 AS DOUBLE)
+        (
+          CASE
+            WHEN (
+              "t1"."value_0" >= CAST(0.0 AS DOUBLE)
             )
-          ) + CAST(0.5 AS DOUBLE)
-          ELSE NULL
-        END
+            AND (
+              "t1"."value_0" <= CAST(50.0 AS DOUBLE)
+            )
+            THEN "t1"."value_0"
+            ELSE CASE
+              WHEN (
+                "t1"."value_0" * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN CASE
+                WHEN "t1"."value_0" > CAST(50.0 AS DOUBLE)
+                THEN CAST(50.0 AS DOUBLE)
+                ELSE CAST(0.0 AS DOUBLE)
+              END
+              ELSE NULL
+            END
+          END / (
+            (
+              "t1"."value_0" * CAST(0.0 AS DOUBLE)
+            ) + CAST(0.5 AS DOUBLE)
+          )
+        ) + CAST(0.5 AS DOUBLE)
       ) AS BIGINT) AS "index_0",
       CASE
         WHEN (
@@ -508,7 +551,7 @@ FROM (
 -- weighted
 SELECT
   COUNT(*) AS "records",
-  SUM("t4"."one") AS "sum_0",
+  COUNT("t4"."one") AS "sum_0",
   SUM("t4"."t_0") AS "sum_1",
   SUM("t4"."t_0" * "t4"."t_0") AS "sum_2",
   SUM("t4"."t_1" * "t4"."t_0") AS "sum_3",
@@ -516,7 +559,7 @@ SELECT
 FROM (
   SELECT
     "t3"."level",
-    CASE WHEN "t3"."counts" THEN 1 ELSE 0 END AS "one",
+    CASE WHEN "t3"."counts" THEN 1 ELSE NULL END AS "one",
     CASE WHEN "t3"."counts" THEN "t3"."index_0" ELSE 0 END AS "t_0",
     CASE WHEN "t3"."counts" THEN 1 ELSE 0 END AS "there_0",
     CASE WHEN "t3"."counts" THEN "t3"."index_1" ELSE 0 END AS "t_1",
@@ -539,46 +582,62 @@ FROM (
       FROM (
         SELECT
           CAST(FLOOR(
-            CASE
-              WHEN (
-                "t0"."w" * CAST(0.0 AS DOUBLE)
-              ) = CAST(0.0 AS DOUBLE)
-              THEN (
+            COALESCE(
+              (
                 CASE
-                  WHEN "t0"."w" > CAST(8.0 AS DOUBLE)
-                  THEN CAST(8.0 AS DOUBLE)
-                  ELSE CASE WHEN "t0"."w" < CAST(0.0 AS DOUBLE) THEN CAST(0.0 AS DOUBLE) ELSE "t0"."w" END
+                  WHEN (
+                    "t0"."w" >= CAST(0.0 AS DOUBLE)
+                  ) AND (
+                    "t0"."w" <= CAST(8.0 AS DOUBLE)
+                  )
+                  THEN "t0"."w"
+                  ELSE CASE
+                    WHEN (
+                      "t0"."w" * CAST(0.0 AS DOUBLE)
+                    ) = CAST(0.0 AS DOUBLE)
+                    THEN CASE
+                      WHEN "t0"."w" > CAST(8.0 AS DOUBLE)
+                      THEN CAST(8.0 AS DOUBLE)
+                      ELSE CAST(0.0 AS DOUBLE)
+                    END
+                    ELSE NULL
+                  END
                 END / (
                   (
                     "t0"."w" * CAST(0.0 AS DOUBLE)
                   ) + CAST(0.5 AS DOUBLE)
                 )
-              ) + CAST(0.5 AS DOUBLE)
-              ELSE CAST(0.0 AS DOUBLE)
-            END
+              ) + CAST(0.5 AS DOUBLE),
+              CAST(0.0 AS DOUBLE)
+            )
           ) AS BIGINT) AS "index_0",
           CAST(FLOOR(
-            CASE
-              WHEN (
-                "t0"."pay" * CAST(0.0 AS DOUBLE)
-              ) = CAST(0.0 AS DOUBLE)
-              THEN (
-                CASE
-                  WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
-                  THEN CAST(1000.0 AS DOUBLE)
-                  ELSE CASE
-                    WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
-                    THEN CAST(0.0 AS DOUBLE)
-                    ELSE "t0"."pay"
-                  END
-                END / (
-                  (
-                    "t0"."pay" * CAST(0.0 AS DOUBLE)
-                  ) + CAST(0.125 AS DOUBLE)
+            (
+              CASE
+                WHEN (
+                  "t0"."pay" >= CAST(0.0 AS DOUBLE)
                 )
-              ) + CAST(0.5 AS DOUBLE)
-              ELSE NULL
-            END
+                AND (
+                  "t0"."pay" <= CAST(1000.0 AS DOUBLE)
+                )
+                THEN "t0"."pay"
+                ELSE CASE
+                  WHEN (
+                    "t0"."pay" * CAST(0.0 AS DOUBLE)
+                  ) = CAST(0.0 AS DOUBLE)
+                  THEN CASE
+                    WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
+                    THEN CAST(1000.0 AS DOUBLE)
+                    ELSE CAST(0.0 AS DOUBLE)
+                  END
+                  ELSE NULL
+                END
+              END / (
+                (
+                  "t0"."pay" * CAST(0.0 AS DOUBLE)
+                ) + CAST(0.125 AS DOUBLE)
+              )
+            ) + CAST(0.5 AS DOUBLE)
           ) AS BIGINT) AS "index_1",
           0 AS "level"
         FROM "people" AS "t0"
@@ -590,7 +649,7 @@ FROM (
 -- a product of values
 SELECT
   COUNT(*) AS "records",
-  SUM("t3"."one") AS "sum_0",
+  COUNT("t3"."one") AS "sum_0",
   SUM("t3"."t_0") AS "sum_1",
   SUM("t3"."t_0" * "t3"."t_0") AS "sum_2",
   SUM("t3"."t_0" * "t3"."t_1") AS "sum_3",
@@ -598,7 +657,7 @@ SELECT
 FROM (
   SELECT
     "t2"."level",
-    CASE WHEN "t2"."index_0" >= 0 THEN 1 ELSE 0 END AS "one",
+    CASE WHEN "t2"."index_0" >= 0 THEN 1 ELSE NULL END AS "one",
     CASE WHEN "t2"."index_0" >= 0 THEN "t2"."index_0" ELSE 0 END AS "t_0",
     CASE WHEN "t2"."index_0" >= 0 THEN 1 ELSE 0 END AS "there_0",
     CASE
@@ -651,42 +710,52 @@ FROM (
         CAST(FLOOR(
           CASE
             WHEN (
-              "t0"."age" * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN CASE
-              WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-              THEN CAST(100.0 AS DOUBLE)
-              ELSE CASE
-                WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE "t0"."age"
+              "t0"."age" >= CAST(0.0 AS DOUBLE)
+            )
+            AND (
+              "t0"."age" <= CAST(100.0 AS DOUBLE)
+            )
+            THEN "t0"."age"
+            ELSE CASE
+              WHEN (
+                "t0"."age" * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN CASE
+                WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
+                THEN CAST(100.0 AS DOUBLE)
+                ELSE CAST(0.0 AS DOUBLE)
               END
-            END + CAST(0.5 AS DOUBLE)
-            ELSE NULL
-          END
+              ELSE NULL
+            END
+          END + CAST(0.5 AS DOUBLE)
         ) AS BIGINT) AS "index_0",
         CAST(FLOOR(
-          CASE
-            WHEN (
-              "t0"."pay" * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN (
-              CASE
-                WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
-                THEN CAST(1000.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE "t0"."pay"
-                END
-              END / (
-                (
-                  "t0"."pay" * CAST(0.0 AS DOUBLE)
-                ) + CAST(0.125 AS DOUBLE)
+          (
+            CASE
+              WHEN (
+                "t0"."pay" >= CAST(0.0 AS DOUBLE)
               )
-            ) + CAST(0.5 AS DOUBLE)
-            ELSE NULL
-          END
+              AND (
+                "t0"."pay" <= CAST(1000.0 AS DOUBLE)
+              )
+              THEN "t0"."pay"
+              ELSE CASE
+                WHEN (
+                  "t0"."pay" * CAST(0.0 AS DOUBLE)
+                ) = CAST(0.0 AS DOUBLE)
+                THEN CASE
+                  WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
+                  THEN CAST(1000.0 AS DOUBLE)
+                  ELSE CAST(0.0 AS DOUBLE)
+                END
+                ELSE NULL
+              END
+            END / (
+              (
+                "t0"."pay" * CAST(0.0 AS DOUBLE)
+              ) + CAST(0.125 AS DOUBLE)
+            )
+          ) + CAST(0.5 AS DOUBLE)
         ) AS BIGINT) AS "index_1",
         CASE
           WHEN (
@@ -770,12 +839,12 @@ FROM (
 -- into a ball
 SELECT
   COUNT(*) AS "records",
-  SUM("t5"."one") AS "sum_0",
+  COUNT("t5"."one") AS "sum_0",
   SUM("t5"."t_0") AS "sum_1"
 FROM (
   SELECT
     "t4"."level",
-    CASE WHEN "t4"."counts" THEN 1 ELSE 0 END AS "one",
+    CASE WHEN "t4"."counts" THEN 1 ELSE NULL END AS "one",
     CASE WHEN "t4"."counts" THEN "t4"."index_0" ELSE 0 END AS "t_0",
     CASE WHEN "t4"."counts" THEN 1 ELSE 0 END AS "there_0",
     CASE WHEN "t4"."counts" THEN "t4"."index_1" ELSE 0 END AS "t_1",
@@ -1114,42 +1183,52 @@ FROM (
           CAST(FLOOR(
             CASE
               WHEN (
-                "t1"."value_0" * CAST(0.0 AS DOUBLE)
-              ) = CAST(0.0 AS DOUBLE)
-              THEN CASE
-                WHEN "t1"."value_0" > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t1"."value_0" < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE "t1"."value_0"
+                "t1"."value_0" >= CAST(0.0 AS DOUBLE)
+              )
+              AND (
+                "t1"."value_0" <= CAST(100.0 AS DOUBLE)
+              )
+              THEN "t1"."value_0"
+              ELSE CASE
+                WHEN (
+                  "t1"."value_0" * CAST(0.0 AS DOUBLE)
+                ) = CAST(0.0 AS DOUBLE)
+                THEN CASE
+                  WHEN "t1"."value_0" > CAST(100.0 AS DOUBLE)
+                  THEN CAST(100.0 AS DOUBLE)
+                  ELSE CAST(0.0 AS DOUBLE)
                 END
-              END + CAST(0.5 AS DOUBLE)
-              ELSE NULL
-            END
+                ELSE NULL
+              END
+            END + CAST(0.5 AS DOUBLE)
           ) AS BIGINT) AS "index_0",
           CAST(FLOOR(
-            CASE
-              WHEN (
-                "t1"."value_1" * CAST(0.0 AS DOUBLE)
-              ) = CAST(0.0 AS DOUBLE)
-              THEN (
-                CASE
-                  WHEN "t1"."value_1" > CAST(50.0 AS DOUBLE)
-                  THEN CAST(50.0 AS DOUBLE)
-                  ELSE CASE
-                    WHEN "t1"."value_1" < CAST(0.0 AS DOUBLE)
-                    THEN CAST(0.0 AS DOUBLE)
-                    ELSE "t1"."value_1"
-                  END
-                END / (
-                  (
-                    "t1"."value_1" * CAST(0.0 AS DOUBLE)
-                  ) + CAST(0.5 AS DOUBLE)
+            (
+              CASE
+                WHEN (
+                  "t1"."value_1" >= CAST(0.0 AS DOUBLE)
                 )
-              ) + CAST(0.5 AS DOUBLE)
-              ELSE NULL
-            END
+                AND (
+                  "t1"."value_1" <= CAST(50.0 AS DOUBLE)
+                )
+                THEN "t1"."value_1"
+                ELSE CASE
+                  WHEN (
+                    "t1"."value_1" * CAST(0.0 AS DOUBLE)
+                  ) = CAST(0.0 AS DOUBLE)
+                  THEN CASE
+                    WHEN "t1"."value_1" > CAST(50.0 AS DOUBLE)
+                    THEN CAST(50.0 AS DOUBLE)
+                    ELSE CAST(0.0 AS DOUBLE)
+                  END
+                  ELSE NULL
+                END
+              END / (
+                (
+                  "t1"."value_1" * CAST(0.0 AS DOUBLE)
+                ) + CAST(0.5 AS DOUBLE)
+              )
+            ) + CAST(0.5 AS DOUBLE)
           ) AS BIGINT) AS "index_1",
           0 AS "level"
         FROM (
@@ -1184,12 +1263,12 @@ FROM (
 -- clipped squares
 SELECT
   COUNT(*) AS "records",
-  SUM("t3"."one") AS "sum_0",
+  COUNT("t3"."one") AS "sum_0",
   SUM("t3"."t_0") AS "sum_1"
 FROM (
   SELECT
     "t2"."level",
-    CASE WHEN "t2"."index_0" >= 0 THEN 1 ELSE 0 END AS "one",
+    CASE WHEN "t2"."index_0" >= 0 THEN 1 ELSE NULL END AS "one",
     CASE WHEN "t2"."index_0" >= 0 THEN "t2"."index_0" ELSE 0 END AS "t_0",
     CASE WHEN "t2"."index_0" >= 0 THEN 1 ELSE 0 END AS "there_0"
   FROM (
@@ -1289,42 +1368,52 @@ FROM (
         CAST(FLOOR(
           CASE
             WHEN (
-              "t0"."age" * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN CASE
-              WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-              THEN CAST(100.0 AS DOUBLE)
-              ELSE CASE
-                WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE "t0"."age"
+              "t0"."age" >= CAST(0.0 AS DOUBLE)
+            )
+            AND (
+              "t0"."age" <= CAST(100.0 AS DOUBLE)
+            )
+            THEN "t0"."age"
+            ELSE CASE
+              WHEN (
+                "t0"."age" * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN CASE
+                WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
+                THEN CAST(100.0 AS DOUBLE)
+                ELSE CAST(0.0 AS DOUBLE)
               END
-            END + CAST(0.5 AS DOUBLE)
-            ELSE NULL
-          END
+              ELSE NULL
+            END
+          END + CAST(0.5 AS DOUBLE)
         ) AS BIGINT) AS "index_0",
         CAST(FLOOR(
-          CASE
-            WHEN (
-              "t0"."pay" * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN (
-              CASE
-                WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
-                THEN CAST(1000.0 AS DOUBLE)
-                ELSE CASE
-                  WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE "t0"."pay"
-                END
-              END / (
-                (
-                  "t0"."pay" * CAST(0.0 AS DOUBLE)
-                ) + CAST(0.125 AS DOUBLE)
+          (
+            CASE
+              WHEN (
+                "t0"."pay" >= CAST(0.0 AS DOUBLE)
               )
-            ) + CAST(0.5 AS DOUBLE)
-            ELSE NULL
-          END
+              AND (
+                "t0"."pay" <= CAST(1000.0 AS DOUBLE)
+              )
+              THEN "t0"."pay"
+              ELSE CASE
+                WHEN (
+                  "t0"."pay" * CAST(0.0 AS DOUBLE)
+                ) = CAST(0.0 AS DOUBLE)
+                THEN CASE
+                  WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
+                  THEN CAST(1000.0 AS DOUBLE)
+                  ELSE CAST(0.0 AS DOUBLE)
+                END
+                ELSE NULL
+              END
+            END / (
+              (
+                "t0"."pay" * CAST(0.0 AS DOUBLE)
+              ) + CAST(0.125 AS DOUBLE)
+            )
+          ) + CAST(0.5 AS DOUBLE)
         ) AS BIGINT) AS "index_1",
         0 AS "level"
       FROM "people" AS "t0"
@@ -1355,44 +1444,60 @@ FROM (
     FROM (
       SELECT
         CAST(FLOOR(
-          CASE
-            WHEN (
-              "t0"."age" * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN CASE
-              WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-              THEN CAST(100.0 AS DOUBLE)
+          COALESCE(
+            CASE
+              WHEN (
+                "t0"."age" >= CAST(0.0 AS DOUBLE)
+              )
+              AND (
+                "t0"."age" <= CAST(100.0 AS DOUBLE)
+              )
+              THEN "t0"."age"
               ELSE CASE
-                WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
-                THEN CAST(0.0 AS DOUBLE)
-                ELSE "t0"."age"
+                WHEN (
+                  "t0"."age" * CAST(0.0 AS DOUBLE)
+                ) = CAST(0.0 AS DOUBLE)
+                THEN CASE
+                  WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
+                  THEN CAST(100.0 AS DOUBLE)
+                  ELSE CAST(0.0 AS DOUBLE)
+                END
+                ELSE NULL
               END
-            END + CAST(0.5 AS DOUBLE)
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
+            END + CAST(0.5 AS DOUBLE),
+            -CAST(1.0 AS DOUBLE)
+          )
         ) AS BIGINT) AS "index_0",
         CAST(FLOOR(
-          CASE
-            WHEN (
-              "t0"."pay" * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN (
+          COALESCE(
+            (
               CASE
-                WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
-                THEN CAST(1000.0 AS DOUBLE)
+                WHEN (
+                  "t0"."pay" >= CAST(0.0 AS DOUBLE)
+                )
+                AND (
+                  "t0"."pay" <= CAST(1000.0 AS DOUBLE)
+                )
+                THEN "t0"."pay"
                 ELSE CASE
-                  WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
-                  THEN CAST(0.0 AS DOUBLE)
-                  ELSE "t0"."pay"
+                  WHEN (
+                    "t0"."pay" * CAST(0.0 AS DOUBLE)
+                  ) = CAST(0.0 AS DOUBLE)
+                  THEN CASE
+                    WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
+                    THEN CAST(1000.0 AS DOUBLE)
+                    ELSE CAST(0.0 AS DOUBLE)
+                  END
+                  ELSE NULL
                 END
               END / (
                 (
                   "t0"."pay" * CAST(0.0 AS DOUBLE)
                 ) + CAST(0.125 AS DOUBLE)
               )
-            ) + CAST(0.5 AS DOUBLE)
-            ELSE -CAST(1.0 AS DOUBLE)
-          END
+            ) + CAST(0.5 AS DOUBLE),
+            -CAST(1.0 AS DOUBLE)
+          )
         ) AS BIGINT) AS "index_1"
       FROM "people" AS "t0"
     ) AS "t1"
@@ -1405,7 +1510,7 @@ FROM (
 SELECT
   "t10"."level",
   COUNT(*) AS "records",
-  SUM("t10"."one") AS "sum_0",
+  COUNT("t10"."one") AS "sum_0",
   SUM("t10"."t_0") AS "sum_1",
   SUM("t10"."t_0" * "t10"."t_0") AS "sum_2"
 FROM (
@@ -1501,21 +1606,29 @@ FROM (
                 FROM (
                   SELECT
                     CAST(FLOOR(
-                      CASE
-                        WHEN (
-                          "t1"."age" * CAST(0.0 AS DOUBLE)
-                        ) = CAST(0.0 AS DOUBLE)
-                        THEN CASE
-                          WHEN "t1"."age" > CAST(100.0 AS DOUBLE)
-                          THEN CAST(100.0 AS DOUBLE)
+                      COALESCE(
+                        CASE
+                          WHEN (
+                            "t1"."age" >= CAST(0.0 AS DOUBLE)
+                          )
+                          AND (
+                            "t1"."age" <= CAST(100.0 AS DOUBLE)
+                          )
+                          THEN "t1"."age"
                           ELSE CASE
-                            WHEN "t1"."age" < CAST(0.0 AS DOUBLE)
-                            THEN CAST(0.0 AS DOUBLE)
-                            ELSE "t1"."age"
+                            WHEN (
+                              "t1"."age" * CAST(0.0 AS DOUBLE)
+                            ) = CAST(0.0 AS DOUBLE)
+                            THEN CASE
+                              WHEN "t1"."age" > CAST(100.0 AS DOUBLE)
+                              THEN CAST(100.0 AS DOUBLE)
+                              ELSE CAST(0.0 AS DOUBLE)
+                            END
+                            ELSE NULL
                           END
-                        END + CAST(0.5 AS DOUBLE)
-                        ELSE -CAST(1.0 AS DOUBLE)
-                      END
+                        END + CAST(0.5 AS DOUBLE),
+                        -CAST(1.0 AS DOUBLE)
+                      )
                     ) AS BIGINT) AS "index_0",
                     CASE
                       WHEN "t1"."job" = 'nurse'

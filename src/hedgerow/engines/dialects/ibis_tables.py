@@ -307,16 +307,21 @@ def summed(
     """Return the table of what is added up by ``level``, and what makes of its rows (level, records, sums), exact.
 
     `records` names the column of how many records a row stands for, None where each row is a record. Not `by` level,
-    there is one row, of the only level.
+    there is one row, of the only level. ``one`` is null where a record does not count: to count it takes less than to
+    add it up.
     """
     engine = engine_of(rows)
     terms_of = [_terms(rows, product, engine) for product in products]
-    terms = [term for each in terms_of for term, _ in each]
-    if records is not None:
-        wide = "decimal(38, 0)" if engine in _WIDE else "int64"
-        terms = [term.cast(wide) * rows[records] for term in terms]
+    wide = "decimal(38, 0)" if engine in _WIDE else "int64"
+
+    def added(product: ProductSQL, term: Any) -> Any:
+        if records is not None:
+            return (term.cast(wide) * rows[records]).sum()
+        return term.count() if product.parts == [["one"]] else term.sum()
+
+    sums = [added(product, term) for product, each in zip(products, terms_of, strict=True) for term, _ in each]
     every = rows.count() if records is None else rows[records].sum()
-    named = {f"sum_{place}": term.sum() for place, term in enumerate(terms)}
+    named = {f"sum_{place}": total for place, total in enumerate(sums)}
 
     def totals(answer: Sequence[Any]) -> list[tuple[Any, ...]]:
         made = []
