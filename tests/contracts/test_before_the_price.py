@@ -224,8 +224,8 @@ def asked_of(held: People, between: Callable[[], None], monkeypatch: pytest.Monk
     """Return how many records each question of one release found; `between` runs after the first."""
     answer, found = FrameAnswers._answer, []
 
-    def counted(self: Any, build: Any, query: Any, key: Any) -> Any:
-        here = answer(self, build, query, key)
+    def counted(self: Any, query: Any, key: bytes | None = None) -> Any:
+        here = answer(self, query, key)
         if not found:
             between()
         found.append(here.total())

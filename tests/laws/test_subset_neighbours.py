@@ -180,8 +180,8 @@ def answers_through(change: Callable[[Any, Any], Any]) -> Iterator[None]:
     """Put what `change` returns, of an exact answer and its question, in the place of each exact answer."""
     real = FrameAnswers._answer
 
-    def answer(source: Any, build: Any, query: Any, key: bytes | None) -> Any:
-        return change(real(source, build, query, key), query)
+    def answer(source: Any, query: Any, key: bytes | None = None) -> Any:
+        return change(real(source, query, key), query)
 
     with mock.patch.object(FrameAnswers, "_answer", answer):
         yield
