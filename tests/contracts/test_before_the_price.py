@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -312,8 +313,12 @@ def test_a_server_that_dies_costs_the_price_after_the_reservation_and_nothing_be
         assert survey.mean("x", **X, epsilon=1.0)
 
         def die() -> None:
-            process = int((server.log.parent / "data" / "postmaster.pid").read_text().splitlines()[0])
-            os.kill(process, signal.SIGQUIT)
+            running_as = server.log.parent / "data" / "postmaster.pid"
+            os.kill(int(running_as.read_text().splitlines()[0]), signal.SIGQUIT)
+            # It is gone when all that it started is: one of these could still answer.
+            until = time.monotonic() + 20
+            while running_as.exists() and time.monotonic() < until:
+                time.sleep(0.01)
 
         with monkeypatch.context() as patch:
             # Called once the price is in the ledger, before the first question.
@@ -339,7 +344,7 @@ def test_the_command_line_tells_the_two_failures_apart(
     ends = (
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname IS NOT NULL"
     )
-    monkeypatch.setattr(spend, "price_is_spent", lambda: held.other(ends))
+    monkeypatch.setattr(spend, "price_is_spent", lambda: held.other(ends, "SELECT pg_sleep(0.2)"))
     ran = CliRunner().invoke(app, asked)
     assert ran.exit_code == 6 and "HG601" in ran.stderr and states(ledger) == ["reserved"]
 
