@@ -6,9 +6,6 @@ This module imports almost nothing, so that a signal that arrives during the oth
 import atexit
 import gc
 import sys
-from importlib import import_module
-from types import ModuleType
-from typing import Any
 
 from hedgerow.interrupts import end_on_signals, speak_json
 
@@ -17,7 +14,6 @@ def main() -> None:
     """Run the command line; a signal ends it quietly, also while its modules are imported."""
     end_on_signals()
     _collect_rarely()
-    sys.modules.setdefault("asyncio", _UsedByNobody("asyncio"))
     speak_json("--json" in sys.argv)
     from hedgerow.cli.main import main as run
 
@@ -33,18 +29,6 @@ def _collect_rarely() -> None:
     # More objects than the imports of a command make: a search through those finds nothing.
     gc.set_threshold(400_000, 50, 100)
     atexit.register(gc.freeze)
-
-
-class _UsedByNobody(ModuleType):
-    """A module of the standard library that another package imports, and is imported here where it is used after all.
-
-    OpenDP imports a package that imports asyncio, of which no command uses anything.
-    """
-
-    def __getattr__(self, name: str) -> Any:
-        if sys.modules.get(self.__name__) is self:
-            del sys.modules[self.__name__]
-        return getattr(import_module(self.__name__), name)
 
 
 if __name__ == "__main__":

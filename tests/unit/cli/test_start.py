@@ -81,15 +81,13 @@ def test_a_process_searches_for_no_garbage_when_it_ends(begin: str, *, spared: b
 
 @pytest.mark.usefixtures("rows")
 @pytest.mark.parametrize(("begin", "spared"), [("hedgerow.__main__", True), ("hedgerow.cli.main", False)])
-def test_a_release_imports_asyncio_where_it_is_used_and_searches_for_no_garbage(begin: str, *, spared: bool) -> None:
-    """OpenDP imports asyncio, and a search goes through all imported modules; the sabotage begins below both."""
+def test_a_release_searches_for_no_garbage(begin: str, *, spared: bool) -> None:
+    """A search goes through all imported modules; the sabotage begins below what spares it."""
     code = (
         f"import gc, sys\nsys.argv = {['hedgerow', 'release', *PLAN[1:], '--epsilon', '1']}\nfrom {begin} import main\n"
         "before = sum(each['collections'] for each in gc.get_stats())\n"
         "try: main()\nexcept SystemExit as end: assert not end.code\n"
-        "searches = sum(each['collections'] for each in gc.get_stats()) - before\n"
-        "print('opendp' in sys.modules, 'asyncio.events' not in sys.modules, searches == 0)\n"
-        "import asyncio\nasync def one(): return 1\nprint(asyncio.run(one()), 'asyncio.events' in sys.modules)"
+        "print(sum(each['collections'] for each in gc.get_stats()) == before)"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout.splitlines()[-2:] == [f"True {spared} {spared}", "1 True"]
+    assert done.stdout.splitlines()[-1] == f"{spared}"
