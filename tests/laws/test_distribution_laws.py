@@ -60,10 +60,10 @@ def test_a_quantile_is_the_inverse_of_the_distribution_function(counts, group, s
     for q in (one / 100 for one in shares):
         quantile = float(found.quantile_point(q))
         for x in values(found):
-            upto = float(found.share_point(x + STEP)) if x < found.edges[-1] else 1.0
+            upto = found.cut(x + STEP).share if x < found.edges[-1] else 1.0
             if abs(upto - q) > 1e-9:
                 assert (quantile <= x) == (q <= upto), (q, x, quantile, upto)
-        assert float(found.share_point(quantile)) <= q + 1e-9  # F(x−) ≤ q
+        assert found.cut(quantile).share <= q + 1e-9  # F(x−) ≤ q
 
 
 def test_another_inverse_is_found_out() -> None:

@@ -250,6 +250,7 @@ def test_noisy_counts_are_read_back_from_their_totals(features: tuple[str, ...],
     noise = totals.mixing @ totals.mixing.T
     of_count, of_sum = {"count": (9.0, 0.0), "equal": (18.0, 18.0)}[features[0]]
     assert noise[0, 0] == pytest.approx(0.0 if features == ("equal",) else of_count)
+    assert features != ("equal",) or not noise[:, [0, 2]].any()  # N is public, and so is Σf² = N
     assert len(noise) == 1 or noise[1, 1] == pytest.approx(36.0 if features == ("equal",) else of_sum)
     assert (totals.n, totals.law) == (known, "laplace") and totals.noise_step == pytest.approx(1.0 / 3.0)
     back = table_of(totals.totals, features, table.noise_sd, "laplace")
@@ -272,3 +273,17 @@ def test_intervals_of_many_cells_are_computed_in_parts_and_some_are_kept(monkeyp
     assert asked.ends(4, 0.5)[0].tolist() == kept[0].tolist() and asked.ends_by_part[0.5, 2] is kept
     assert (asked.low, asked.high) == (0.0, 80.0)
     assert [asked.row(place).standard_error for place in (1, 3)] == [cells.standard_error[1]] * 2
+
+
+@pytest.mark.parametrize("features", [("equal", "different"), ("equal",)])
+def test_a_share_divides_by_all_that_were_counted(features: tuple[str, ...]) -> None:
+    """By equal and different records, with their noise; by a public number where equal ones are counted alone."""
+    values = np.array([[30.0, 70.0], [20.0, 80.0]])[:, : len(features)]
+    table = AdditiveTable(({"sex": 0}, {"sex": 1}), features, values, np.full(len(features), 3.0), "gaussian")
+    shares, joint = counted_cells(table, n=400, census=True, method="gaussian")
+    whole = 100.0 if len(features) == 2 else 400.0
+    p = values[:, 0] / whole
+    assert shares.value == pytest.approx(p)
+    noise = np.hypot(1.0 - p, p) if len(features) == 2 else np.ones(2)
+    assert shares.privacy_error == pytest.approx(3.0 * noise / whole)
+    assert [joint.row(cell).estimate for cell in (0, 1)] == pytest.approx(p.tolist())

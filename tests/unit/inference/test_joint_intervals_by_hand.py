@@ -335,6 +335,17 @@ def test_the_top_of_a_model_over_a_ball_is_the_largest_of_all(seed: int) -> None
         assert model(u[row][None])[0] >= most - 1e-9 * abs(most) - 1e-12
 
 
+@pytest.mark.parametrize("radius", [0.1, 0.9, 1.0, 4.0])
+def test_where_nothing_holds_back_the_top_is_on_the_boundary(radius: float) -> None:
+    """Without a slope along the strongest bend: up to the boundary where it bends up, else nowhere."""
+    slopes = np.array([[0.0, 0.0], [0.02, 0.0], [0.0, 0.0]])
+    bends = np.array([np.diag([1.0, 2.0]), np.diag([-1.0, 0.5]), np.diag([-1.0, -2.0])])
+    u = _top(slopes, bends, np.full(3, radius))
+    assert np.linalg.norm(u, axis=1) == pytest.approx([radius, radius, 0.0])
+    first = 0.02 / 1.5  # (μ − B)u = slopes at μ = .5
+    assert np.abs(u[0]) == pytest.approx([0.0, radius]) and u[1, 0] == pytest.approx(first, rel=1e-6)
+
+
 def fixed(radius: float) -> Callable[[SideBySide, np.ndarray], tuple[np.ndarray, ...]]:
     return lambda cells, slopes: (
         np.full(len(slopes), radius),

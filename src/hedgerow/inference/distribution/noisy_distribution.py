@@ -160,10 +160,6 @@ class Distribution:
         steps = np.floor((first_reached(self.curve, ends, shares) - ends[0]) / self.step * (1.0 - _ROUNDING))
         return np.asarray(self.edges[0] + self.step * np.maximum(steps, 0.0))
 
-    def share_point(self, x: float | Floats) -> Floats:
-        """Return the share of values below each x, between edges by lines."""
-        return shares_below(self.curve, self.ends, self._edge_at(np.asarray(x, dtype=np.float64), closed=False))
-
     def _edge_at(self, x: Floats, *, closed: bool) -> Floats:
         """Return the edge between the values below x, or up to x, and the others; x itself where there is none."""
         if self.step is not None:

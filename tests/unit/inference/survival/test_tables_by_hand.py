@@ -278,6 +278,9 @@ def test_errors_have_independent_directions_from_which_numbers_are_made_again() 
     still = LifeTables(ONE, CUTS, 0.0, "gaussian", False, 0.5)
     totals, roots = still.errors_of(slopes)
     assert not totals.mixing.any()
+    # Features lie in [−1, 1]: no record adds more than 1 to the square of one.
+    squares = np.diagonal(totals.products, axis1=1, axis2=2)
+    assert (squares <= ONE.sum(axis=1)[:, None] * (1.0 + 1e-9)).all()
     sampling = roots[0] @ totals.products[0] @ roots[0].T
     assert sampling == pytest.approx((slopes[0] * ONE[0]) @ slopes[0].T, rel=1e-9, abs=1e-12)
 
@@ -487,6 +490,14 @@ def test_a_curve_that_does_not_fall_reaches_a_share_at_the_end_of_its_interval(t
     if tables is EvenLifeTables:
         part = math.log(0.98 - error) / math.log(curve[1])
     assert found.standard_error == pytest.approx(part * (CUTS[1] - CUTS[0]) / 2.0, rel=1e-9)
+
+
+def test_counts_below_0_have_no_sampling_variance() -> None:
+    """Noise leaves nothing but negative counts: Σ g² c is below 0, and the error is 0."""
+    life = LifeTables(np.array([[-8.0, 1.0, 1.0, -2.0, 0.0, 0.0, -9.0]]), CUTS, 5.0, "gaussian", False, 0.5)
+    assert life.sampling_variance(life.slopes[:, 0])[0] < 0.0
+    for read in (life.read(0), CumulativeIncidence(life).read(0, 0)):
+        assert read.sampling_error.tolist() == [0.0] and read.privacy_error[0] > 0.0
 
 
 def test_numbers_to_compute_with_lie_in_what_is_possible() -> None:
