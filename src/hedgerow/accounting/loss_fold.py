@@ -289,7 +289,7 @@ def _lower_at(
             beyond = _total_moment(parts, theta + sign * s) - exactly - sign * s * index * step
             outside += math.exp(min(0.0, beyond))
     first = min(ends[0], -shift)  # also where every loss is positive, ε is looked for from 0 on
-    bins = max(2, min(ends[1] - first + 1, _MOST_BINS))
+    bins = fast_length(max(2, min(ends[1] - first + 1, _MOST_BINS)))
     if first + bins <= ends[1] or first + bins + shift <= 1:
         return 0.0
     moments = [_log_moment(grid, theta) for grid, _ in parts]
