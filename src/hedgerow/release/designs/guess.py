@@ -16,6 +16,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cache
 from itertools import islice
 from typing import Any
 
@@ -147,7 +148,8 @@ class SupposedCell:
     level : float
         The confidence level of the interval.
     tables : dict
-        The tables that were supposed before in this forecast: statistics of one release share them.
+        The tables that were supposed before in this forecast, and what was read of them: statistics of one release
+        share them.
     """
 
     guesses: Mapping[str, Guess]
@@ -509,7 +511,8 @@ def _noisy_table(totals: Mapping[str, float], spread: Floats, law: str) -> Addit
     return AdditiveTable(({},) * len(values), tuple(totals), values, spread, law)
 
 
-def _places(law: str, count: int) -> list[float]:
+@cache
+def _places(law: str, count: int) -> tuple[float, ...]:
     """Return equally likely values of a law of mean 0, scaled to variance 1."""
     from hedgerow.special import ndtri
 
@@ -518,7 +521,7 @@ def _places(law: str, count: int) -> list[float]:
         nodes = ndtri(levels)
     else:
         nodes = np.array([math.copysign(_quantile(law, abs(2.0 * level - 1.0)), level - 0.5) for level in levels])
-    return [float(node) for node in nodes / math.sqrt(float(np.mean(nodes**2)))]
+    return tuple((nodes / math.sqrt(float(np.mean(nodes**2)))).tolist())
 
 
 def _quantile(law: str, level: float) -> float:

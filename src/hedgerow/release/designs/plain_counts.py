@@ -146,7 +146,13 @@ class CountsDesign(Design[Counts, AdditiveTable]):
         for share in [1.0] if counted else guess.shares():
             every = {COUNT: records, EQUAL: records * share, DIFFERENT: records * (1.0 - share)}
             totals = {name: every[name] for name in self.features}
-            reading = average_reading(self.estimates, totals, spread, law, level=supposed.level)
+            # Shares of several values are alike until they are guessed.
+            facts = self.facts.n, self.facts.census, self.facts.limit is not None
+            same = self.method, counted, facts, tuple(totals.items()), mechanism.noise_sd, law, supposed.level
+            if same not in supposed.tables:
+                read = average_reading(self.estimates, totals, spread, law, level=supposed.level)
+                supposed.tables[same] = read
+            reading = supposed.tables[same]
             said = EQUAL_CELLS + dropped if counted else guess.share_in_words(share)
             readings.append(GuessedReading(reading, said, records if counted else share))
         return readings
