@@ -397,15 +397,16 @@ def test_where_a_level_set_is_curved_the_ball_reaches_as_far_on_both_sides(sign:
     cells, z = SideBySide((known,)), float(stats.norm.ppf(0.975))
     functions = {
         "plane": OfTotals(lambda t: t[:, 1] + 0.5 * t[:, 2]),
+        "constant": OfTotals(lambda t: 0.0 * t[:, 1] + 3.0),
         "circles": OfTotals(lambda t: (t[:, 1] ** 2 + t[:, 2] ** 2) / 2.0),
         "sharp": OfTotals(lambda t: t[:, 1] + 1e4 * t[:, 2] ** 2),
     }
     for name, function in functions.items():
         search = _Search(Ball.of(function, cells), cells, radii_of, 0.95)
-        curvature = {"plane": 0.0, "circles": 0.5, "sharp": 6e4}[name]  # of a circle with radius 6/sd
+        curvature = {"plane": 0.0, "constant": 0.0, "circles": 0.5, "sharp": 6e4}[name]  # of a circle with radius 6/sd
         curved, counted = curved_critical_value(np.array([curvature]), np.array([2.0]), np.array([np.inf]), 0.95)
         expected = (flat + float(counted[0]) * max(3.0 - flat, 0.0)) * float(curved[0]) / z
-        assert search._critical(sign, np.zeros((1, 2)))[0] == pytest.approx(expected if name != "plane" else flat)
+        assert search._critical(sign, np.zeros((1, 2)))[0] == pytest.approx(expected if curvature else flat)
     assert counted[0] == pytest.approx(1.0, abs=1e-3)
 
 

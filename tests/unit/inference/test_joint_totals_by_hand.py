@@ -477,3 +477,11 @@ def test_a_sampling_variance_has_one_degree_of_freedom_at_least(records: float) 
     assert first > 0.0 < second and both.freedom(parts) == pytest.approx([expected])
     nothing = alone.by_block(slopes, np.array([0.0]), skewed=False)
     assert alone.freedom(nothing).tolist() == [math.inf]
+
+
+def test_of_how_many_draws_a_noise_is_does_not_depend_on_its_unit() -> None:
+    one, slopes = block(1, law="laplace"), np.array([[0.2, 1.0, 0.5]] * ROWS)
+    small = replace(one, mixing=1e-3 * one.mixing)
+    draws, same = (SideBySide((each,)).noise_draws(slopes) for each in (one, small))
+    assert draws is not None and same is not None
+    assert same == pytest.approx(draws, rel=1e-12) and (draws > 1.01).all()

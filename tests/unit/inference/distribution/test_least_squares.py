@@ -137,3 +137,12 @@ def test_a_column_of_a_million_leaves_is_read():
     weights[:place] = 1.0
     alpha, rest = read.form(weights)
     assert variance[place] == pytest.approx(rest + (alpha - 0.5) ** 2 * read.root_variance, rel=1e-9)
+
+
+def test_fast_variances_are_in_records_where_a_record_is_several_steps(monkeypatch):
+    tree = TreeCounts("laplace", 24, (6, 4), (3.0, 5.0), 1)
+    whole = typical_prefix_variance(tree, np.arange(24), 0.3, public=True)
+    monkeypatch.setattr(TreeCounts, "steps_of_one", property(lambda tree: 4))
+    fast = typical_prefix_variance(tree, np.arange(24), 0.3, public=True)
+    np.testing.assert_allclose(fast, whole / 16.0, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(fast, NoisyTree.of(tree, public=True).prefix_variance(0.3)[:-1], rtol=1e-12, atol=1e-12)
