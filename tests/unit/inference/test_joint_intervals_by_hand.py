@@ -470,11 +470,11 @@ def test_the_sampling_variance_of_units_is_at_most_that_of_their_rows_at_both_en
     """Σx/rows of units of at most two rows each: no more than as if each row were a unit, and one row at least."""
     plain = block(1, limit=2)
     sums, products = plain.sums.copy(), 1e4 * plain.products
-    sums[:, -1] = rows
+    sums[:, 0], sums[:, -1] = 0.2 * rows, rows
     one = SideBySide((replace(plain, sums=sums, products=products),))
     made, _ = _tangent(MeanOfTotals(ScaledMean(1, 0.0, 1.0, base=2)), one)
     low, high = influence_range(made.slopes[:, 1:], one.blocks[0])
-    assert (made.raw > made.sampling).all()
+    assert (made.raw > made.sampling).all() and (made.sampling > 0.0).all()
     assert made.sampling == pytest.approx(max(rows, 1.0) * -low * high, rel=1e-12)
 
 
