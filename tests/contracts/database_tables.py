@@ -1,19 +1,21 @@
-"""Arrow tables as a database holds them: in a SQLite file, a table of PostgreSQL, an Ibis table."""
+"""Arrow tables as a database holds them: in a SQLite file, a table of PostgreSQL, an Ibis table, of a Parquet file too."""
 
 from __future__ import annotations
 
 import sqlite3
+import warnings
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.contracts.postgres_server import Postgres
 
 from hedgerow.engines.source import Source, open_source
 
-IN_DATABASES = [pytest.param(name, marks=pytest.mark.databases) for name in ("sqlite file", "ibis", "postgres")]
+IN_DATABASES = [pytest.param(name, marks=pytest.mark.databases) for name in ("sqlite file", "ibis", "ibis parquet", "postgres")]
 """As parameters of a fixture: they leave `make test` to `make test-databases`."""
 
 # A column that compares texts without regard to case must not do so here.
@@ -29,6 +31,13 @@ def opened_in(name: str, table: pa.Table, folder: Path, request: pytest.FixtureR
         import ibis
 
         return open_source(ibis.memtable(table))
+    if name == "ibis parquet":  # its footer holds the smallest and the largest value, but for NaN
+        import ibis
+
+        path = folder / f"{len(list(folder.iterdir()))}.parquet"
+        pq.write_table(table, path)
+        with warnings.catch_warnings(action="ignore", category=DeprecationWarning):  # of an older function of DuckDB
+            return open_source(ibis.duckdb.connect().read_parquet(path))
     if name == "postgres":
         server = request.getfixturevalue("postgres")
         into_postgres(table, server)

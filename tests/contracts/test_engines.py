@@ -268,6 +268,8 @@ def test_nan_is_missing_whatever_the_other_values_are(opened: Callable[[Columns]
     source, absent = opened(columns), rest.count(None)
     assert source.histogram(Query(ValueOnGrid("x", TENTHS))).missing.tolist() == [1 + absent]
     assert source.histogram(Query(X_Y)).missing.tolist() == [2 + absent]
+    wide = ValueOnGrid("x", Grid.from_bounds("x", (-8, 8), 1))  # all other values are within its bounds
+    check_sums(source, columns, SumsQuery((wide,), (((0, 1),), ((0, 2),)), (), frozenset({0})))
     if source.columns["x"] == "number":
         assert source.histogram(Query(Indicator("x", 2))).missing.tolist() == [1 + absent]
         h = source.histogram(Query(None, (Category.declared("x", [2], other=True),)))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from hedgerow.engines.computed import present
 from hedgerow.facts.column_function import ColumnFunction
 
 if TYPE_CHECKING:
@@ -44,17 +45,22 @@ def within_years(date: nw.Expr, dtype: nw.dtypes.DType, *, in_spark: bool = Fals
     return within if unit == "us" else within.cast(nw.Datetime("us"))
 
 
-def distance(value: nw.Expr, there: nw.Expr, grid: Grid) -> nw.Expr:
-    """Return x − L of x clamped to [L, U], null where it is not there.
+def distance(value: nw.Expr, grid: Grid, *, bounds_first: bool) -> nw.Expr:
+    """Return x − L of x clamped to [L, U], null where it is missing.
 
-    It is 0 where its quotient by the step may be too small for the doubles. Whether a value is there is asked of those
-    beyond the bounds alone: others are, and a database computes an expression step by step, record by record.
+    It is 0 where its quotient by the step may be too small for the doubles. With `bounds_first`, whether a value is
+    missing is asked of those beyond the bounds alone, which PostgreSQL computes sooner. DuckDB may answer a comparison
+    with the bounds from the smallest and largest value of a Parquet file (`computed.present`): NaN would be within.
     """
     import narwhals.stable.v2 as nw
 
     lower, upper = (nw.lit(bound) for bound in grid.as_bounds())
-    beyond = nw.when(there).then(nw.when(value > upper).then(upper).otherwise(lower))
-    apart = nw.when((value >= lower) & (value <= upper)).then(value).otherwise(beyond)
+    if bounds_first:
+        beyond = nw.when(present(value)).then(nw.when(value > upper).then(upper).otherwise(lower))
+        apart = nw.when((value >= lower) & (value <= upper)).then(value).otherwise(beyond)
+    else:
+        apart = nw.when(value > upper).then(upper).otherwise(nw.when(value < lower).then(lower).otherwise(value))
+        apart = nw.when(present(value)).then(apart)
     apart = apart - lower if grid.lower else apart
     if grid.step <= 1:  # a quotient is no smaller than what is divided
         return apart

@@ -21,7 +21,7 @@ from hedgerow.engines.computed import computed, date_number, on_grid, present
 from hedgerow.engines.dialects import ibis_tables
 from hedgerow.engines.dialects.few_values import RECORDS, by_raw_values
 from hedgerow.engines.dialects.held import added_up, counted_truths, is_held, read_as_values, terms_of
-from hedgerow.engines.dialects.ibis_tables import Asked, asked_counts, asked_values
+from hedgerow.engines.dialects.ibis_tables import Asked, asked_counts, asked_values, engine_of
 from hedgerow.engines.dialects.levels import code_of, is_whole, literal, whole_columns, with_levels
 from hedgerow.engines.dialects.units import (
     UNIT,
@@ -306,7 +306,7 @@ def count(
     if few:
         codes = occurrences(keys(by_raw_values(rows, query), query, columns, few=True), few=True)
     elif query.is_condition and rows.implementation.is_duckdb():
-        codes = counted_truths(rows.select(**_placed(rows, query, columns, clamped=False)).to_native())
+        codes = counted_truths(rows.select(**_placed(rows, query, columns, None)).to_native())
     else:
         codes = occurrences(keys(chosen, query, columns))
 
@@ -381,15 +381,15 @@ def _digits(
 
     rows, levels = with_levels(_lazy(frame), query.by, columns)
     # A database raises where another engine has an infinite number: values are clamped first, and a place named once.
-    clamped = rows.implementation.is_ibis()
+    engine = engine_of(rows.to_native()) if rows.implementation.is_ibis() else None
     named = [nw.col(name) for name in ((UNIT, "known") if query.unit is not None else (RECORDS,) if few else ())]
-    placed = _placed(rows, query, columns, clamped=clamped)
-    if not clamped:
+    placed = _placed(rows, query, columns, engine)
+    if engine is None:
         # Each step a column of its own: SQL has no names for parts of an expression, and would compute them again.
         rows = rows.select(*(made.alias(name) for name, made in placed.items()), *levels, *named)
         placed = {name: nw.col(name) for name in placed}
         levels = [nw.col(f"level_{place}") for place in range(len(query.by))]
-    digits = rows.select(*_indices(query, placed, clamped=clamped), *levels, *named)
+    digits = rows.select(*_indices(query, placed, clamped=engine is not None), *levels, *named)
     return _computed_once(digits), code_of("level", [c.levels for c in query.by]), named
 
 
@@ -527,7 +527,7 @@ def _add_up_units(rows: nw.LazyFrame[Any], query: SumsQuery, key: bytes | None) 
 
 
 def _placed(
-    rows: nw.LazyFrame[Any], query: Query | SumsQuery, columns: dict[str, str], *, clamped: bool
+    rows: nw.LazyFrame[Any], query: Query | SumsQuery, columns: dict[str, str], engine: str | None
 ) -> dict[str, nw.Expr]:
     """Return ``there_0``, …, whether a value is present, and ``position_0``, …, its place on the grid or its truth."""
     import narwhals.stable.v2 as nw
@@ -537,11 +537,12 @@ def _placed(
         return {} if query.by else {"there_0": nw.col(value_column(0)).is_null()}
 
     wholes = whole_columns(rows)
+    apart = partial(distance, bounds_first=engine == "postgres") if engine else lambda x, grid: x - float(grid.lower)
 
     def placed(place: int, asked: ValueOnGrid | Indicator) -> tuple[nw.Expr, nw.Expr]:
         value = nw.col(value_column(place))
         if not isinstance(asked, Indicator):
-            return present(value), _position(value, asked.grid, clamped=clamped)
+            return present(value), _position(apart(value, asked.grid), value, asked.grid)
         wanted = comparable(asked.column, asked.value, kind_of_column(asked.column, columns))
         whole = value_column(place) in wholes
         there = ~value.is_null() if whole or isinstance(wanted, str) else present(value)
@@ -552,13 +553,12 @@ def _placed(
     return theres | {f"position_{place}": position for place, (_, position) in enumerate(each)}
 
 
-def _position(value: nw.Expr, grid: Grid, *, clamped: bool) -> nw.Expr:
-    """Return (x − L)/step + ½ (private_bootstrap.md §1).
+def _position(apart: nw.Expr, value: nw.Expr, grid: Grid) -> nw.Expr:
+    """Return (x − L)/step + ½ of x − L (private_bootstrap.md §1).
 
     Each operation rounds monotonically, so to clamp this to 0..m afterwards is to clamp x to [L, U] before. The latter
     is done where an engine raises at a result beyond the doubles (`checked.distance`).
     """
-    apart = distance(value, present(value), grid) if clamped else value - float(grid.lower)
     if grid.step == 1:
         return apart + 0.5
     # Polars divides by a constant as it multiplies by the rounded reciprocal, one unit in the last place off. A

@@ -107,18 +107,14 @@ FROM (
       CAST(FLOOR(
         CASE
           WHEN (
-            `t0`.`age` >= 0.0
-          ) AND (
-            `t0`.`age` <= 100.0
-          )
-          THEN `t0`.`age`
-          ELSE CASE
-            WHEN (
-              `t0`.`age` * 0.0
-            ) = 0.0
-            THEN CASE WHEN `t0`.`age` > 100.0 THEN 100.0 ELSE 0.0 END
-            ELSE NULL
+            `t0`.`age` * 0.0
+          ) = 0.0
+          THEN CASE
+            WHEN `t0`.`age` > 100.0
+            THEN 100.0
+            ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
           END
+          ELSE NULL
         END + 0.5
       ) AS INT64) AS `index_0`,
       0 AS `level`
@@ -146,18 +142,14 @@ FROM (
           COALESCE(
             CASE
               WHEN (
-                `t0`.`age` >= 0.0
-              ) AND (
-                `t0`.`age` <= 100.0
-              )
-              THEN `t0`.`age`
-              ELSE CASE
-                WHEN (
-                  `t0`.`age` * 0.0
-                ) = 0.0
-                THEN CASE WHEN `t0`.`age` > 100.0 THEN 100.0 ELSE 0.0 END
-                ELSE NULL
+                `t0`.`age` * 0.0
+              ) = 0.0
+              THEN CASE
+                WHEN `t0`.`age` > 100.0
+                THEN 100.0
+                ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
               END
+              ELSE NULL
             END + 0.5,
             -1.0
           )
@@ -187,18 +179,14 @@ FROM (
       CAST(FLOOR(
         CASE
           WHEN (
-            `t0`.`age` >= 0.0
-          ) AND (
-            `t0`.`age` <= 100.0
-          )
-          THEN `t0`.`age`
-          ELSE CASE
-            WHEN (
-              `t0`.`age` * 0.0
-            ) = 0.0
-            THEN CASE WHEN `t0`.`age` > 100.0 THEN 100.0 ELSE 0.0 END
-            ELSE NULL
+            `t0`.`age` * 0.0
+          ) = 0.0
+          THEN CASE
+            WHEN `t0`.`age` > 100.0
+            THEN 100.0
+            ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
           END
+          ELSE NULL
         END + 0.5
       ) AS INT64) AS `index_0`,
       CASE
@@ -236,18 +224,14 @@ FROM (
         ieee_divide(
           CASE
             WHEN (
-              `t0`.`pay` >= 0.0
-            ) AND (
-              `t0`.`pay` <= 1000.0
-            )
-            THEN `t0`.`pay`
-            ELSE CASE
-              WHEN (
-                `t0`.`pay` * 0.0
-              ) = 0.0
-              THEN CASE WHEN `t0`.`pay` > 1000.0 THEN 1000.0 ELSE 0.0 END
-              ELSE NULL
+              `t0`.`pay` * 0.0
+            ) = 0.0
+            THEN CASE
+              WHEN `t0`.`pay` > 1000.0
+              THEN 1000.0
+              ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
             END
+            ELSE NULL
           END,
           (
             `t0`.`pay` * 0.0
@@ -464,18 +448,14 @@ FROM (
         ieee_divide(
           CASE
             WHEN (
-              `t1`.`age` >= 0.0
-            ) AND (
-              `t1`.`age` <= 100.0
-            )
-            THEN `t1`.`age`
-            ELSE CASE
-              WHEN (
-                `t1`.`age` * 0.0
-              ) = 0.0
-              THEN CASE WHEN `t1`.`age` > 100.0 THEN 100.0 ELSE 0.0 END
-              ELSE NULL
+              `t1`.`age` * 0.0
+            ) = 0.0
+            THEN CASE
+              WHEN `t1`.`age` > 100.0
+              THEN 100.0
+              ELSE CASE WHEN `t1`.`age` < 0.0 THEN 0.0 ELSE `t1`.`age` END
             END
+            ELSE NULL
           END,
           (
             `t1`.`age` * 0.0
@@ -541,36 +521,28 @@ FROM (
         CAST(FLOOR(
           CASE
             WHEN (
-              `t0`.`age` >= 0.0
-            ) AND (
-              `t0`.`age` <= 100.0
-            )
-            THEN `t0`.`age`
-            ELSE CASE
-              WHEN (
-                `t0`.`age` * 0.0
-              ) = 0.0
-              THEN CASE WHEN `t0`.`age` > 100.0 THEN 100.0 ELSE 0.0 END
-              ELSE NULL
+              `t0`.`age` * 0.0
+            ) = 0.0
+            THEN CASE
+              WHEN `t0`.`age` > 100.0
+              THEN 100.0
+              ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
             END
+            ELSE NULL
           END + 0.5
         ) AS INT64) AS `index_0`,
         CAST(FLOOR(
           ieee_divide(
             CASE
               WHEN (
-                `t0`.`pay` >= 0.0
-              ) AND (
-                `t0`.`pay` <= 1000.0
-              )
-              THEN `t0`.`pay`
-              ELSE CASE
-                WHEN (
-                  `t0`.`pay` * 0.0
-                ) = 0.0
-                THEN CASE WHEN `t0`.`pay` > 1000.0 THEN 1000.0 ELSE 0.0 END
-                ELSE NULL
+                `t0`.`pay` * 0.0
+              ) = 0.0
+              THEN CASE
+                WHEN `t0`.`pay` > 1000.0
+                THEN 1000.0
+                ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
               END
+              ELSE NULL
             END,
             (
               `t0`.`pay` * 0.0
@@ -623,18 +595,14 @@ FROM (
         ieee_divide(
           CASE
             WHEN (
-              `t1`.`value_0` >= 0.0
-            ) AND (
-              `t1`.`value_0` <= 50.0
-            )
-            THEN `t1`.`value_0`
-            ELSE CASE
-              WHEN (
-                `t1`.`value_0` * 0.0
-              ) = 0.0
-              THEN CASE WHEN `t1`.`value_0` > 50.0 THEN 50.0 ELSE 0.0 END
-              ELSE NULL
+              `t1`.`value_0` * 0.0
+            ) = 0.0
+            THEN CASE
+              WHEN `t1`.`value_0` > 50.0
+              THEN 50.0
+              ELSE CASE WHEN `t1`.`value_0` < 0.0 THEN 0.0 ELSE `t1`.`value_0` END
             END
+            ELSE NULL
           END,
           (
             `t1`.`value_0` * 0.0
@@ -723,18 +691,14 @@ FROM (
               ieee_divide(
                 CASE
                   WHEN (
-                    `t0`.`w` >= 0.0
-                  ) AND (
-                    `t0`.`w` <= 8.0
-                  )
-                  THEN `t0`.`w`
-                  ELSE CASE
-                    WHEN (
-                      `t0`.`w` * 0.0
-                    ) = 0.0
-                    THEN CASE WHEN `t0`.`w` > 8.0 THEN 8.0 ELSE 0.0 END
-                    ELSE NULL
+                    `t0`.`w` * 0.0
+                  ) = 0.0
+                  THEN CASE
+                    WHEN `t0`.`w` > 8.0
+                    THEN 8.0
+                    ELSE CASE WHEN `t0`.`w` < 0.0 THEN 0.0 ELSE `t0`.`w` END
                   END
+                  ELSE NULL
                 END,
                 (
                   `t0`.`w` * 0.0
@@ -747,18 +711,14 @@ FROM (
             ieee_divide(
               CASE
                 WHEN (
-                  `t0`.`pay` >= 0.0
-                ) AND (
-                  `t0`.`pay` <= 1000.0
-                )
-                THEN `t0`.`pay`
-                ELSE CASE
-                  WHEN (
-                    `t0`.`pay` * 0.0
-                  ) = 0.0
-                  THEN CASE WHEN `t0`.`pay` > 1000.0 THEN 1000.0 ELSE 0.0 END
-                  ELSE NULL
+                  `t0`.`pay` * 0.0
+                ) = 0.0
+                THEN CASE
+                  WHEN `t0`.`pay` > 1000.0
+                  THEN 1000.0
+                  ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
                 END
+                ELSE NULL
               END,
               (
                 `t0`.`pay` * 0.0
@@ -857,36 +817,28 @@ FROM (
         CAST(FLOOR(
           CASE
             WHEN (
-              `t0`.`age` >= 0.0
-            ) AND (
-              `t0`.`age` <= 100.0
-            )
-            THEN `t0`.`age`
-            ELSE CASE
-              WHEN (
-                `t0`.`age` * 0.0
-              ) = 0.0
-              THEN CASE WHEN `t0`.`age` > 100.0 THEN 100.0 ELSE 0.0 END
-              ELSE NULL
+              `t0`.`age` * 0.0
+            ) = 0.0
+            THEN CASE
+              WHEN `t0`.`age` > 100.0
+              THEN 100.0
+              ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
             END
+            ELSE NULL
           END + 0.5
         ) AS INT64) AS `index_0`,
         CAST(FLOOR(
           ieee_divide(
             CASE
               WHEN (
-                `t0`.`pay` >= 0.0
-              ) AND (
-                `t0`.`pay` <= 1000.0
-              )
-              THEN `t0`.`pay`
-              ELSE CASE
-                WHEN (
-                  `t0`.`pay` * 0.0
-                ) = 0.0
-                THEN CASE WHEN `t0`.`pay` > 1000.0 THEN 1000.0 ELSE 0.0 END
-                ELSE NULL
+                `t0`.`pay` * 0.0
+              ) = 0.0
+              THEN CASE
+                WHEN `t0`.`pay` > 1000.0
+                THEN 1000.0
+                ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
               END
+              ELSE NULL
             END,
             (
               `t0`.`pay` * 0.0
@@ -1325,36 +1277,28 @@ FROM (
           CAST(FLOOR(
             CASE
               WHEN (
-                `t1`.`value_0` >= 0.0
-              ) AND (
-                `t1`.`value_0` <= 100.0
-              )
-              THEN `t1`.`value_0`
-              ELSE CASE
-                WHEN (
-                  `t1`.`value_0` * 0.0
-                ) = 0.0
-                THEN CASE WHEN `t1`.`value_0` > 100.0 THEN 100.0 ELSE 0.0 END
-                ELSE NULL
+                `t1`.`value_0` * 0.0
+              ) = 0.0
+              THEN CASE
+                WHEN `t1`.`value_0` > 100.0
+                THEN 100.0
+                ELSE CASE WHEN `t1`.`value_0` < 0.0 THEN 0.0 ELSE `t1`.`value_0` END
               END
+              ELSE NULL
             END + 0.5
           ) AS INT64) AS `index_0`,
           CAST(FLOOR(
             ieee_divide(
               CASE
                 WHEN (
-                  `t1`.`value_1` >= 0.0
-                ) AND (
-                  `t1`.`value_1` <= 50.0
-                )
-                THEN `t1`.`value_1`
-                ELSE CASE
-                  WHEN (
-                    `t1`.`value_1` * 0.0
-                  ) = 0.0
-                  THEN CASE WHEN `t1`.`value_1` > 50.0 THEN 50.0 ELSE 0.0 END
-                  ELSE NULL
+                  `t1`.`value_1` * 0.0
+                ) = 0.0
+                THEN CASE
+                  WHEN `t1`.`value_1` > 50.0
+                  THEN 50.0
+                  ELSE CASE WHEN `t1`.`value_1` < 0.0 THEN 0.0 ELSE `t1`.`value_1` END
                 END
+                ELSE NULL
               END,
               (
                 `t1`.`value_1` * 0.0
@@ -1503,36 +1447,28 @@ FROM (
         CAST(FLOOR(
           CASE
             WHEN (
-              `t0`.`age` >= 0.0
-            ) AND (
-              `t0`.`age` <= 100.0
-            )
-            THEN `t0`.`age`
-            ELSE CASE
-              WHEN (
-                `t0`.`age` * 0.0
-              ) = 0.0
-              THEN CASE WHEN `t0`.`age` > 100.0 THEN 100.0 ELSE 0.0 END
-              ELSE NULL
+              `t0`.`age` * 0.0
+            ) = 0.0
+            THEN CASE
+              WHEN `t0`.`age` > 100.0
+              THEN 100.0
+              ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
             END
+            ELSE NULL
           END + 0.5
         ) AS INT64) AS `index_0`,
         CAST(FLOOR(
           ieee_divide(
             CASE
               WHEN (
-                `t0`.`pay` >= 0.0
-              ) AND (
-                `t0`.`pay` <= 1000.0
-              )
-              THEN `t0`.`pay`
-              ELSE CASE
-                WHEN (
-                  `t0`.`pay` * 0.0
-                ) = 0.0
-                THEN CASE WHEN `t0`.`pay` > 1000.0 THEN 1000.0 ELSE 0.0 END
-                ELSE NULL
+                `t0`.`pay` * 0.0
+              ) = 0.0
+              THEN CASE
+                WHEN `t0`.`pay` > 1000.0
+                THEN 1000.0
+                ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
               END
+              ELSE NULL
             END,
             (
               `t0`.`pay` * 0.0
@@ -1571,18 +1507,14 @@ FROM (
           COALESCE(
             CASE
               WHEN (
-                `t0`.`age` >= 0.0
-              ) AND (
-                `t0`.`age` <= 100.0
-              )
-              THEN `t0`.`age`
-              ELSE CASE
-                WHEN (
-                  `t0`.`age` * 0.0
-                ) = 0.0
-                THEN CASE WHEN `t0`.`age` > 100.0 THEN 100.0 ELSE 0.0 END
-                ELSE NULL
+                `t0`.`age` * 0.0
+              ) = 0.0
+              THEN CASE
+                WHEN `t0`.`age` > 100.0
+                THEN 100.0
+                ELSE CASE WHEN `t0`.`age` < 0.0 THEN 0.0 ELSE `t0`.`age` END
               END
+              ELSE NULL
             END + 0.5,
             -1.0
           )
@@ -1592,18 +1524,14 @@ FROM (
             ieee_divide(
               CASE
                 WHEN (
-                  `t0`.`pay` >= 0.0
-                ) AND (
-                  `t0`.`pay` <= 1000.0
-                )
-                THEN `t0`.`pay`
-                ELSE CASE
-                  WHEN (
-                    `t0`.`pay` * 0.0
-                  ) = 0.0
-                  THEN CASE WHEN `t0`.`pay` > 1000.0 THEN 1000.0 ELSE 0.0 END
-                  ELSE NULL
+                  `t0`.`pay` * 0.0
+                ) = 0.0
+                THEN CASE
+                  WHEN `t0`.`pay` > 1000.0
+                  THEN 1000.0
+                  ELSE CASE WHEN `t0`.`pay` < 0.0 THEN 0.0 ELSE `t0`.`pay` END
                 END
+                ELSE NULL
               END,
               (
                 `t0`.`pay` * 0.0
@@ -1718,18 +1646,14 @@ FROM (
                       COALESCE(
                         CASE
                           WHEN (
-                            `t1`.`age` >= 0.0
-                          ) AND (
-                            `t1`.`age` <= 100.0
-                          )
-                          THEN `t1`.`age`
-                          ELSE CASE
-                            WHEN (
-                              `t1`.`age` * 0.0
-                            ) = 0.0
-                            THEN CASE WHEN `t1`.`age` > 100.0 THEN 100.0 ELSE 0.0 END
-                            ELSE NULL
+                            `t1`.`age` * 0.0
+                          ) = 0.0
+                          THEN CASE
+                            WHEN `t1`.`age` > 100.0
+                            THEN 100.0
+                            ELSE CASE WHEN `t1`.`age` < 0.0 THEN 0.0 ELSE `t1`.`age` END
                           END
+                          ELSE NULL
                         END + 0.5,
                         -1.0
                       )

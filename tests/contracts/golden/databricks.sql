@@ -121,23 +121,18 @@ FROM (
       CAST(FLOOR(
         CASE
           WHEN (
-            `t0`.`age` >= CAST(0.0 AS DOUBLE)
-          )
-          AND (
-            `t0`.`age` <= CAST(100.0 AS DOUBLE)
-          )
-          THEN `t0`.`age`
-          ELSE CASE
-            WHEN (
-              `t0`.`age` * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN CASE
-              WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-              THEN CAST(100.0 AS DOUBLE)
-              ELSE CAST(0.0 AS DOUBLE)
+            `t0`.`age` * CAST(0.0 AS DOUBLE)
+          ) = CAST(0.0 AS DOUBLE)
+          THEN CASE
+            WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
+            THEN CAST(100.0 AS DOUBLE)
+            ELSE CASE
+              WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
+              THEN CAST(0.0 AS DOUBLE)
+              ELSE `t0`.`age`
             END
-            ELSE NULL
           END
+          ELSE NULL
         END + CAST(0.5 AS DOUBLE)
       ) AS BIGINT) AS `index_0`,
       CAST(0 AS BIGINT) AS `level`
@@ -169,23 +164,18 @@ FROM (
           COALESCE(
             CASE
               WHEN (
-                `t0`.`age` >= CAST(0.0 AS DOUBLE)
-              )
-              AND (
-                `t0`.`age` <= CAST(100.0 AS DOUBLE)
-              )
-              THEN `t0`.`age`
-              ELSE CASE
-                WHEN (
-                  `t0`.`age` * CAST(0.0 AS DOUBLE)
-                ) = CAST(0.0 AS DOUBLE)
-                THEN CASE
-                  WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE CAST(0.0 AS DOUBLE)
+                `t0`.`age` * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN CASE
+                WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
+                THEN CAST(100.0 AS DOUBLE)
+                ELSE CASE
+                  WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
+                  THEN CAST(0.0 AS DOUBLE)
+                  ELSE `t0`.`age`
                 END
-                ELSE NULL
               END
+              ELSE NULL
             END + CAST(0.5 AS DOUBLE),
             -CAST(1.0 AS DOUBLE)
           )
@@ -219,23 +209,18 @@ FROM (
       CAST(FLOOR(
         CASE
           WHEN (
-            `t0`.`age` >= CAST(0.0 AS DOUBLE)
-          )
-          AND (
-            `t0`.`age` <= CAST(100.0 AS DOUBLE)
-          )
-          THEN `t0`.`age`
-          ELSE CASE
-            WHEN (
-              `t0`.`age` * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN CASE
-              WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-              THEN CAST(100.0 AS DOUBLE)
-              ELSE CAST(0.0 AS DOUBLE)
+            `t0`.`age` * CAST(0.0 AS DOUBLE)
+          ) = CAST(0.0 AS DOUBLE)
+          THEN CASE
+            WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
+            THEN CAST(100.0 AS DOUBLE)
+            ELSE CASE
+              WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
+              THEN CAST(0.0 AS DOUBLE)
+              ELSE `t0`.`age`
             END
-            ELSE NULL
           END
+          ELSE NULL
         END + CAST(0.5 AS DOUBLE)
       ) AS BIGINT) AS `index_0`,
       CASE
@@ -281,23 +266,18 @@ FROM (
         TRY_DIVIDE(
           CASE
             WHEN (
-              `t0`.`pay` >= CAST(0.0 AS DOUBLE)
-            )
-            AND (
-              `t0`.`pay` <= CAST(1000.0 AS DOUBLE)
-            )
-            THEN `t0`.`pay`
-            ELSE CASE
-              WHEN (
-                `t0`.`pay` * CAST(0.0 AS DOUBLE)
-              ) = CAST(0.0 AS DOUBLE)
-              THEN CASE
-                WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
-                THEN CAST(1000.0 AS DOUBLE)
-                ELSE CAST(0.0 AS DOUBLE)
+              `t0`.`pay` * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN CASE
+              WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
+              THEN CAST(1000.0 AS DOUBLE)
+              ELSE CASE
+                WHEN `t0`.`pay` < CAST(0.0 AS DOUBLE)
+                THEN CAST(0.0 AS DOUBLE)
+                ELSE `t0`.`pay`
               END
-              ELSE NULL
             END
+            ELSE NULL
           END,
           (
             `t0`.`pay` * CAST(0.0 AS DOUBLE)
@@ -565,23 +545,18 @@ FROM (
         TRY_DIVIDE(
           CASE
             WHEN (
-              `t1`.`age` >= CAST(0.0 AS DOUBLE)
-            )
-            AND (
-              `t1`.`age` <= CAST(100.0 AS DOUBLE)
-            )
-            THEN `t1`.`age`
-            ELSE CASE
-              WHEN (
-                `t1`.`age` * CAST(0.0 AS DOUBLE)
-              ) = CAST(0.0 AS DOUBLE)
-              THEN CASE
-                WHEN `t1`.`age` > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE CAST(0.0 AS DOUBLE)
+              `t1`.`age` * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN CASE
+              WHEN `t1`.`age` > CAST(100.0 AS DOUBLE)
+              THEN CAST(100.0 AS DOUBLE)
+              ELSE CASE
+                WHEN `t1`.`age` < CAST(0.0 AS DOUBLE)
+                THEN CAST(0.0 AS DOUBLE)
+                ELSE `t1`.`age`
               END
-              ELSE NULL
             END
+            ELSE NULL
           END,
           (
             `t1`.`age` * CAST(0.0 AS DOUBLE)
@@ -648,46 +623,36 @@ FROM (
         CAST(FLOOR(
           CASE
             WHEN (
-              `t0`.`age` >= CAST(0.0 AS DOUBLE)
-            )
-            AND (
-              `t0`.`age` <= CAST(100.0 AS DOUBLE)
-            )
-            THEN `t0`.`age`
-            ELSE CASE
-              WHEN (
-                `t0`.`age` * CAST(0.0 AS DOUBLE)
-              ) = CAST(0.0 AS DOUBLE)
-              THEN CASE
-                WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE CAST(0.0 AS DOUBLE)
+              `t0`.`age` * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN CASE
+              WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
+              THEN CAST(100.0 AS DOUBLE)
+              ELSE CASE
+                WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
+                THEN CAST(0.0 AS DOUBLE)
+                ELSE `t0`.`age`
               END
-              ELSE NULL
             END
+            ELSE NULL
           END + CAST(0.5 AS DOUBLE)
         ) AS BIGINT) AS `index_0`,
         CAST(FLOOR(
           TRY_DIVIDE(
             CASE
               WHEN (
-                `t0`.`pay` >= CAST(0.0 AS DOUBLE)
-              )
-              AND (
-                `t0`.`pay` <= CAST(1000.0 AS DOUBLE)
-              )
-              THEN `t0`.`pay`
-              ELSE CASE
-                WHEN (
-                  `t0`.`pay` * CAST(0.0 AS DOUBLE)
-                ) = CAST(0.0 AS DOUBLE)
-                THEN CASE
-                  WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
-                  THEN CAST(1000.0 AS DOUBLE)
-                  ELSE CAST(0.0 AS DOUBLE)
+                `t0`.`pay` * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN CASE
+                WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
+                THEN CAST(1000.0 AS DOUBLE)
+                ELSE CASE
+                  WHEN `t0`.`pay` < CAST(0.0 AS DOUBLE)
+                  THEN CAST(0.0 AS DOUBLE)
+                  ELSE `t0`.`pay`
                 END
-                ELSE NULL
               END
+              ELSE NULL
             END,
             (
               `t0`.`pay` * CAST(0.0 AS DOUBLE)
@@ -754,23 +719,18 @@ FROM (
         TRY_DIVIDE(
           CASE
             WHEN (
-              `t1`.`value_0` >= CAST(0.0 AS DOUBLE)
-            )
-            AND (
-              `t1`.`value_0` <= CAST(50.0 AS DOUBLE)
-            )
-            THEN `t1`.`value_0`
-            ELSE CASE
-              WHEN (
-                `t1`.`value_0` * CAST(0.0 AS DOUBLE)
-              ) = CAST(0.0 AS DOUBLE)
-              THEN CASE
-                WHEN `t1`.`value_0` > CAST(50.0 AS DOUBLE)
-                THEN CAST(50.0 AS DOUBLE)
-                ELSE CAST(0.0 AS DOUBLE)
+              `t1`.`value_0` * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN CASE
+              WHEN `t1`.`value_0` > CAST(50.0 AS DOUBLE)
+              THEN CAST(50.0 AS DOUBLE)
+              ELSE CASE
+                WHEN `t1`.`value_0` < CAST(0.0 AS DOUBLE)
+                THEN CAST(0.0 AS DOUBLE)
+                ELSE `t1`.`value_0`
               END
-              ELSE NULL
             END
+            ELSE NULL
           END,
           (
             `t1`.`value_0` * CAST(0.0 AS DOUBLE)
@@ -870,22 +830,14 @@ FROM (
               TRY_DIVIDE(
                 CASE
                   WHEN (
-                    `t0`.`w` >= CAST(0.0 AS DOUBLE)
-                  ) AND (
-                    `t0`.`w` <= CAST(8.0 AS DOUBLE)
-                  )
-                  THEN `t0`.`w`
-                  ELSE CASE
-                    WHEN (
-                      `t0`.`w` * CAST(0.0 AS DOUBLE)
-                    ) = CAST(0.0 AS DOUBLE)
-                    THEN CASE
-                      WHEN `t0`.`w` > CAST(8.0 AS DOUBLE)
-                      THEN CAST(8.0 AS DOUBLE)
-                      ELSE CAST(0.0 AS DOUBLE)
-                    END
-                    ELSE NULL
+                    `t0`.`w` * CAST(0.0 AS DOUBLE)
+                  ) = CAST(0.0 AS DOUBLE)
+                  THEN CASE
+                    WHEN `t0`.`w` > CAST(8.0 AS DOUBLE)
+                    THEN CAST(8.0 AS DOUBLE)
+                    ELSE CASE WHEN `t0`.`w` < CAST(0.0 AS DOUBLE) THEN CAST(0.0 AS DOUBLE) ELSE `t0`.`w` END
                   END
+                  ELSE NULL
                 END,
                 (
                   `t0`.`w` * CAST(0.0 AS DOUBLE)
@@ -898,23 +850,18 @@ FROM (
             TRY_DIVIDE(
               CASE
                 WHEN (
-                  `t0`.`pay` >= CAST(0.0 AS DOUBLE)
-                )
-                AND (
-                  `t0`.`pay` <= CAST(1000.0 AS DOUBLE)
-                )
-                THEN `t0`.`pay`
-                ELSE CASE
-                  WHEN (
-                    `t0`.`pay` * CAST(0.0 AS DOUBLE)
-                  ) = CAST(0.0 AS DOUBLE)
-                  THEN CASE
-                    WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
-                    THEN CAST(1000.0 AS DOUBLE)
-                    ELSE CAST(0.0 AS DOUBLE)
+                  `t0`.`pay` * CAST(0.0 AS DOUBLE)
+                ) = CAST(0.0 AS DOUBLE)
+                THEN CASE
+                  WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
+                  THEN CAST(1000.0 AS DOUBLE)
+                  ELSE CASE
+                    WHEN `t0`.`pay` < CAST(0.0 AS DOUBLE)
+                    THEN CAST(0.0 AS DOUBLE)
+                    ELSE `t0`.`pay`
                   END
-                  ELSE NULL
                 END
+                ELSE NULL
               END,
               (
                 `t0`.`pay` * CAST(0.0 AS DOUBLE)
@@ -1029,46 +976,36 @@ FROM (
         CAST(FLOOR(
           CASE
             WHEN (
-              `t0`.`age` >= CAST(0.0 AS DOUBLE)
-            )
-            AND (
-              `t0`.`age` <= CAST(100.0 AS DOUBLE)
-            )
-            THEN `t0`.`age`
-            ELSE CASE
-              WHEN (
-                `t0`.`age` * CAST(0.0 AS DOUBLE)
-              ) = CAST(0.0 AS DOUBLE)
-              THEN CASE
-                WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE CAST(0.0 AS DOUBLE)
+              `t0`.`age` * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN CASE
+              WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
+              THEN CAST(100.0 AS DOUBLE)
+              ELSE CASE
+                WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
+                THEN CAST(0.0 AS DOUBLE)
+                ELSE `t0`.`age`
               END
-              ELSE NULL
             END
+            ELSE NULL
           END + CAST(0.5 AS DOUBLE)
         ) AS BIGINT) AS `index_0`,
         CAST(FLOOR(
           TRY_DIVIDE(
             CASE
               WHEN (
-                `t0`.`pay` >= CAST(0.0 AS DOUBLE)
-              )
-              AND (
-                `t0`.`pay` <= CAST(1000.0 AS DOUBLE)
-              )
-              THEN `t0`.`pay`
-              ELSE CASE
-                WHEN (
-                  `t0`.`pay` * CAST(0.0 AS DOUBLE)
-                ) = CAST(0.0 AS DOUBLE)
-                THEN CASE
-                  WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
-                  THEN CAST(1000.0 AS DOUBLE)
-                  ELSE CAST(0.0 AS DOUBLE)
+                `t0`.`pay` * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN CASE
+                WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
+                THEN CAST(1000.0 AS DOUBLE)
+                ELSE CASE
+                  WHEN `t0`.`pay` < CAST(0.0 AS DOUBLE)
+                  THEN CAST(0.0 AS DOUBLE)
+                  ELSE `t0`.`pay`
                 END
-                ELSE NULL
               END
+              ELSE NULL
             END,
             (
               `t0`.`pay` * CAST(0.0 AS DOUBLE)
@@ -1514,46 +1451,36 @@ FROM (
           CAST(FLOOR(
             CASE
               WHEN (
-                `t1`.`value_0` >= CAST(0.0 AS DOUBLE)
-              )
-              AND (
-                `t1`.`value_0` <= CAST(100.0 AS DOUBLE)
-              )
-              THEN `t1`.`value_0`
-              ELSE CASE
-                WHEN (
-                  `t1`.`value_0` * CAST(0.0 AS DOUBLE)
-                ) = CAST(0.0 AS DOUBLE)
-                THEN CASE
-                  WHEN `t1`.`value_0` > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE CAST(0.0 AS DOUBLE)
+                `t1`.`value_0` * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN CASE
+                WHEN `t1`.`value_0` > CAST(100.0 AS DOUBLE)
+                THEN CAST(100.0 AS DOUBLE)
+                ELSE CASE
+                  WHEN `t1`.`value_0` < CAST(0.0 AS DOUBLE)
+                  THEN CAST(0.0 AS DOUBLE)
+                  ELSE `t1`.`value_0`
                 END
-                ELSE NULL
               END
+              ELSE NULL
             END + CAST(0.5 AS DOUBLE)
           ) AS BIGINT) AS `index_0`,
           CAST(FLOOR(
             TRY_DIVIDE(
               CASE
                 WHEN (
-                  `t1`.`value_1` >= CAST(0.0 AS DOUBLE)
-                )
-                AND (
-                  `t1`.`value_1` <= CAST(50.0 AS DOUBLE)
-                )
-                THEN `t1`.`value_1`
-                ELSE CASE
-                  WHEN (
-                    `t1`.`value_1` * CAST(0.0 AS DOUBLE)
-                  ) = CAST(0.0 AS DOUBLE)
-                  THEN CASE
-                    WHEN `t1`.`value_1` > CAST(50.0 AS DOUBLE)
-                    THEN CAST(50.0 AS DOUBLE)
-                    ELSE CAST(0.0 AS DOUBLE)
+                  `t1`.`value_1` * CAST(0.0 AS DOUBLE)
+                ) = CAST(0.0 AS DOUBLE)
+                THEN CASE
+                  WHEN `t1`.`value_1` > CAST(50.0 AS DOUBLE)
+                  THEN CAST(50.0 AS DOUBLE)
+                  ELSE CASE
+                    WHEN `t1`.`value_1` < CAST(0.0 AS DOUBLE)
+                    THEN CAST(0.0 AS DOUBLE)
+                    ELSE `t1`.`value_1`
                   END
-                  ELSE NULL
                 END
+                ELSE NULL
               END,
               (
                 `t1`.`value_1` * CAST(0.0 AS DOUBLE)
@@ -1713,46 +1640,36 @@ FROM (
         CAST(FLOOR(
           CASE
             WHEN (
-              `t0`.`age` >= CAST(0.0 AS DOUBLE)
-            )
-            AND (
-              `t0`.`age` <= CAST(100.0 AS DOUBLE)
-            )
-            THEN `t0`.`age`
-            ELSE CASE
-              WHEN (
-                `t0`.`age` * CAST(0.0 AS DOUBLE)
-              ) = CAST(0.0 AS DOUBLE)
-              THEN CASE
-                WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE CAST(0.0 AS DOUBLE)
+              `t0`.`age` * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN CASE
+              WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
+              THEN CAST(100.0 AS DOUBLE)
+              ELSE CASE
+                WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
+                THEN CAST(0.0 AS DOUBLE)
+                ELSE `t0`.`age`
               END
-              ELSE NULL
             END
+            ELSE NULL
           END + CAST(0.5 AS DOUBLE)
         ) AS BIGINT) AS `index_0`,
         CAST(FLOOR(
           TRY_DIVIDE(
             CASE
               WHEN (
-                `t0`.`pay` >= CAST(0.0 AS DOUBLE)
-              )
-              AND (
-                `t0`.`pay` <= CAST(1000.0 AS DOUBLE)
-              )
-              THEN `t0`.`pay`
-              ELSE CASE
-                WHEN (
-                  `t0`.`pay` * CAST(0.0 AS DOUBLE)
-                ) = CAST(0.0 AS DOUBLE)
-                THEN CASE
-                  WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
-                  THEN CAST(1000.0 AS DOUBLE)
-                  ELSE CAST(0.0 AS DOUBLE)
+                `t0`.`pay` * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN CASE
+                WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
+                THEN CAST(1000.0 AS DOUBLE)
+                ELSE CASE
+                  WHEN `t0`.`pay` < CAST(0.0 AS DOUBLE)
+                  THEN CAST(0.0 AS DOUBLE)
+                  ELSE `t0`.`pay`
                 END
-                ELSE NULL
               END
+              ELSE NULL
             END,
             (
               `t0`.`pay` * CAST(0.0 AS DOUBLE)
@@ -1792,23 +1709,18 @@ FROM (
           COALESCE(
             CASE
               WHEN (
-                `t0`.`age` >= CAST(0.0 AS DOUBLE)
-              )
-              AND (
-                `t0`.`age` <= CAST(100.0 AS DOUBLE)
-              )
-              THEN `t0`.`age`
-              ELSE CASE
-                WHEN (
-                  `t0`.`age` * CAST(0.0 AS DOUBLE)
-                ) = CAST(0.0 AS DOUBLE)
-                THEN CASE
-                  WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE CAST(0.0 AS DOUBLE)
+                `t0`.`age` * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN CASE
+                WHEN `t0`.`age` > CAST(100.0 AS DOUBLE)
+                THEN CAST(100.0 AS DOUBLE)
+                ELSE CASE
+                  WHEN `t0`.`age` < CAST(0.0 AS DOUBLE)
+                  THEN CAST(0.0 AS DOUBLE)
+                  ELSE `t0`.`age`
                 END
-                ELSE NULL
               END
+              ELSE NULL
             END + CAST(0.5 AS DOUBLE),
             -CAST(1.0 AS DOUBLE)
           )
@@ -1818,23 +1730,18 @@ FROM (
             TRY_DIVIDE(
               CASE
                 WHEN (
-                  `t0`.`pay` >= CAST(0.0 AS DOUBLE)
-                )
-                AND (
-                  `t0`.`pay` <= CAST(1000.0 AS DOUBLE)
-                )
-                THEN `t0`.`pay`
-                ELSE CASE
-                  WHEN (
-                    `t0`.`pay` * CAST(0.0 AS DOUBLE)
-                  ) = CAST(0.0 AS DOUBLE)
-                  THEN CASE
-                    WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
-                    THEN CAST(1000.0 AS DOUBLE)
-                    ELSE CAST(0.0 AS DOUBLE)
+                  `t0`.`pay` * CAST(0.0 AS DOUBLE)
+                ) = CAST(0.0 AS DOUBLE)
+                THEN CASE
+                  WHEN `t0`.`pay` > CAST(1000.0 AS DOUBLE)
+                  THEN CAST(1000.0 AS DOUBLE)
+                  ELSE CASE
+                    WHEN `t0`.`pay` < CAST(0.0 AS DOUBLE)
+                    THEN CAST(0.0 AS DOUBLE)
+                    ELSE `t0`.`pay`
                   END
-                  ELSE NULL
                 END
+                ELSE NULL
               END,
               (
                 `t0`.`pay` * CAST(0.0 AS DOUBLE)
@@ -1952,23 +1859,18 @@ FROM (
                       COALESCE(
                         CASE
                           WHEN (
-                            `t1`.`age` >= CAST(0.0 AS DOUBLE)
-                          )
-                          AND (
-                            `t1`.`age` <= CAST(100.0 AS DOUBLE)
-                          )
-                          THEN `t1`.`age`
-                          ELSE CASE
-                            WHEN (
-                              `t1`.`age` * CAST(0.0 AS DOUBLE)
-                            ) = CAST(0.0 AS DOUBLE)
-                            THEN CASE
-                              WHEN `t1`.`age` > CAST(100.0 AS DOUBLE)
-                              THEN CAST(100.0 AS DOUBLE)
-                              ELSE CAST(0.0 AS DOUBLE)
+                            `t1`.`age` * CAST(0.0 AS DOUBLE)
+                          ) = CAST(0.0 AS DOUBLE)
+                          THEN CASE
+                            WHEN `t1`.`age` > CAST(100.0 AS DOUBLE)
+                            THEN CAST(100.0 AS DOUBLE)
+                            ELSE CASE
+                              WHEN `t1`.`age` < CAST(0.0 AS DOUBLE)
+                              THEN CAST(0.0 AS DOUBLE)
+                              ELSE `t1`.`age`
                             END
-                            ELSE NULL
                           END
+                          ELSE NULL
                         END + CAST(0.5 AS DOUBLE),
                         -CAST(1.0 AS DOUBLE)
                       )

@@ -109,23 +109,18 @@ FROM (
       CAST(FLOOR(
         CASE
           WHEN (
-            "t0"."age" >= CAST(0.0 AS DOUBLE)
-          )
-          AND (
-            "t0"."age" <= CAST(100.0 AS DOUBLE)
-          )
-          THEN "t0"."age"
-          ELSE CASE
-            WHEN (
-              "t0"."age" * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN CASE
-              WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-              THEN CAST(100.0 AS DOUBLE)
-              ELSE CAST(0.0 AS DOUBLE)
+            "t0"."age" * CAST(0.0 AS DOUBLE)
+          ) = CAST(0.0 AS DOUBLE)
+          THEN CASE
+            WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
+            THEN CAST(100.0 AS DOUBLE)
+            ELSE CASE
+              WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
+              THEN CAST(0.0 AS DOUBLE)
+              ELSE "t0"."age"
             END
-            ELSE NULL
           END
+          ELSE NULL
         END + CAST(0.5 AS DOUBLE)
       ) AS BIGINT) AS "index_0",
       0 AS "level"
@@ -153,23 +148,18 @@ FROM (
           COALESCE(
             CASE
               WHEN (
-                "t0"."age" >= CAST(0.0 AS DOUBLE)
-              )
-              AND (
-                "t0"."age" <= CAST(100.0 AS DOUBLE)
-              )
-              THEN "t0"."age"
-              ELSE CASE
-                WHEN (
-                  "t0"."age" * CAST(0.0 AS DOUBLE)
-                ) = CAST(0.0 AS DOUBLE)
-                THEN CASE
-                  WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE CAST(0.0 AS DOUBLE)
+                "t0"."age" * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN CASE
+                WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
+                THEN CAST(100.0 AS DOUBLE)
+                ELSE CASE
+                  WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
+                  THEN CAST(0.0 AS DOUBLE)
+                  ELSE "t0"."age"
                 END
-                ELSE NULL
               END
+              ELSE NULL
             END + CAST(0.5 AS DOUBLE),
             -CAST(1.0 AS DOUBLE)
           )
@@ -199,23 +189,18 @@ FROM (
       CAST(FLOOR(
         CASE
           WHEN (
-            "t0"."age" >= CAST(0.0 AS DOUBLE)
-          )
-          AND (
-            "t0"."age" <= CAST(100.0 AS DOUBLE)
-          )
-          THEN "t0"."age"
-          ELSE CASE
-            WHEN (
-              "t0"."age" * CAST(0.0 AS DOUBLE)
-            ) = CAST(0.0 AS DOUBLE)
-            THEN CASE
-              WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-              THEN CAST(100.0 AS DOUBLE)
-              ELSE CAST(0.0 AS DOUBLE)
+            "t0"."age" * CAST(0.0 AS DOUBLE)
+          ) = CAST(0.0 AS DOUBLE)
+          THEN CASE
+            WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
+            THEN CAST(100.0 AS DOUBLE)
+            ELSE CASE
+              WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
+              THEN CAST(0.0 AS DOUBLE)
+              ELSE "t0"."age"
             END
-            ELSE NULL
           END
+          ELSE NULL
         END + CAST(0.5 AS DOUBLE)
       ) AS BIGINT) AS "index_0",
       CASE
@@ -248,23 +233,18 @@ FROM (
         (
           CASE
             WHEN (
-              "t0"."pay" >= CAST(0.0 AS DOUBLE)
-            )
-            AND (
-              "t0"."pay" <= CAST(1000.0 AS DOUBLE)
-            )
-            THEN "t0"."pay"
-            ELSE CASE
-              WHEN (
-                "t0"."pay" * CAST(0.0 AS DOUBLE)
-              ) = CAST(0.0 AS DOUBLE)
-              THEN CASE
-                WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
-                THEN CAST(1000.0 AS DOUBLE)
-                ELSE CAST(0.0 AS DOUBLE)
+              "t0"."pay" * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN CASE
+              WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
+              THEN CAST(1000.0 AS DOUBLE)
+              ELSE CASE
+                WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
+                THEN CAST(0.0 AS DOUBLE)
+                ELSE "t0"."pay"
               END
-              ELSE NULL
             END
+            ELSE NULL
           END / (
             (
               "t0"."pay" * CAST(0.0 AS DOUBLE)
@@ -312,23 +292,18 @@ FROM (
         (
           CASE
             WHEN (
-              "t1"."age" >= CAST(0.0 AS DOUBLE)
-            )
-            AND (
-              "t1"."age" <= CAST(100.0 AS DOUBLE)
-            )
-            THEN "t1"."age"
-            ELSE CASE
-              WHEN (
-                "t1"."age" * CAST(0.0 AS DOUBLE)
-              ) = CAST(0.0 AS DOUBLE)
-              THEN CASE
-                WHEN "t1"."age" > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE CAST(0.0 AS DOUBLE)
+              "t1"."age" * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN CASE
+              WHEN "t1"."age" > CAST(100.0 AS DOUBLE)
+              THEN CAST(100.0 AS DOUBLE)
+              ELSE CASE
+                WHEN "t1"."age" < CAST(0.0 AS DOUBLE)
+                THEN CAST(0.0 AS DOUBLE)
+                ELSE "t1"."age"
               END
-              ELSE NULL
             END
+            ELSE NULL
           END / (
             (
               "t1"."age" * CAST(0.0 AS DOUBLE)
@@ -390,46 +365,36 @@ FROM (
         CAST(FLOOR(
           CASE
             WHEN (
-              "t0"."age" >= CAST(0.0 AS DOUBLE)
-            )
-            AND (
-              "t0"."age" <= CAST(100.0 AS DOUBLE)
-            )
-            THEN "t0"."age"
-            ELSE CASE
-              WHEN (
-                "t0"."age" * CAST(0.0 AS DOUBLE)
-              ) = CAST(0.0 AS DOUBLE)
-              THEN CASE
-                WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE CAST(0.0 AS DOUBLE)
+              "t0"."age" * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN CASE
+              WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
+              THEN CAST(100.0 AS DOUBLE)
+              ELSE CASE
+                WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
+                THEN CAST(0.0 AS DOUBLE)
+                ELSE "t0"."age"
               END
-              ELSE NULL
             END
+            ELSE NULL
           END + CAST(0.5 AS DOUBLE)
         ) AS BIGINT) AS "index_0",
         CAST(FLOOR(
           (
             CASE
               WHEN (
-                "t0"."pay" >= CAST(0.0 AS DOUBLE)
-              )
-              AND (
-                "t0"."pay" <= CAST(1000.0 AS DOUBLE)
-              )
-              THEN "t0"."pay"
-              ELSE CASE
-                WHEN (
-                  "t0"."pay" * CAST(0.0 AS DOUBLE)
-                ) = CAST(0.0 AS DOUBLE)
-                THEN CASE
-                  WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
-                  THEN CAST(1000.0 AS DOUBLE)
-                  ELSE CAST(0.0 AS DOUBLE)
+                "t0"."pay" * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN CASE
+                WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
+                THEN CAST(1000.0 AS DOUBLE)
+                ELSE CASE
+                  WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
+                  THEN CAST(0.0 AS DOUBLE)
+                  ELSE "t0"."pay"
                 END
-                ELSE NULL
               END
+              ELSE NULL
             END / (
               (
                 "t0"."pay" * CAST(0.0 AS DOUBLE)
@@ -483,23 +448,18 @@ FROM (
         (
           CASE
             WHEN (
-              "t1"."value_0" >= CAST(0.0 AS DOUBLE)
-            )
-            AND (
-              "t1"."value_0" <= CAST(50.0 AS DOUBLE)
-            )
-            THEN "t1"."value_0"
-            ELSE CASE
-              WHEN (
-                "t1"."value_0" * CAST(0.0 AS DOUBLE)
-              ) = CAST(0.0 AS DOUBLE)
-              THEN CASE
-                WHEN "t1"."value_0" > CAST(50.0 AS DOUBLE)
-                THEN CAST(50.0 AS DOUBLE)
-                ELSE CAST(0.0 AS DOUBLE)
+              "t1"."value_0" * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN CASE
+              WHEN "t1"."value_0" > CAST(50.0 AS DOUBLE)
+              THEN CAST(50.0 AS DOUBLE)
+              ELSE CASE
+                WHEN "t1"."value_0" < CAST(0.0 AS DOUBLE)
+                THEN CAST(0.0 AS DOUBLE)
+                ELSE "t1"."value_0"
               END
-              ELSE NULL
             END
+            ELSE NULL
           END / (
             (
               "t1"."value_0" * CAST(0.0 AS DOUBLE)
@@ -586,22 +546,14 @@ FROM (
               (
                 CASE
                   WHEN (
-                    "t0"."w" >= CAST(0.0 AS DOUBLE)
-                  ) AND (
-                    "t0"."w" <= CAST(8.0 AS DOUBLE)
-                  )
-                  THEN "t0"."w"
-                  ELSE CASE
-                    WHEN (
-                      "t0"."w" * CAST(0.0 AS DOUBLE)
-                    ) = CAST(0.0 AS DOUBLE)
-                    THEN CASE
-                      WHEN "t0"."w" > CAST(8.0 AS DOUBLE)
-                      THEN CAST(8.0 AS DOUBLE)
-                      ELSE CAST(0.0 AS DOUBLE)
-                    END
-                    ELSE NULL
+                    "t0"."w" * CAST(0.0 AS DOUBLE)
+                  ) = CAST(0.0 AS DOUBLE)
+                  THEN CASE
+                    WHEN "t0"."w" > CAST(8.0 AS DOUBLE)
+                    THEN CAST(8.0 AS DOUBLE)
+                    ELSE CASE WHEN "t0"."w" < CAST(0.0 AS DOUBLE) THEN CAST(0.0 AS DOUBLE) ELSE "t0"."w" END
                   END
+                  ELSE NULL
                 END / (
                   (
                     "t0"."w" * CAST(0.0 AS DOUBLE)
@@ -615,23 +567,18 @@ FROM (
             (
               CASE
                 WHEN (
-                  "t0"."pay" >= CAST(0.0 AS DOUBLE)
-                )
-                AND (
-                  "t0"."pay" <= CAST(1000.0 AS DOUBLE)
-                )
-                THEN "t0"."pay"
-                ELSE CASE
-                  WHEN (
-                    "t0"."pay" * CAST(0.0 AS DOUBLE)
-                  ) = CAST(0.0 AS DOUBLE)
-                  THEN CASE
-                    WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
-                    THEN CAST(1000.0 AS DOUBLE)
-                    ELSE CAST(0.0 AS DOUBLE)
+                  "t0"."pay" * CAST(0.0 AS DOUBLE)
+                ) = CAST(0.0 AS DOUBLE)
+                THEN CASE
+                  WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
+                  THEN CAST(1000.0 AS DOUBLE)
+                  ELSE CASE
+                    WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
+                    THEN CAST(0.0 AS DOUBLE)
+                    ELSE "t0"."pay"
                   END
-                  ELSE NULL
                 END
+                ELSE NULL
               END / (
                 (
                   "t0"."pay" * CAST(0.0 AS DOUBLE)
@@ -710,46 +657,36 @@ FROM (
         CAST(FLOOR(
           CASE
             WHEN (
-              "t0"."age" >= CAST(0.0 AS DOUBLE)
-            )
-            AND (
-              "t0"."age" <= CAST(100.0 AS DOUBLE)
-            )
-            THEN "t0"."age"
-            ELSE CASE
-              WHEN (
-                "t0"."age" * CAST(0.0 AS DOUBLE)
-              ) = CAST(0.0 AS DOUBLE)
-              THEN CASE
-                WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE CAST(0.0 AS DOUBLE)
+              "t0"."age" * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN CASE
+              WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
+              THEN CAST(100.0 AS DOUBLE)
+              ELSE CASE
+                WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
+                THEN CAST(0.0 AS DOUBLE)
+                ELSE "t0"."age"
               END
-              ELSE NULL
             END
+            ELSE NULL
           END + CAST(0.5 AS DOUBLE)
         ) AS BIGINT) AS "index_0",
         CAST(FLOOR(
           (
             CASE
               WHEN (
-                "t0"."pay" >= CAST(0.0 AS DOUBLE)
-              )
-              AND (
-                "t0"."pay" <= CAST(1000.0 AS DOUBLE)
-              )
-              THEN "t0"."pay"
-              ELSE CASE
-                WHEN (
-                  "t0"."pay" * CAST(0.0 AS DOUBLE)
-                ) = CAST(0.0 AS DOUBLE)
-                THEN CASE
-                  WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
-                  THEN CAST(1000.0 AS DOUBLE)
-                  ELSE CAST(0.0 AS DOUBLE)
+                "t0"."pay" * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN CASE
+                WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
+                THEN CAST(1000.0 AS DOUBLE)
+                ELSE CASE
+                  WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
+                  THEN CAST(0.0 AS DOUBLE)
+                  ELSE "t0"."pay"
                 END
-                ELSE NULL
               END
+              ELSE NULL
             END / (
               (
                 "t0"."pay" * CAST(0.0 AS DOUBLE)
@@ -1183,46 +1120,36 @@ FROM (
           CAST(FLOOR(
             CASE
               WHEN (
-                "t1"."value_0" >= CAST(0.0 AS DOUBLE)
-              )
-              AND (
-                "t1"."value_0" <= CAST(100.0 AS DOUBLE)
-              )
-              THEN "t1"."value_0"
-              ELSE CASE
-                WHEN (
-                  "t1"."value_0" * CAST(0.0 AS DOUBLE)
-                ) = CAST(0.0 AS DOUBLE)
-                THEN CASE
-                  WHEN "t1"."value_0" > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE CAST(0.0 AS DOUBLE)
+                "t1"."value_0" * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN CASE
+                WHEN "t1"."value_0" > CAST(100.0 AS DOUBLE)
+                THEN CAST(100.0 AS DOUBLE)
+                ELSE CASE
+                  WHEN "t1"."value_0" < CAST(0.0 AS DOUBLE)
+                  THEN CAST(0.0 AS DOUBLE)
+                  ELSE "t1"."value_0"
                 END
-                ELSE NULL
               END
+              ELSE NULL
             END + CAST(0.5 AS DOUBLE)
           ) AS BIGINT) AS "index_0",
           CAST(FLOOR(
             (
               CASE
                 WHEN (
-                  "t1"."value_1" >= CAST(0.0 AS DOUBLE)
-                )
-                AND (
-                  "t1"."value_1" <= CAST(50.0 AS DOUBLE)
-                )
-                THEN "t1"."value_1"
-                ELSE CASE
-                  WHEN (
-                    "t1"."value_1" * CAST(0.0 AS DOUBLE)
-                  ) = CAST(0.0 AS DOUBLE)
-                  THEN CASE
-                    WHEN "t1"."value_1" > CAST(50.0 AS DOUBLE)
-                    THEN CAST(50.0 AS DOUBLE)
-                    ELSE CAST(0.0 AS DOUBLE)
+                  "t1"."value_1" * CAST(0.0 AS DOUBLE)
+                ) = CAST(0.0 AS DOUBLE)
+                THEN CASE
+                  WHEN "t1"."value_1" > CAST(50.0 AS DOUBLE)
+                  THEN CAST(50.0 AS DOUBLE)
+                  ELSE CASE
+                    WHEN "t1"."value_1" < CAST(0.0 AS DOUBLE)
+                    THEN CAST(0.0 AS DOUBLE)
+                    ELSE "t1"."value_1"
                   END
-                  ELSE NULL
                 END
+                ELSE NULL
               END / (
                 (
                   "t1"."value_1" * CAST(0.0 AS DOUBLE)
@@ -1368,46 +1295,36 @@ FROM (
         CAST(FLOOR(
           CASE
             WHEN (
-              "t0"."age" >= CAST(0.0 AS DOUBLE)
-            )
-            AND (
-              "t0"."age" <= CAST(100.0 AS DOUBLE)
-            )
-            THEN "t0"."age"
-            ELSE CASE
-              WHEN (
-                "t0"."age" * CAST(0.0 AS DOUBLE)
-              ) = CAST(0.0 AS DOUBLE)
-              THEN CASE
-                WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-                THEN CAST(100.0 AS DOUBLE)
-                ELSE CAST(0.0 AS DOUBLE)
+              "t0"."age" * CAST(0.0 AS DOUBLE)
+            ) = CAST(0.0 AS DOUBLE)
+            THEN CASE
+              WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
+              THEN CAST(100.0 AS DOUBLE)
+              ELSE CASE
+                WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
+                THEN CAST(0.0 AS DOUBLE)
+                ELSE "t0"."age"
               END
-              ELSE NULL
             END
+            ELSE NULL
           END + CAST(0.5 AS DOUBLE)
         ) AS BIGINT) AS "index_0",
         CAST(FLOOR(
           (
             CASE
               WHEN (
-                "t0"."pay" >= CAST(0.0 AS DOUBLE)
-              )
-              AND (
-                "t0"."pay" <= CAST(1000.0 AS DOUBLE)
-              )
-              THEN "t0"."pay"
-              ELSE CASE
-                WHEN (
-                  "t0"."pay" * CAST(0.0 AS DOUBLE)
-                ) = CAST(0.0 AS DOUBLE)
-                THEN CASE
-                  WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
-                  THEN CAST(1000.0 AS DOUBLE)
-                  ELSE CAST(0.0 AS DOUBLE)
+                "t0"."pay" * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN CASE
+                WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
+                THEN CAST(1000.0 AS DOUBLE)
+                ELSE CASE
+                  WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
+                  THEN CAST(0.0 AS DOUBLE)
+                  ELSE "t0"."pay"
                 END
-                ELSE NULL
               END
+              ELSE NULL
             END / (
               (
                 "t0"."pay" * CAST(0.0 AS DOUBLE)
@@ -1447,23 +1364,18 @@ FROM (
           COALESCE(
             CASE
               WHEN (
-                "t0"."age" >= CAST(0.0 AS DOUBLE)
-              )
-              AND (
-                "t0"."age" <= CAST(100.0 AS DOUBLE)
-              )
-              THEN "t0"."age"
-              ELSE CASE
-                WHEN (
-                  "t0"."age" * CAST(0.0 AS DOUBLE)
-                ) = CAST(0.0 AS DOUBLE)
-                THEN CASE
-                  WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
-                  THEN CAST(100.0 AS DOUBLE)
-                  ELSE CAST(0.0 AS DOUBLE)
+                "t0"."age" * CAST(0.0 AS DOUBLE)
+              ) = CAST(0.0 AS DOUBLE)
+              THEN CASE
+                WHEN "t0"."age" > CAST(100.0 AS DOUBLE)
+                THEN CAST(100.0 AS DOUBLE)
+                ELSE CASE
+                  WHEN "t0"."age" < CAST(0.0 AS DOUBLE)
+                  THEN CAST(0.0 AS DOUBLE)
+                  ELSE "t0"."age"
                 END
-                ELSE NULL
               END
+              ELSE NULL
             END + CAST(0.5 AS DOUBLE),
             -CAST(1.0 AS DOUBLE)
           )
@@ -1473,23 +1385,18 @@ FROM (
             (
               CASE
                 WHEN (
-                  "t0"."pay" >= CAST(0.0 AS DOUBLE)
-                )
-                AND (
-                  "t0"."pay" <= CAST(1000.0 AS DOUBLE)
-                )
-                THEN "t0"."pay"
-                ELSE CASE
-                  WHEN (
-                    "t0"."pay" * CAST(0.0 AS DOUBLE)
-                  ) = CAST(0.0 AS DOUBLE)
-                  THEN CASE
-                    WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
-                    THEN CAST(1000.0 AS DOUBLE)
-                    ELSE CAST(0.0 AS DOUBLE)
+                  "t0"."pay" * CAST(0.0 AS DOUBLE)
+                ) = CAST(0.0 AS DOUBLE)
+                THEN CASE
+                  WHEN "t0"."pay" > CAST(1000.0 AS DOUBLE)
+                  THEN CAST(1000.0 AS DOUBLE)
+                  ELSE CASE
+                    WHEN "t0"."pay" < CAST(0.0 AS DOUBLE)
+                    THEN CAST(0.0 AS DOUBLE)
+                    ELSE "t0"."pay"
                   END
-                  ELSE NULL
                 END
+                ELSE NULL
               END / (
                 (
                   "t0"."pay" * CAST(0.0 AS DOUBLE)
@@ -1609,23 +1516,18 @@ FROM (
                       COALESCE(
                         CASE
                           WHEN (
-                            "t1"."age" >= CAST(0.0 AS DOUBLE)
-                          )
-                          AND (
-                            "t1"."age" <= CAST(100.0 AS DOUBLE)
-                          )
-                          THEN "t1"."age"
-                          ELSE CASE
-                            WHEN (
-                              "t1"."age" * CAST(0.0 AS DOUBLE)
-                            ) = CAST(0.0 AS DOUBLE)
-                            THEN CASE
-                              WHEN "t1"."age" > CAST(100.0 AS DOUBLE)
-                              THEN CAST(100.0 AS DOUBLE)
-                              ELSE CAST(0.0 AS DOUBLE)
+                            "t1"."age" * CAST(0.0 AS DOUBLE)
+                          ) = CAST(0.0 AS DOUBLE)
+                          THEN CASE
+                            WHEN "t1"."age" > CAST(100.0 AS DOUBLE)
+                            THEN CAST(100.0 AS DOUBLE)
+                            ELSE CASE
+                              WHEN "t1"."age" < CAST(0.0 AS DOUBLE)
+                              THEN CAST(0.0 AS DOUBLE)
+                              ELSE "t1"."age"
                             END
-                            ELSE NULL
                           END
+                          ELSE NULL
                         END + CAST(0.5 AS DOUBLE),
                         -CAST(1.0 AS DOUBLE)
                       )
