@@ -485,3 +485,13 @@ def test_of_how_many_draws_a_noise_is_does_not_depend_on_its_unit() -> None:
     draws, same = (SideBySide((each,)).noise_draws(slopes) for each in (one, small))
     assert draws is not None and same is not None
     assert same == pytest.approx(draws, rel=1e-12) and (draws > 1.01).all()
+
+
+def test_a_record_without_a_value_adds_nothing_to_a_mean_of_those_that_have_one() -> None:
+    """Features u, 0 where it is missing, and 1 where it is there: the missing one must lie in the range."""
+    cells = block(1, public=False, powers=((1,), (-1,)))
+    slopes = np.array([[0.1, 1.0], [0.1, -0.5], [1.0, 0.2]])
+    level = (slopes * np.clip(cells.means, -1.0, 1.0)).sum(axis=1)
+    low, high = influence_range(slopes, cells)
+    assert (low <= np.minimum(0.0 - level, 0.0)).all()
+    assert (high >= np.maximum(0.0 - level, 0.0)).all()

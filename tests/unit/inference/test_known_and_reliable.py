@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from tests.unit.inference.test_joint_arithmetic import AGE, OTHER, RELEASE, X, Y
+from tests.unit.inference.test_joint_totals_by_hand import block
 from tests.unit.inference.test_region_of_function import SD, N, OfMeans, census, read
 
 from hedgerow.inference.joint.arithmetic import EstimateTerm, JointValue
-from hedgerow.inference.joint.estimates import estimate
+from hedgerow.inference.joint.estimates import estimate, joint_covariance
 from hedgerow.inference.joint.functions import MeanOfTotals, Numbers, RatioOfTotals, ScaledMean, SumOfTotals
 from hedgerow.inference.joint.totals import JointTotals, SideBySide
 
@@ -137,3 +138,15 @@ def test_a_value_is_reliable_where_its_error_is_a_number() -> None:
     assert not JointValue.of(swamped, 0, MeanOfTotals(X)).reliable
     node = EstimateTerm(MeanOfTotals(X), (0, 1))
     assert JointValue((RELEASE,), node).standard_error == OTHER.standard_error
+
+
+def test_a_mean_of_no_records_has_no_sampling_error_and_no_covariance() -> None:
+    """It has no slope, and none stands in for it; the noise on the count and the totals is mixed."""
+    mixing = block(1, public=False).mixing
+    products = np.array([[[2.0, 1.0], [1.0, 4.0]]])
+    none = SideBySide((JointTotals(np.zeros(1), np.array([[3.0, 1.0]]), products, mixing, "gaussian"),))
+    made = [estimate(MeanOfTotals(ScaledMean(place)), none) for place in (1, 2)]
+    assert not made[0].reliable[0]
+    assert made[0].sampling_error[0] == 0.0
+    for covariance in joint_covariance(made):
+        assert covariance[0, 0, 1] == 0.0

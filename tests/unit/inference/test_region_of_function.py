@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
+from hedgerow.inference.joint.critical_values import radii
 from hedgerow.inference.joint.estimates import JointEstimates, estimate
 from hedgerow.inference.joint.functions import FunctionOfTotals, Numbers
 from hedgerow.inference.joint.region_of_function import Ball, _Search, curved_critical_value
@@ -227,3 +228,64 @@ def test_the_search_finds_the_extremes_of_functions_that_are_far_from_their_mode
     for row in range(8):
         every = sign * function(ball.centre[row] + disc @ ball.axes[row].T)
         assert sign * value[row] >= every.max() - 5e-6 * np.ptp(every)
+
+
+def sampled(means: list[float], covariance: Any, n: int, sds: list[float]) -> SideBySide:
+    """Return one row of totals of n records; sds of the noise on (N, S, upper triangle of Q)."""
+    about = np.array([means])
+    products = n * (np.array([covariance]) + about[:, :, None] * about[:, None, :])
+    return SideBySide((JointTotals(np.array([float(n)]), n * about, products, np.diag(sds), "gaussian", n),))
+
+
+def test_a_hidden_covariance_sends_no_search_beyond_where_a_function_is_defined() -> None:
+    """The noise hides the covariance of the two means, so that the ball is far wider than their difference varies.
+
+    The logarithm of a difference has flat level sets: its ends are the logarithms of the ends of the difference.
+    """
+
+    def log_of_difference(means: Numbers) -> Numbers:
+        apart = means[:, 0] - means[:, 1]
+        defined = apart.real > 0.0
+        return np.where(defined, np.log(np.where(defined, apart, 1.0)), np.nan)
+
+    apart = 0.04
+    cells = sampled([0.2 + apart, 0.2], [[0.09, 0.08], [0.08, 0.09]], 1000, [0.0, 1.0, 1.0, 1.0, 81.0, 1.0])
+    made = estimate(OfMeans(log_of_difference), cells)
+    below, above = radii(made.tangent, 0.95)
+    error = apart * np.sqrt(made.tangent.variance)
+    low, high = made.accepted(0.95)
+    assert low == pytest.approx(np.log(apart - below * error), rel=1e-4)
+    assert high == pytest.approx(np.log(apart + above * error), rel=1e-4)
+
+
+@pytest.mark.parametrize("part", [0.91, 0.95, 0.99, 0.995])
+def test_a_top_just_inside_the_reach_of_few_records_is_the_end(part: float) -> None:
+    cells = sampled([0.0], [[0.09]], 12, [0.0, 1e-6, 1e-6])
+    reach = float(estimate(OfMeans(lambda m: m[:, 0]), cells).accepted(0.95)[1][0])
+    top = part * reach
+    _, high = estimate(OfMeans(lambda m: -((m[:, 0] - top) ** 2)), cells).accepted(0.95)
+    assert high[0] == pytest.approx(0.0, abs=1e-5 * reach**2)
+
+
+@pytest.mark.parametrize(("length", "level"), [(4.0, 0.95), (3.0, 0.5)])
+def test_the_radius_settles_where_a_level_set_bends_more_the_farther_one_goes(length: float, level: float) -> None:
+    """Through the lower end of |m|² goes a sphere of radius |m| − c, with c its own critical value."""
+    size = 8
+    low, _ = read(lambda m: (m**2).sum(axis=1), np.full(size, length * SD / N / math.sqrt(size))).accepted(level)
+
+    def beyond(c: float) -> float:
+        curvature = np.array([1.0 / (length - c)])
+        critical, _ = curved_critical_value(curvature, np.array([float(size)]), np.array([np.inf]), level)
+        return float(critical[0]) - c
+
+    reach = optimize.brentq(beyond, 0.1, length - 1e-9)
+    assert length - math.sqrt(low[0]) / (SD / N) == pytest.approx(reach, rel=0.0075)
+
+
+def test_without_second_derivatives_at_the_estimate_both_ends_are_all_that_is_possible() -> None:
+    """Two hundredths of a standard error below the estimate the function has no value, nor a slope."""
+    undefined = complex(math.nan, math.nan)
+    root = read(lambda m: np.where(m[:, 0].real > 0.0, np.sqrt(m[:, 0]), undefined), 1e-4, limits=(0.0, 9.0))
+    low, high = root.accepted(0.95)
+    assert root.known[0]
+    assert (low[0], high[0]) == (0.0, 9.0)
