@@ -1,4 +1,4 @@
-"""Arrow tables as a database holds them: in a SQLite file, a table of PostgreSQL, an Ibis table, of a Parquet file too."""
+"""Arrow tables as a database holds them: in a SQLite file, a table of PostgreSQL, an Ibis table or one of Parquet."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from tests.contracts.postgres_server import Postgres
 
 from hedgerow.engines.source import Source, open_source
 
-IN_DATABASES = [pytest.param(name, marks=pytest.mark.databases) for name in ("sqlite file", "ibis", "ibis parquet", "postgres")]
+IN_DATABASES = [
+    pytest.param(name, marks=pytest.mark.databases) for name in ("sqlite file", "ibis", "ibis parquet", "postgres")
+]
 """As parameters of a fixture: they leave `make test` to `make test-databases`."""
 
 # A column that compares texts without regard to case must not do so here.
