@@ -73,6 +73,11 @@ class MeanErrors:
     privacy_error: Floats
 
 
+def small_sample(count: Floats) -> Floats:
+    """Return N/(N − 1), at most 2."""
+    return np.asarray(count / np.maximum(count - 1.0, count / 2.0))
+
+
 def mean_errors(moments: NoisyMoments) -> MeanErrors:
     """Return Σu/N with its errors.
 
@@ -92,8 +97,7 @@ def mean_errors(moments: NoisyMoments) -> MeanErrors:
         return MeanErrors(a, none, none, none, np.sqrt(mean_noise))
     cap = 1.0 - a * a
     centred = moments.square / n
-    small_sample = n / np.maximum(n - 1.0, n / 2.0)  # N/(N − 1), at most 2
-    raw = (centred + moments.offset - a * a + mean_noise) * small_sample
+    raw = (centred + moments.offset - a * a + mean_noise) * small_sample(n)
     slope_count = 2.0 * a * a - centred
     noise = (
         (slope_count * moments.count_sd) ** 2 + (2.0 * a * moments.total_sd) ** 2 + moments.square_sd**2

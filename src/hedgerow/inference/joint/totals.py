@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.inference.interval import draws_of
+from hedgerow.inference.means_and_counts import small_sample
 from hedgerow.inference.score_test import skewness_range
 from hedgerow.mechanisms.laws import averaged_law
 
@@ -324,7 +325,7 @@ class JointTotals:
             return self.products / self.positive_count[:, None, None]
         n, means = self.positive_count[:, None, None], self.means
         raw = self.products / n - means[:, :, None] * means[:, None, :] + self.residual_noise() / n**2
-        return np.asarray(raw * (n / np.maximum(n - 1.0, n / 2.0)))  # N/(N − 1), at most 2
+        return np.asarray(raw * small_sample(n))
 
     def covariance_with(self, other: JointTotals) -> Floats:
         """Return the sampling covariance of the totals of two cells in which a unit may have rows: (rows, d, d).
