@@ -414,22 +414,22 @@ def add_up(
         rows = _with_products(digits.select(*indices, level.alias("level"), *named), query, named)
     if in_memory:
         return _with_others(added_up(rows, query, partial(terms_of, query)), frame, chosen)
-    needed = [nw.col(f"index_{place}") >= 0 for place in sorted(query.needed)]
-    counts = reduce(and_, needed) if needed else nw.lit(True)
-    if len(needed) > 1 or query.unit is not None:  # named once: SQL would compute it for each term
+    counts = reduce(and_, [nw.col(f"index_{place}") >= 0 for place in sorted(query.needed)] or [nw.lit(True)])
+    if len(query.needed) > 1 or query.unit is not None:  # named once: SQL would compute it for each term
         rows, counts = rows.with_columns(counts.alias("counts")), nw.col("counts")
     if query.unit is not None:
         return _add_up_units(rows, query, key)
     ones, zeros, ibis = nw.lit(1, nw.Int64), nw.lit(0, nw.Int64), rows.implementation.is_ibis()
-    terms = [nw.when(counts).then(ones).otherwise(nw.lit(None) if ibis else zeros).alias("one")]  # there counted
+    one = nw.when(counts).then(ones).otherwise(nw.lit(None) if ibis else zeros)  # databases count what is not null
+    terms: list[nw.Expr] = []
     for place, value in enumerate(query.values):
         index = nw.col(f"index_{place}")
         there = counts if place in query.needed else counts & (index >= 0)
         null = ibis and value in query.read and query.needed <= {place}
-        terms[:1] = [index.alias("one")] if null and needed and not few else terms[:1]
+        one = index if null and query.needed and not few else one
         terms.append((index if null else nw.when(there).then(index).otherwise(zeros)).alias(f"t_{place}"))
         terms.append(nw.when(there).then(ones).otherwise(zeros).alias(f"there_{place}"))
-    asked = added_up(rows.select("level", *terms, *named), query, few=few)
+    asked = added_up(rows.select("level", one.alias("one"), *terms, *named), query, few=few)
     return _with_others(asked, frame, chosen)
 
 
