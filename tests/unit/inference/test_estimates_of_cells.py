@@ -273,8 +273,8 @@ def test_estimates_side_by_side_are_found_by_their_place() -> None:
         hash(made)
     sent = pickle.loads(pickle.dumps(Estimates([[1.0], [2.0]])))  # type: ignore[list-item]  # numbers stand for them
     assert sent == (1.0, 2.0) and type(sent) is tuple
-    assert repr(Estimates([[1, 2], [3, 4]])) == "(1, 2, 3, 4)"  # type: ignore[list-item]
-    assert repr(Estimates([[1, 2], [3, 4, 5]])) == "(1, 2, 3, 4, … 1 more)"  # type: ignore[list-item]
+    assert repr(Estimates([[1, 2], [3, 4]])) == "(1, 2, 3, 4)"  # type: ignore[list-item]  # as above
+    assert repr(Estimates([[1, 2], [3, 4, 5]])) == "(1, 2, 3, 4, … 1 more)"  # type: ignore[list-item]  # as above
 
 
 def test_estimates_that_differ_in_their_cells_alone_are_told_with_them() -> None:

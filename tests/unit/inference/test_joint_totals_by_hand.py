@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,11 +62,11 @@ def numbers(one: JointTotals, row: int) -> np.ndarray:
     return np.concatenate([[one.count[row]], one.sums[row], one.products[row][i, j]])
 
 
-def slope_of(function: object, at: np.ndarray) -> np.ndarray:
+def slope_of(function: Callable[[np.ndarray], Any], at: np.ndarray) -> np.ndarray:
     """The gradient of a function of released numbers, by central differences."""
     steps = 1e-6 * np.maximum(np.abs(at), 1.0)
-    ups = [function(at + step * unit) for step, unit in zip(steps, np.eye(len(at)), strict=True)]  # type: ignore[operator]
-    downs = [function(at - step * unit) for step, unit in zip(steps, np.eye(len(at)), strict=True)]  # type: ignore[operator]
+    ups = [function(at + step * unit) for step, unit in zip(steps, np.eye(len(at)), strict=True)]
+    downs = [function(at - step * unit) for step, unit in zip(steps, np.eye(len(at)), strict=True)]
     return np.array([(up - down) / (2.0 * step) for up, down, step in zip(ups, downs, steps, strict=True)])
 
 

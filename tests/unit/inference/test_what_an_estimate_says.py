@@ -318,7 +318,7 @@ def test_a_sum_with_what_the_noise_hides_has_no_errors_and_no_replicates() -> No
         second,
         reliable=False,
         note=None,
-        _region=replace(second._region, reliable=False),  # type: ignore[call-arg]
+        _region=replace(second._region, reliable=False),  # type: ignore[call-arg]  # its region here has the field
     )
     both = first + hidden
     assert (both.sampling_error, both.bootstrap_error, both.privacy_error) == (None, None, None)
