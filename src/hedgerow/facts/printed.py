@@ -10,6 +10,7 @@ import json
 import math
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -52,13 +53,23 @@ def number(value: float | None, places: int | None = None, *, minus: str = "−"
     return text.replace("-", minus)
 
 
-def percent(share: float, *, space: str = _SPACE) -> str:
-    """Return a share as a percentage with up to six digits.
+def part_of(share: float, whole: int = 1) -> str:
+    """Return a share of a whole with up to six digits, and with more just under the whole: a part is not the whole.
 
-    >>> percent(0.95), percent(0.95, space=" ")
-    ('95\N{NO-BREAK SPACE}%', '95 %')
+    >>> part_of(0.95), part_of(0.98333333), part_of(0.9999999), part_of(1.0)
+    ('0.95', '0.983333', '0.9999999', '1')
     """
-    return f"{100.0 * share:.6g}{space}%"
+    text = f"{whole * share:.6g}"
+    return f"{(whole * Decimal(repr(share))).normalize():f}" if share < 1.0 and float(text) == whole else text
+
+
+def percent(share: float, *, space: str = _SPACE) -> str:
+    """Return a share as a percentage, with digits as `part_of` has.
+
+    >>> percent(0.95), percent(0.95, space=" "), percent(0.999999999, space="")
+    ('95\N{NO-BREAK SPACE}%', '95 %', '99.9999999%')
+    """
+    return f"{part_of(share, 100)}{space}%"
 
 
 def at_most_percent(share: float) -> str:

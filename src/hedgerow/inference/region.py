@@ -411,10 +411,10 @@ class RecordedRegion(Region):
         raise ParameterError(
             "HG108",
             rule="A release that was read from a record offers only intervals that the record contains or determines.",
-            finding=f"That of this estimate is at level {self.level:g} alone.",
-            remedy=f"Ask for level={self.level:g}. A test reads intervals at other levels: take it of the release, "
+            finding=f"That of this estimate is at level {self.level} alone.",
+            remedy=f"Ask for level={self.level}. A test reads intervals at other levels: take it of the release, "
             "release[0].test(0), or of one by estimator='moments', whose record holds what a test needs.",
-            shell=f"Ask for --level {self.level:g}. A test reads intervals at other levels: take it in Python of the "
+            shell=f"Ask for --level {self.level}. A test reads intervals at other levels: take it in Python of the "
             "release, or of one by --estimator moments, whose record holds what a test needs.",
         )
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.facts.printed import percent
 from hedgerow.plots.figure import (
     AXIS,
     BLUE,
@@ -99,7 +100,7 @@ def draw_distribution(curve: DrawnCurve, ax: Axes | None = None) -> Axes:
         low = np.concatenate([curve.low[:1], curve.low[:-1]])
         high = np.concatenate([curve.high[1:], curve.high[-1:]])
         widest = float(np.max(curve.high[1:] - curve.low[:-1])) / 2.0
-        label = f"{100 * curve.level:g} % band, of the whole curve, ± {widest:.2g} at most"
+        label = f"{percent(curve.level, space=' ')} band, of the whole curve, ± {widest:.2g} at most"
         axes.fill_between(curve.places, low, high, color=PALE, lw=0, label=label)
         axes.plot(curve.edges, curve.shares, color=BLUE, lw=1.6, label="estimate")
         axes.set_ylim(0.0, 1.0)
@@ -128,7 +129,7 @@ def draw_histogram(bins: DrawnNumbers, ax: Axes | None = None) -> Axes:
         middle = bins.places[:-1] + width / 2.0
         # A point that was made monotone may lie outside of its own interval by a rounding.
         ends = np.maximum([height - low, high - height], 0.0)
-        label = f"{100 * bins.level:g} % interval of each"
+        label = f"{percent(bins.level, space=' ')} interval of each"
         axes.errorbar(middle, height, ends, fmt="none", ecolor=BLUE, elinewidth=1.4, capsize=2.5, label=label)
         axes.set_xlim(float(bins.places[0]), float(bins.places[-1]))
         axes.set_ylim(0.0, 1.08 * float(high.max()) or 1.0)
@@ -145,7 +146,7 @@ def draw_lorenz(curve: DrawnNumbers, ax: Axes | None = None) -> Axes:
         axes.plot([0.0, 1.0], [0.0, 1.0], color=QUIET, lw=1.0, ls="--", label="equality")
         # A band that is thinner than a line is told by its width, and seen by its edges.
         widest = float(np.max(high - low)) / 2.0
-        label = f"{100 * curve.level:g} % interval of each point, ± {widest:.2g} at most"
+        label = f"{percent(curve.level, space=' ')} interval of each point, ± {widest:.2g} at most"
         axes.fill_between(x, low, high, color=PALE, lw=0, label=label)
         for edge in (low, high):
             axes.plot(x, edge, color=BLUE, lw=0.6, alpha=0.7)
@@ -259,7 +260,7 @@ def draw_survival(
             axes.step(x, y, where="post", color=colour, ls=dash, lw=1.6, label=label_text(curve.label, longest=32))
         axes.set_xlim(min(curve.begin for curve in curves), max(float(curve.cuts[-1]) for curve in curves))
         axes.set_ylim(0.0, 1.0)
-        _labelled(axes, f"{across}; pale: the {100 * level:g} % interval of each point", what)
+        _labelled(axes, f"{across}; pale: the {percent(level, space=' ')} interval of each point", what)
         if len(curves) > 1:
             axes.legend(
                 loc="lower left" if curves[0].start else "upper left", frameon=False, fontsize=9, labelcolor=INK

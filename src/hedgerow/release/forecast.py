@@ -13,6 +13,7 @@ from typing import Any, overload
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Missing
+from hedgerow.facts.printed import percent
 from hedgerow.facts.validation import as_int, format_argument
 from hedgerow.inference.interval import parse_level
 from hedgerow.release.designs.design import PlannedStatistic, PublicFacts
@@ -87,7 +88,9 @@ class Expected:
         if self.standard_error is None or self.half_width is None:
             return f"{self.label}: no error is known beforehand ({self.guess})"
         errors = f"s.e. {self.standard_error:.3g}, of which privacy {self.privacy_error:.3g}"
-        return f"{self.label}: {errors}; {100 * self.level:.6g} % interval ± {self.half_width:.3g} ({self.guess})"
+        return (
+            f"{self.label}: {errors}; {percent(self.level, space=' ')} interval ± {self.half_width:.3g} ({self.guess})"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""

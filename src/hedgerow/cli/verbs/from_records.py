@@ -411,12 +411,12 @@ def _reconciled(release: Any, of: str | None, known: Sequence[str], level: float
 
 def _simultaneous(release: Any, of: str | None, level: float) -> tuple[str, dict[str, Any]]:
     """Return the intervals of all cells that hold together."""
-    from hedgerow.facts.printed import number
+    from hedgerow.facts.printed import number, percent
     from hedgerow.release.readings.numbers_of_cells import numbers_of
 
     pairs = list(zip(numbers_of(release, of), release.simultaneous_intervals(of=of, level=level), strict=True))
     lines = [f"{cell.label()}: {number(interval.low)} to {number(interval.high)}" for cell, interval in pairs]
-    lines.append(f"With a chance of {100.0 * level:.4g} %, all these intervals hold together.")
+    lines.append(f"With a chance of {percent(level, space=' ')}, all these intervals hold together.")
     cells = [
         {"cell": dict(cell.cell), "estimate": cell.estimate, "low": interval.low, "high": interval.high}
         for cell, interval in pairs

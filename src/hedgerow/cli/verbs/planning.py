@@ -496,11 +496,11 @@ def forecast_table(plan: Plan, forecast: Forecast) -> str:
     >>> print(forecast_table(plan, plan.forecast({"age": {"mean": 40, "sd": 10}})).splitlines()[0])
     Price: ε ≤ 0.999701 at δ = 1e-06, replace-one, unit row. Nothing was read or spent.
     """
-    from hedgerow.facts.printed import for_terminal
+    from hedgerow.facts.printed import for_terminal, percent
     from hedgerow.release.publication.text import aligned
 
     level = forecast[0].level
-    rows = [[*_HEAD, f"{100 * level:.6g} % interval"], *(_row(line) for line in forecast)]
+    rows = [[*_HEAD, f"{percent(level, space=' ')} interval"], *(_row(line) for line in forecast)]
     said = [_price(plan), "", *aligned(rows, 2), ""]
     return "\n".join(for_terminal(line) for line in [*said, *_remarks(plan, forecast)])
 

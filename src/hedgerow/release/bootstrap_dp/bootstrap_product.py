@@ -31,6 +31,7 @@ from hedgerow.clock import today
 from hedgerow.engines.query import ColumnQuery, Query
 from hedgerow.engines.source import ColumnSource
 from hedgerow.errors import ParameterError, UncertifiedError, VerificationError
+from hedgerow.facts.printed import part_of
 from hedgerow.facts.relation import Relation
 from hedgerow.facts.validation import format_argument
 from hedgerow.inference.interval import parse_level
@@ -143,7 +144,7 @@ class CustodianFigures:
         for name, width, sd, reach, gain in rows:
             gained = "" if math.isnan(gain) else f", gain {gain:.4g} over the declared bounds"
             lines.append(f"{name}: sensitivity {width:.6g}, noise sd {sd:.6g}, all within ± {reach:.6g}{gained}")
-        return "\n".join([*lines, f"All numbers are within with probability {level:g} or a little more."])
+        return "\n".join([*lines, f"All numbers are within with probability {part_of(level)} or a little more."])
 
     def __repr__(self) -> str:
         return f"CustodianFigures({len(self._values)} numbers; confidential, not part of the result)"
