@@ -153,7 +153,7 @@ class Estimate(Operators):
         Parameters
         ----------
         level : float
-            A number strictly between 0 and 1.
+            A number between 0 and 1, at least 1e-12 away from both.
         method : str, optional
             The name of an interval method that this estimate offers. The default is the interval method of the release.
         alpha_prime : float, optional

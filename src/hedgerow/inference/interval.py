@@ -41,12 +41,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
+from hedgerow.facts.printed import part_of
 from hedgerow.facts.validation import as_float, format_argument
 from hedgerow.mechanisms.laws import AVERAGED
 
+_LEAST_TAIL = 1e-12
+
 
 def parse_level(level: object) -> float:
-    """Return the level as a float strictly between 0 and 1.
+    """Return the level as a float between 0 and 1, at least 1e-12 away from both.
 
     Raises
     ------
@@ -59,11 +62,12 @@ def parse_level(level: object) -> float:
     0.95
     """
     number = as_float(level)
-    if number is not None and 0.0 < number < 1.0:
+    # Nearer to 1, what is left of a tail has too few digits for a quantile.
+    if number is not None and _LEAST_TAIL <= number <= 1.0 - _LEAST_TAIL:
         return number
     raise ParameterError(
         "HG110",
-        rule="`level` must be a number strictly between 0 and 1.",
+        rule="`level` must be a number between 0 and 1, and at least 1e-12 away from both.",
         finding=f"Found {format_argument(level)}.",
         remedy="Did you mean 0.95?" if number == 95.0 else "Try level=0.95.",
     )
@@ -124,7 +128,7 @@ class Interval:
 
     def __str__(self) -> str:
         what, shown = self.covers or "the target", self.outward()
-        return f"[{shown.low:.6g}, {shown.high:.6g}]: in {self.level:.3g} of such releases it holds {what}"
+        return f"[{shown.low:.6g}, {shown.high:.6g}]: in {part_of(self.level)} of such releases it holds {what}"
 
 
 def _rounded(number: float, places: int | None, way: str) -> float:

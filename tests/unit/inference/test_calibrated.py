@@ -210,3 +210,23 @@ def test_the_table_is_written_beside_the_module(tmp_path: Path, monkeypatch: pyt
         "0.9": {"20": {cap: pytest.approx(shipped["curves"]["0.9"]["20"][cap], rel=2e-5) for cap in ("0.1", "inf")}}
     }
     assert made["rates"] == {"0.9": {"20": {"4": pytest.approx(shipped["rates"]["0.9"]["20"]["4"], rel=2e-5)}}}
+
+
+@pytest.mark.parametrize(("k", "cap", "rate"), [(5, math.inf, 1.0), (50, 0.1, 1.0), (20, math.inf, 8.0), (3, 0.1, 1.0)])
+def test_levels_near_one_are_covered_too(k: int, cap: float, rate: float) -> None:
+    """Where expectations lose their digits the interval is Student's: its ends were no numbers."""
+    widths = []
+    for tail in (1e-5, 1e-7, 1e-8, 1e-12):
+        curve = critical_curve(k, level=1.0 - tail, cap=cap, rate=rate)
+        if tail > 1e-8:
+            covered = calibrated_programme.coverage(curve, nuisances(k, cap) / rate, n_resamples=k, rate=rate)
+            assert 1.0 - covered.min() <= tail * (1.0 + 1e-6)
+        widths.append(float(curve.half_width(1.3)))
+    student = stats.t.isf(0.5e-12, k - 1) * math.sqrt(1.3 * (rate + 1.0 / k))
+    assert (np.diff(widths) > 0.0).all() and widths[-1] == pytest.approx(student, rel=1e-4)
+
+
+def test_a_height_that_passes_no_check_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibrated_programme, "coverage", lambda *_, **__: np.array([0.0]))
+    curve = calibrated_programme.solve(20, level=0.8)
+    assert float(curve.half_width(4.0)) == pytest.approx(stats.t.ppf(0.9, 19) * math.sqrt(4.0 * 1.05), rel=1e-9)

@@ -329,16 +329,19 @@ def test_an_interval_prints_and_is_recorded() -> None:
         str(Interval(1234567.891, 2e7, 0.9, "m")) == "[1.23456e+06, 2e+07]: in 0.9 of such releases it holds the target"
     )
     assert str(Interval(0.0, math.inf, 0.95, "m", "the mean")) == "[0, inf]: in 0.95 of such releases it holds the mean"
+    assert "in 0.9999999 of such" in str(Interval(0.0, 1.0, 0.9999999, "m")), "and not in 1 of them"
     record = Interval(-math.inf, 2.0, 0.95, "m").to_dict()
     assert record == {"low": None, "high": 2.0, "level": 0.95, "method": "m", "covers": ""}
 
 
-@pytest.mark.parametrize(("level", "remedy"), [(95, "0.95?"), (0.0, "Try"), (1.0, "Try"), ("x", "Try"), (-0.1, "Try")])
+@pytest.mark.parametrize(
+    ("level", "remedy"), [(95, "0.95?"), *((level, "Try") for level in (0.0, 1.0, "x", -0.1, 1.0 - 2.0**-53, 1e-300))]
+)
 def test_a_level_lies_strictly_between_0_and_1(level: object, remedy: str) -> None:
     with pytest.raises(ParameterError, match="HG110") as refused:
         parse_level(level)
     assert remedy in str(refused.value)
-    assert parse_level(1e-9) == 1e-9
+    assert [parse_level(level) for level in (1e-12, 1.0 - 1e-12)] == [1e-12, 1.0 - 1e-12]
 
 
 def test_a_value_read_among_all_cells_is_the_value_of_its_cell_and_prints_as_such() -> None:

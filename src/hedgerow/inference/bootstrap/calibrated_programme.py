@@ -40,6 +40,8 @@ _LOWEST_RATIO, _HIGHEST_RATIO = 0.1, 1e4  # the range of R, uniform in log R, ov
 _GRID_PER_KNOT = 5
 _GAP = 2e-5  # duality gap of the mean relative width
 _MARGIN = 3e-6  # coverage above the level at every checked ν, for those between them
+_SHARE_OF_TAIL = 0.001  # the margin at most, over 1 − level
+_HIGHEST_LEVEL = 1.0 - 1e-7  # above, coverage and level differ in too few of their digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,13 +206,16 @@ def solve(n_resamples: int, *, level: float, cap: float = math.inf, rate: float 
     Notes
     -----
     The curve is checked at the end on a grid four times as dense in ν and eight times in S; where it falls short (by
-    less than 10⁻⁴ in practice), all of it is widened until it does not.
+    less than 10⁻⁴ in practice), all of it is widened until it does not. Where no height
+    passes this check, and for levels above 1 − 10⁻⁷, the interval is Student's.
     """
     from hedgerow.special import stdtrit
 
-    student = float(stdtrit(n_resamples - 1, (1 + level) / 2)) * math.sqrt(rate + 1 / n_resamples)
-    if n_resamples < 5:
-        return CriticalCurve(np.array([0.0, 1.0]), np.array([0.0, student]), math.inf)
+    # Of the lower tail: above, a level near 1 rounds to 1.
+    student = -float(stdtrit(n_resamples - 1, (1 - level) / 2)) * math.sqrt(rate + 1 / n_resamples)
+    of_student = CriticalCurve(np.array([0.0, 1.0]), np.array([0.0, student]), math.inf)
+    if n_resamples < 5 or level > _HIGHEST_LEVEL:
+        return of_student
     places, ceiling = knots(n_resamples, cap=cap, rate=rate)
     heights = student * (1 + _TOP_EXCESS) * places
     nuisance = _nuisances(places, n_resamples=n_resamples, cap=cap, rate=rate, density=_GRID_PER_KNOT)
@@ -224,7 +229,8 @@ def solve(n_resamples: int, *, level: float, cap: float = math.inf, rate: float 
         if len(programme.slack(heights)) / pull < _GAP:
             break
         pull *= 8
-    return _widened(CriticalCurve(places, heights, ceiling), n_resamples, level=level, cap=cap, rate=rate)
+    curve = CriticalCurve(places, heights, ceiling)
+    return _widened(curve, n_resamples, level=level, cap=cap, rate=rate) or of_student
 
 
 def _centre(programme: _Programme, heights: Floats, free: NDArray[np.bool_], pull: float) -> Floats:
@@ -246,14 +252,19 @@ def _centre(programme: _Programme, heights: Floats, free: NDArray[np.bool_], pul
     return heights
 
 
-def _widened(curve: CriticalCurve, n_resamples: int, *, level: float, cap: float, rate: float) -> CriticalCurve:
+def _widened(curve: CriticalCurve, n_resamples: int, *, level: float, cap: float, rate: float) -> CriticalCurve | None:
+    """Return a curve as high as the check of `solve` needs; None where no such height was found."""
     dense = _nuisances(curve.knots, n_resamples=n_resamples, cap=cap, rate=rate, density=4 * _GRID_PER_KNOT)
+    asked = level + min(_MARGIN, _SHARE_OF_TAIL * (1 - level))
     for _ in range(20):
-        short = level + _MARGIN - float(coverage(curve, dense, n_resamples=n_resamples, rate=rate).min())
+        short = asked - float(coverage(curve, dense, n_resamples=n_resamples, rate=rate).min())
         if short <= 0:
-            break
-        curve = CriticalCurve(curve.knots, curve.heights * (1 + max(4 * short, 1e-6)), curve.ceiling)
-    return curve
+            return curve
+        # At .95 coverage rises by about a fourth of the share by which all heights rise; nearer 1, as the tail does.
+        tail = 0.05 / (1 - level) if level > 0.99 else 1.0
+        share = max(4 * short * tail, 1e-6)
+        curve = CriticalCurve(curve.knots, curve.heights * (1 + share), curve.ceiling)
+    return None
 
 
 def table(levels: tuple[float, ...] = (0.9, 0.95, 0.99)) -> dict[str, object]:

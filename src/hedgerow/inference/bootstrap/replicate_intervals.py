@@ -136,7 +136,8 @@ def critical_curve(n_resamples: int, *, level: float, cap: float = math.inf, rat
     >>> round(float(curve.half_width(1.0)), 2)
     0.93
     """
-    return _curve(int(n_resamples), round(level, 12), float(cap), float(rate))
+    # Nine digits of the tail: 1 − .95 and .05 differ in the seventeenth, and no level becomes 1.
+    return _curve(int(n_resamples), 1.0 - float(f"{1.0 - level:.9g}"), float(cap), float(rate))
 
 
 @lru_cache(maxsize=512)
