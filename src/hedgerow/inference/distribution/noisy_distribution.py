@@ -38,7 +38,8 @@ from hedgerow.inference.distribution.vote_spread import VoteSpread
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
-_HALVINGS = 60
+_SAME, _SMALL = 1e-15, 1e-3  # of a share; of a small one 1e-18
+_MOST_TRIED = 200
 _ROUNDING = 1e-9
 _PLACES = 15  # of the noise, over which a point is averaged
 
@@ -261,12 +262,12 @@ class Distribution:
         count = float(self.left[last] - self.left[first])
         alpha, rest = self._form(first, last)
 
-        def excluded(p: float) -> bool:
+        def excess(p: float) -> float:
             error, noise = count - p * self.records, self._noise(alpha, rest, p)
             law = self.law(p, self._effect_between(first, last, p, careful=True))
-            return law.excludes(error, noise, level, above=end == 0.0)
+            return law.excess(error, noise, level, above=end == 0.0)
 
-        return _edge(excluded, end, float(np.clip(count / max(self.records, 1.0), 0.0, 1.0)))
+        return _edge(excess, end, float(np.clip(count / max(self.records, 1.0), 0.0, 1.0)))
 
     def _share(self, value: float, ends: tuple[float, float], noise: float, effect: float) -> Read:
         law = self.law(float(np.clip(value, 0.0, 1.0)), effect)
@@ -279,15 +280,42 @@ class Distribution:
         return float(rest + (alpha - share) ** 2 * self.tree.root_variance)
 
 
-def _edge(excluded: Callable[[float], bool], end: float, start: float) -> float:
-    """Return the last share between `end`, which may be excluded, and `start`, which is not, that is excluded."""
-    if not excluded(end):
-        return end
-    outside, inside = end, start
-    for _ in range(_HALVINGS):
-        middle = (outside + inside) / 2
-        outside, inside = (middle, inside) if excluded(middle) else (outside, middle)
-    return outside
+def _edge(excess: Callable[[float], float], end: float, start: float) -> float:
+    """Return the last share from `end` to `start` that is excluded, which is where `excess` is positive.
+
+    `end` where no share is excluded. Chandrupatla's method (1997, Advances in Engineering Software 28) takes about
+    seven evaluations where halving takes fifty: it interpolates where that surely helps, and halves elsewhere.
+
+    >>> round(_edge(lambda p: 0.3 - p, 0.0, 0.5), 12), _edge(lambda p: -1.0, 0.0, 0.5)
+    (0.3, 0.0)
+    """
+    other, newest = (end, excess(end)), (start, excess(start))
+    if other[1] <= 0.0 or newest[1] > 0.0:
+        return end if other[1] <= 0.0 else start
+    part = 0.5
+    for _ in range(_MOST_TRIED):
+        share = newest[0] + part * (other[0] - newest[0])
+        tried = share, excess(share)
+        # The edge lies between the newest and the other share; the third one was left out last.
+        other, third = (other, newest) if (tried[1] > 0.0) == (newest[1] > 0.0) else (newest, other)
+        newest = tried
+        width, tolerance = abs(other[0] - newest[0]), _SAME * max(other[0], newest[0], _SMALL)
+        if width <= 2.0 * tolerance:
+            break
+        part = min(max(_part(newest, other, third), tolerance / width), 1.0 - tolerance / width)
+    return newest[0] if newest[1] > 0.0 else other[0]
+
+
+Point = tuple[float, float]
+
+
+def _part(newest: Point, other: Point, third: Point) -> float:
+    """Return how far from the newest point towards the other one the parabola through three points is 0; else ½."""
+    (a, f_a), (b, f_b), (c, f_c) = newest, other, third
+    place, height = (a - b) / (c - b), (f_a - f_b) / (f_c - f_b)
+    if not (abs(height) < math.sqrt(place) and abs(1.0 - height) < math.sqrt(1.0 - place)):
+        return 0.5
+    return f_a / (f_b - f_a) * f_c / (f_b - f_c) + (c - a) / (b - a) * f_a / (f_c - f_a) * f_b / (f_c - f_b)
 
 
 @lru_cache(maxsize=1)

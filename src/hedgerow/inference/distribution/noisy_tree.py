@@ -211,6 +211,7 @@ def typical_prefix_variance(
 _FEW = 10.0  # nq(1 − q) below which the binomial law is not taken as normal
 _NODES = 24
 _STEPS = 44
+_LEAST_CHANCE = 1e-300
 _LEAST_NORMAL = 1e-3  # the normal part of pure Laplace noise, of its sd: it has a density everywhere
 
 
@@ -258,15 +259,18 @@ class ErrorLaw:
         """Whether the binomial law is taken itself and not as normal."""
         return not self.census and self.sampling < _FEW * self.effect**2 and 0.0 < self.share < 1.0
 
-    def excludes(self, error: float, variance: float, level: float, *, above: bool) -> bool:
-        """Whether an error lies beyond its reach on one side: for one number, faster than `reach` where n is small."""
+    def excess(self, error: float, variance: float, level: float, *, above: bool) -> float:
+        """Return a number that is positive where an error lies beyond its reach on one side, and grows with the error.
+
+        For one number, faster than `reach` where n is small.
+        """
         side = 1.0 if above else -1.0
         if self._few:
             # Half a record as in `reach`, and the chance of this error in place of the error of this chance.
             chances, errors = self._won(side)
             tails = _tails(side * error - 0.5 - errors[:, None], *self.parts(np.array([variance])))
-            return float((chances @ tails)[0]) < (1.0 - level) / 2
-        return side * error > float(self.reach(np.array([variance]), level)[above][0])
+            return math.log((1.0 - level) / 2 / max(float((chances @ tails)[0]), _LEAST_CHANCE))
+        return side * error - float(self.reach(np.array([variance]), level)[above][0])
 
     def reach(self, variance: Floats, level: float) -> tuple[Floats, Floats]:
         """Return (a, b) ≥ 0 with P(B + Z < −a) and P(B + Z > b) at most (1 − level)/2 each, for each variance."""

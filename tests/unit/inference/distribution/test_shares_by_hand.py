@@ -14,6 +14,7 @@ from tests.unit.inference.score_oracle import quantile
 from hedgerow.inference.distribution.inequality import gini, lorenz, share_below_of_median
 from hedgerow.inference.distribution.noisy_distribution import (
     Distribution,
+    _edge,
     band,
     first_reached,
     shares_below,
@@ -216,8 +217,8 @@ def test_a_reach_of_few_records_is_that_of_the_binomial_law(q: float, n: float, 
                 if chance > 1e-12
             )
             assert beyond == pytest.approx(0.05, rel=2e-3)
-            assert not law.excludes(side * (reach - 0.01), variance, level, above=side > 0.0)
-            assert law.excludes(side * (reach + 0.01), variance, level, above=side > 0.0)
+            assert law.excess(side * (reach - 0.01), variance, level, above=side > 0.0) < 0.0
+            assert law.excess(side * (reach + 0.01), variance, level, above=side > 0.0) > 0.0
 
 
 def test_many_records_are_read_by_the_normal_law() -> None:
@@ -234,8 +235,35 @@ def test_many_records_are_read_by_the_normal_law() -> None:
     ]
     assert below.tolist() == above.tolist() == pytest.approx(exact, rel=1e-9)
     for side in (1.0, -1.0):
-        assert law.excludes(side * exact[1] + side * 1e-6, 30.0, 0.95, above=side > 0.0)
-        assert not law.excludes(side * exact[1] - side * 1e-6, 30.0, 0.95, above=side > 0.0)
+        assert law.excess(side * exact[1] + side * 1e-6, 30.0, 0.95, above=side > 0.0) == pytest.approx(1e-6, rel=1e-3)
+        assert law.excess(side * exact[1] - side * 1e-6, 30.0, 0.95, above=side > 0.0) == pytest.approx(-1e-6, rel=1e-3)
+
+
+@pytest.mark.parametrize("end", [0.0, 1.0])
+@pytest.mark.parametrize("edge", [1e-9, 0.2, 0.49])
+@pytest.mark.parametrize(
+    ("excess", "most"),
+    [
+        (lambda away: away, 8),
+        (lambda away: math.expm1(40.0 * away), 25),
+        (lambda away: away**3, 70),
+        (lambda away: 1e6 if away > 0.0 else -1e-6, 70),  # a jump
+        (lambda away: math.inf if away > 0.0 else away, 70),
+    ],
+)
+def test_the_last_excluded_share_is_found_in_few_steps(
+    excess: Callable[[float], float], most: int, edge: float, end: float
+) -> None:
+    edge, tried = (edge if end == 0.0 else 1.0 - edge), list[float]()
+
+    def counted(share: float) -> float:
+        tried.append(share)
+        return excess((edge - share) * (1.0 if end == 0.0 else -1.0))
+
+    found = _edge(counted, end, 0.5)
+    assert found == pytest.approx(edge, rel=3e-15, abs=3e-18)
+    assert excess((edge - found) * (1.0 if end == 0.0 else -1.0)) > 0.0  # outwards: the interval holds the edge
+    assert len(tried) <= most
 
 
 def test_a_curve_is_read_where_it_is_flat_and_where_it_jumps() -> None:
