@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.user_code import quietly, silence
+from hedgerow.user_code import each_alone, silence
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[Any]  # float or complex
 _STEP = 1e-30
 _DIFFERENCE = 1e-6
+_UNDEFINED = complex(math.nan, math.nan)
 _TRIALS = 8
 _AGREEMENT = 1e-5
 _KINDS: dict[str, type[FunctionOfTotals]] = {}
@@ -384,31 +385,34 @@ class UserFunctionOfTotals(FunctionOfTotals):
 
     def __call__(self, totals: Numbers) -> Numbers:
         """Return the value of each row."""
-        means = np.stack([axis.mean(totals) for _, axis in self.columns], axis=1)
-        with silence():
-            return np.array([self.of_means(row) for row in means], dtype=complex)
+        return self.of_means(np.stack([axis.mean(totals) for _, axis in self.columns], axis=1))
 
     def divisors(self, totals: Numbers) -> list[Numbers]:
         """Return what the value divides by."""
         bases = {axis.base: axis for _, axis in self.columns}
         return [bases[base].number(totals) for base in sorted(bases)]
 
-    def of_means(self, means: Numbers) -> complex:
-        """Return the value at one vector of means, NaN where the function is not defined, or has no real value."""
-        if not means.imag.any():
-            value = self._called(means.real)
-            return complex(math.nan) if value.imag else value  # Python's power of a negative number is complex
-        if not self.by_differences:
-            return self._called(means)
-        size = float(np.abs(means.imag).max())
-        step = _DIFFERENCE * means.imag / size
-        rise = (self._called(means.real + step) - self._called(means.real - step)) / (2.0 * _DIFFERENCE)
-        return self._called(means.real) + 1j * size * rise
+    @silence()
+    def of_means(self, means: Numbers) -> Numbers:
+        """Return the value at each row of means, NaN where the function is not defined, or has no real value."""
+        moving, real = means.imag.any(axis=1), means.real
+        if self.by_differences:
+            size = np.abs(means.imag[moving]).max(axis=1)
+            step, value = _DIFFERENCE * means.imag[moving] / size[:, None], self._called(real)
+            rise = (self._called(real[moving] + step) - self._called(real[moving] - step)) / (2.0 * _DIFFERENCE)
+            value[moving] += 1j * size * rise
+        elif moving.all():
+            value = self._called(means)
+        else:
+            value = self._called(real)
+            value[moving] = self._called(means[moving])
+        # Python's power of a negative number is complex.
+        return np.where(moving | (value.imag == 0.0), value, math.nan)
 
-    def _called(self, means: Numbers) -> complex:
-        row = dict(zip((name for name, _ in self.columns), means.tolist(), strict=True))
-        value = quietly(lambda: complex(self.function(row)))
-        return complex(math.nan, math.nan) if value is None else value
+    def _called(self, means: Numbers) -> Numbers:
+        names = [name for name, _ in self.columns]
+        rows = ((dict(zip(names, row, strict=True)),) for row in means.tolist())
+        return np.array(each_alone(lambda row: complex(self.function(row)), rows, _UNDEFINED), dtype=complex)
 
 
 def recorded_kinds() -> Mapping[str, type[FunctionOfTotals]]:
@@ -447,15 +451,15 @@ def smooth_function(
     --------
     >>> axes = {"income": ScaledMean(1, 50.0, 50.0), "size": ScaledMean(2, 4.5, 3.5)}
     >>> head = smooth_function(lambda t: t["income"] / t["size"], axes)
-    >>> head.by_differences, head.of_means(np.array([60.0, 3.0])).real
-    (False, 20.0)
+    >>> head.by_differences, head.of_means(np.array([[60.0, 3.0]])).real.tolist()
+    (False, [20.0])
     >>> smooth_function(lambda t: abs(t["x"]), {"x": ScaledMean(1)})
     Traceback (most recent call last):
     hedgerow.errors.ParameterError: ...
     """
     plain = UserFunctionOfTotals(function, tuple(columns.items()), limits)
     points = _trial_points(plain)
-    values = np.array([plain.of_means(point).real for point in points])
+    values = plain.of_means(points).real
     usable = points[np.isfinite(values)]
     if not len(usable):
         raise ParameterError(
@@ -494,11 +498,9 @@ def _trial_points(function: UserFunctionOfTotals) -> Floats:
 def _slopes(function: UserFunctionOfTotals, point: Floats) -> tuple[Floats, Floats]:
     """Return the gradient at a point by a complex step and by central differences, in units of the half-ranges."""
     half = np.diag([axis.half for _, axis in function.columns])
-    exact = [function.of_means(point + 1j * _STEP * row).imag / _STEP for row in half]
-    measured = [
-        (function.of_means(point + 1e-5 * row) - function.of_means(point - 1e-5 * row)).real / 2e-5 for row in half
-    ]
-    return np.array(exact), np.array(measured)
+    exact = function.of_means(point + 1j * _STEP * half).imag / _STEP
+    measured = (function.of_means(point + 1e-5 * half) - function.of_means(point - 1e-5 * half)).real / 2e-5
+    return exact, measured
 
 
 def _agree(exact: Floats, measured: Floats) -> bool:
@@ -512,7 +514,7 @@ def _has_corner(function: UserFunctionOfTotals, start: Floats, end: Floats) -> b
     They shrink 16-fold with a quarter of the step where the function is smooth, 4-fold at a corner and not at a jump.
     A line that passes a pole tells nothing.
     """
-    fine = np.array([function.of_means(start + share * (end - start)).real for share in np.linspace(0.0, 1.0, 257)])
+    fine = function.of_means(start + np.linspace(0.0, 1.0, 257)[:, None] * (end - start)).real
     size = np.abs(fine)
     if not np.isfinite(fine).all() or size.max() > 1e3 * np.median(size) + 1e-300:
         return False
