@@ -13,7 +13,7 @@ from scipy import optimize, stats
 from hedgerow.inference.joint.critical_values import radii
 from hedgerow.inference.joint.estimates import JointEstimates, estimate
 from hedgerow.inference.joint.functions import FunctionOfTotals, Numbers
-from hedgerow.inference.joint.region_of_function import Ball, _Search, curved_critical_value
+from hedgerow.inference.joint.region_of_function import Ball, _Search, _top, curved_critical_value
 from hedgerow.inference.joint.totals import JointTotals, SideBySide
 
 N, SD = 1000, 10.0  # of the noise of each total: .01 of a mean
@@ -184,6 +184,36 @@ def test_an_interval_as_wide_as_all_that_is_possible_says_nothing(room: float, k
     assert got.known.tolist() == [known]
     low, high = got.accepted(0.5)
     assert ((low[0], high[0]) == limits) == (not known)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 12])
+@pytest.mark.parametrize("bent", ["any way", "down", "up", "not", "flat along the strongest bend", "from a standstill"])
+def test_the_top_of_a_model_of_second_order_is_the_highest_point_of_the_ball(size: int, bent: str) -> None:
+    rng, rows = np.random.default_rng(29), 200
+    half = rng.normal(size=(rows, size, size)) * 10.0 ** rng.uniform(-2, 2, (rows, 1, 1))
+    square = half @ half.transpose(0, 2, 1)
+    bends = {"down": -square, "up": square, "not": 0.0 * half}.get(bent, half + half.transpose(0, 2, 1))
+    slopes = rng.normal(size=(rows, size)) * 10.0 ** rng.uniform(-3, 3, (rows, 1))
+    spread, axes = np.linalg.eigh(bends)
+    if bent == "flat along the strongest bend":
+        slopes -= np.einsum("ri,ri->r", slopes, axes[:, :, -1])[:, None] * axes[:, :, -1]
+    slopes *= bent != "from a standstill"
+    radius = 10.0 ** rng.uniform(-1, 1, rows)
+    u = _top(slopes, bends, radius)
+    inside = 1.0 - np.linalg.norm(u, axis=1) / radius
+    assert (inside >= -1e-14).all()
+    # Moré and Sorensen 1983, lemma 2.4: u is the top if and only if (μ − B)u = slopes, μ at least 0 and each bend, and
+    # μ = 0 inside the ball.
+    slope_there = slopes + np.einsum("rij,rj->ri", bends, u)
+    mu = np.einsum("ri,ri->r", slope_there, u) / radius**2
+    scale = np.linalg.norm(slopes, axis=1) / radius + np.abs(spread).max(axis=1)
+    assert (
+        np.linalg.norm(slope_there - mu[:, None] * u, axis=1) <= 1e-7 * scale * radius
+    ).all()  # a root of rounding, where nothing holds u
+    assert (mu >= np.maximum(spread[:, -1], 0.0) - 1e-9 * scale).all()
+    assert ((inside <= 1e-12) | (np.abs(mu) <= 1e-9 * scale)).all()
+    alone = [_top(slopes[row : row + 1], bends[row : row + 1], radius[row : row + 1])[0] for row in range(0, rows, 20)]
+    assert np.array_equal(u[::20], alone)
 
 
 def test_a_step_is_foreseen_where_the_function_is_its_model() -> None:

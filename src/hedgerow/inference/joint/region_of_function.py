@@ -44,6 +44,7 @@ _STEP = 0.02  # of a standard error: for second derivatives
 _ROUNDS, _SAME = 8, 0.003
 _SEARCHES, _HALVINGS = 30, 9
 _CRITICAL_HALVINGS = 18
+_NEWTON_STEPS, _TINY = 12, 2.0**-50
 _POINTS = 13
 _AT_ONCE = 4096  # rows of which a function is computed at once
 _FORESEEN = 0.02  # of the gain that a model of second order tells
@@ -247,18 +248,22 @@ def _curvature(slopes: Floats, bends: Floats) -> tuple[Floats, Floats]:
 
 
 def _top(slopes: Floats, bends: Floats, radius: Floats) -> Floats:
-    """Return the u of |u| ≤ radius where slopes·u + u'Bu/2 is largest: (μ − B)u = slopes, μ found by halving."""
+    """Return the u of |u| ≤ radius where slopes·u + u'Bu/2 is largest: (μ − B)u = slopes, μ by Newton's method."""
     spread, axes = np.linalg.eigh(bends)
     parts = np.einsum("rji,rj->ri", axes, slopes)
-    least = np.maximum(spread[:, -1], 0.0)
-    low, high = np.zeros_like(least), np.linalg.norm(parts, axis=1) / radius * (1.0 + 1e-9) + 1e-300
-    below = least[:, None] - spread
-    for _ in range(50):
-        middle = 0.5 * (low + high)
-        # The norm by hand: `np.linalg.norm` takes longer to look at its arguments than to add up.
-        outside = np.sqrt(np.add.reduce(np.square(parts / (middle[:, None] + below)), axis=1)) > radius
-        low, high = np.where(outside, middle, low), np.where(outside, high, middle)
-    u = parts / (high[:, None] + below)
+    # Of (μ − B)u = slopes with μ = λ + ν, λ ≥ 0 the strongest bend.
+    below = np.maximum(spread[:, -1:], 0.0) - spread
+    size_of_slopes = np.linalg.norm(parts, axis=1)
+    # No part alone may be longer than the radius; where ν = 0, the bends alone hold u back.
+    nu = np.maximum((np.abs(parts) / radius[:, None] - below).max(axis=1), size_of_slopes / radius * _TINY + 1e-300)
+    for _ in range(_NEWTON_STEPS):  # their number is fixed, so that rows do not depend on others
+        divisor = nu[:, None] + below
+        squares = np.square(parts / divisor)
+        square = np.add.reduce(squares, axis=1)
+        steep = np.add.reduce(squares / divisor, axis=1)
+        # 1/|u| is concave in ν: each step stays below the root.
+        nu += np.maximum(np.sqrt(square) / radius - 1.0, 0.0) * square / np.where(steep > 0.0, steep, 1.0)
+    u = parts / (nu[:, None] + below)
     size = np.linalg.norm(u, axis=1)
     u *= np.where(size > radius, radius / np.where(size > 0.0, size, 1.0), 1.0)[:, None]
     rest = radius**2 - np.einsum("ri,ri->r", u, u)
