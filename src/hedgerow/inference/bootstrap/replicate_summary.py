@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.user_code import quietly
+from hedgerow.user_code import each_alone
 
 Weights = Literal["poisson", "multinomial"]
 
@@ -319,23 +319,14 @@ def linearise(function: Callable[[Floats], float], totals: Floats, noise_sd: Flo
     (0.6, [0.5, 0.6, 0.7], 0.01)
     """
     mean = totals.mean(axis=1)
-    value = _evaluated(function, mean)
     # A step of the size of the mean's own noise: the slope over the range in which the truth may lie, so that a
     # statistic with corners gets its average slope there.
     steps = np.maximum(noise_sd / math.sqrt(totals.shape[1]), 1e-6 * np.maximum(np.abs(mean), 1.0))
-    slope = np.array([_slope(function, mean, place, steps[place]) for place in range(len(mean))])
+    moves = np.diag(steps)
+    # A user's function on noisy totals: whatever stops it, the answer is that there is none.
+    points = ((point,) for point in np.vstack([mean, mean + moves, mean - moves]))
+    value, *around = each_alone(lambda point: float(function(point)), points, math.nan)
+    above, below = around[: len(mean)], around[len(mean) :]
+    slope = np.array([(up - down) / (2.0 * step) for up, down, step in zip(above, below, steps.tolist(), strict=True)])
     replicates = value + slope @ (totals - mean[:, None])
     return TangentReplicates(value, replicates, float(slope**2 @ noise_sd**2))
-
-
-def _slope(function: Callable[[Floats], float], mean: Floats, place: int, step: float) -> float:
-    up, down = mean.copy(), mean.copy()
-    up[place] += step
-    down[place] -= step
-    return (_evaluated(function, up) - _evaluated(function, down)) / (2.0 * step)
-
-
-def _evaluated(function: Callable[[Floats], float], totals: Floats) -> float:
-    # A user's function on noisy totals: whatever stops it, the answer is that there is none.
-    value = quietly(lambda: float(function(totals)))
-    return math.nan if value is None else value
