@@ -44,7 +44,7 @@ _STEP = 0.02  # of a standard error: for second derivatives
 _ROUNDS, _SAME = 8, 0.003
 _SEARCHES, _HALVINGS = 30, 9
 _CRITICAL_HALVINGS = 18
-_NEWTON_STEPS, _TINY = 12, 2.0**-50
+_NEWTON_STEPS, _TINY = 40, 2.0**-50
 _POINTS = 13
 _AT_ONCE = 4096  # rows of which a function is computed at once
 _FORESEEN = 0.02  # of the gain that a model of second order tells
@@ -256,13 +256,18 @@ def _top(slopes: Floats, bends: Floats, radius: Floats) -> Floats:
     size_of_slopes = np.linalg.norm(parts, axis=1)
     # No part alone may be longer than the radius; where ν = 0, the bends alone hold u back.
     nu = np.maximum((np.abs(parts) / radius[:, None] - below).max(axis=1), size_of_slopes / radius * _TINY + 1e-300)
-    for _ in range(_NEWTON_STEPS):  # their number is fixed, so that rows do not depend on others
+    moving = np.ones(len(nu), dtype=bool)  # each row by itself: it does not depend on other rows
+    for _ in range(_NEWTON_STEPS):
         divisor = nu[:, None] + below
         squares = np.square(parts / divisor)
         square = np.add.reduce(squares, axis=1)
         steep = np.add.reduce(squares / divisor, axis=1)
         # 1/|u| is concave in ν: each step stays below the root.
-        nu += np.maximum(np.sqrt(square) / radius - 1.0, 0.0) * square / np.where(steep > 0.0, steep, 1.0)
+        step = (np.sqrt(square) / radius - 1.0) * square / np.where(steep > 0.0, steep, 1.0)
+        moving &= step > _TINY * nu
+        if not moving.any():
+            break
+        nu = np.where(moving, nu + step, nu)
     u = parts / (nu[:, None] + below)
     size = np.linalg.norm(u, axis=1)
     u *= np.where(size > radius, radius / np.where(size > 0.0, size, 1.0), 1.0)[:, None]
