@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "hedgerow"
@@ -26,9 +27,15 @@ def trees() -> Trees:
     }
 
 
+@cache
+def nodes(tree: ast.Module) -> list[ast.AST]:
+    """Return all nodes of a file; `nodes.cache_clear` forgets them."""
+    return list(ast.walk(tree))
+
+
 def classes(tree: ast.Module) -> list[ast.ClassDef]:
     """Return the classes of a file."""
-    return [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    return [node for node in nodes(tree) if isinstance(node, ast.ClassDef)]
 
 
 def methods(node: ast.ClassDef) -> set[str]:
@@ -61,11 +68,11 @@ def recognised(files: Trees) -> list[str]:
     for path, tree in files.items():
         come_from = {
             one.name: node.module or ""
-            for node in ast.walk(tree)
+            for node in nodes(tree)
             if isinstance(node, ast.ImportFrom)
             for one in node.names
         }
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("isinstance", "issubclass"):
                 named = set(_names(node.args[1]))
             elif isinstance(node, ast.MatchClass):
@@ -103,7 +110,7 @@ def imports(files: Trees) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for path, tree in files.items():
         named = set()
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("hedgerow."):
                 module = node.module.removeprefix("hedgerow.")
                 named |= {f"{module}.{one.name}" if f"{module}.{one.name}" in path_of else module for one in node.names}
@@ -156,7 +163,7 @@ def calling(files: Trees, name: str) -> list[str]:
     return [
         path
         for path, tree in files.items()
-        if any(isinstance(node, ast.Call) and getattr(node.func, "id", "") == name for node in ast.walk(tree))
+        if any(isinstance(node, ast.Call) and getattr(node.func, "id", "") == name for node in nodes(tree))
     ]
 
 

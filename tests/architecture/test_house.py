@@ -153,7 +153,8 @@ PUBLIC = {
 def test_public_names_are_listed_and_exist() -> None:
     """A list of names stands where users import from, and nowhere else: an import says the same inside."""
     for path in FILES:
-        for node in ast.parse(path.read_text()).body:
+        text = path.read_text()
+        for node in ast.parse(text).body if "__all__" in text else ():
             if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
                 break
         else:

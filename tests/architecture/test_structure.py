@@ -1,6 +1,7 @@
 """The structure of the source: nothing is recognised, one plan, one receipt, no circle, no name for two things."""
 
 import ast
+from collections.abc import Iterator
 
 import pytest
 from tests.architecture import structure
@@ -13,9 +14,10 @@ NAMED_TWICE = {
 
 
 @pytest.fixture(scope="module")
-def trees() -> structure.Trees:
-    """Return the source; it is forgotten after this file, for it is large."""
-    return structure.trees()
+def trees() -> Iterator[structure.Trees]:
+    """Yield the source; it is forgotten after this file, for it is large."""
+    yield structure.trees()
+    structure.nodes.cache_clear()
 
 
 def files(**texts: str) -> dict[str, ast.Module]:

@@ -52,16 +52,19 @@ IN_PYTHON_ONLY = (
 
 
 @cache
-def parsed() -> list[tuple[str, ast.Module]]:
-    """Return every file of the source, by name."""
+def parsed() -> list[tuple[str, list[ast.AST]]]:
+    """Return every file of the source, by name, with all nodes of its tree."""
     paths = SOURCE.rglob("*.py")
-    return [(path.relative_to(SOURCE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))) for path in paths]
+    return [
+        (path.relative_to(SOURCE).as_posix(), list(ast.walk(ast.parse(path.read_text(encoding="utf-8")))))
+        for path in paths
+    ]
 
 
 def literals() -> Iterator[tuple[str, str, str, bool]]:
     """Yield (file, part, text, whether the error has words of its own for the shell) of every error in the source."""
-    for name, tree in parsed():
-        for node in ast.walk(tree):
+    for name, nodes in parsed():
+        for node in nodes:
             if isinstance(node, ast.Call):
                 parts = {one.arg: one.value for one in node.keywords}
                 if "rule" in parts:
@@ -110,23 +113,19 @@ def test_no_error_that_a_command_can_reach_shows_python() -> None:
 
 def sentences() -> Iterator[tuple[str, str]]:
     """Yield (file, text) of every sentence in the source: errors may take their words from constants and helpers."""
-    for name, tree in parsed():
+    for name, nodes in parsed():
         described = {
             id(node.body[0].value)
-            for node in ast.walk(tree)
+            for node in nodes
             if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef))
             and node.body
             and isinstance(node.body[0], ast.Expr)
         }
-        own = [
-            node
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Call) and any(k.arg == "shell" for k in node.keywords)
-        ]
-        inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-        inside |= {id(part) for call in own for part in ast.walk(call)}
-        for node in ast.walk(tree):
-            if isinstance(node, (ast.Constant, ast.JoinedStr)) and not {id(node)} & (inside | described):
+        own = [node for node in nodes if isinstance(node, ast.Call) and any(k.arg == "shell" for k in node.keywords)]
+        inside = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+        inside |= {id(part) for call in own for part in ast.walk(call)} | described
+        for node in nodes:
+            if isinstance(node, (ast.Constant, ast.JoinedStr)) and id(node) not in inside:
                 text = text_of(node)
                 if text.endswith(".") and " " in text:
                     yield name, text
@@ -327,8 +326,8 @@ def test_warnings_and_notes_are_lines_of_json(folder: Path) -> None:
 def test_every_warning_of_hedgerow_has_its_one_category(folder: Path) -> None:
     calls = [
         node
-        for _, tree in parsed()
-        for node in ast.walk(tree)
+        for _, nodes in parsed()
+        for node in nodes
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("warn")
     ]
     # An old name is a DeprecationWarning, as Python's own are.
