@@ -53,8 +53,8 @@ def why_kept(place: str | os.PathLike[str]) -> str | None:
     if not ordinary:
         return None
     try:
-        asked = os.stat(place)  # once, and not for each file that was read
-        if any(path.exists() and os.path.samestat(os.stat(path), asked) for path in _READ):
+        asked = Path(place).stat()  # once, and not for each file that was read
+        if any(path.exists() and os.path.samestat(path.stat(), asked) for path in _READ):
             return "a file that was read: data, facts or a ledger"
         if ".toml" in (Path(place).suffix.lower(), Path(place).resolve().suffix.lower()):
             return "a facts file"
