@@ -130,7 +130,10 @@ def _reach(critical: Floats, noise: Floats, sampling: Floats, growth: Floats, sh
     with_noise = np.maximum(shared, 0.0) * (critical / np.maximum(np.sqrt(noise), _TINY))[:, None]
     low = np.maximum(steepest, noisy)
     high = steepest + critical * np.sqrt(noise + (sampling + np.where(shared > 0.0, with_noise, 0.0)).sum(axis=1))
-    for _ in range(_HALVINGS):
+    # Where no variance depends on the candidate, `high` is y itself.
+    known = ~(growth.any(axis=1) | shared.any(axis=1))
+    low = np.where(known, high, low)
+    for _ in range(0 if known.all() else _HALVINGS):
         middle = 0.5 * (low + high)
         kappa = (square / np.maximum(middle, _TINY))[:, None]
         at_candidate = np.maximum(sampling + kappa * shared, 0.0) / np.maximum(1.0 - kappa * growth, _TINY)
