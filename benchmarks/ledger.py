@@ -34,14 +34,10 @@ from hedgerow.ledger.guarantee import with_one_more
 from hedgerow.ledger.open_ledgers import open_again
 from hedgerow.ledger.store import Ledger, Reserved
 from hedgerow.mechanisms.certificate import Certificate
-from hedgerow.mechanisms.mechanism import (
-    GaussianNoise,
-    GeometricCounts,
-    LatticeNoise,
-    Mechanism,
-    ResampledCoordinate,
-    ResampledGaussian,
-)
+from hedgerow.mechanisms.interface import Mechanism
+from hedgerow.mechanisms.noisy_counts import GaussianNoise, GeometricCounts
+from hedgerow.mechanisms.resampled_sums import ResampledCoordinate, ResampledGaussian
+from hedgerow.noise.lattice import LatticeNoise
 
 BOOTSTRAP = ResampledGaussian(20, 1.0, "value", (ResampledCoordinate(100, LatticeNoise(2**27, 10)),), "public", 1)
 FINGERPRINT = '{"mean":"age","bounds":[0,100],"more":"' + 250 * "x" + '"}'

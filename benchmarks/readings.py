@@ -47,7 +47,7 @@ from hedgerow.inference.survival.cumulative_incidence import CumulativeIncidence
 from hedgerow.inference.survival.even_withdrawal import ConstantHazards, EvenLifeTables
 from hedgerow.inference.survival.late_entry import LateLifeTables
 from hedgerow.inference.survival.life_table import LifeTables
-from hedgerow.mechanisms.mechanism import GeometricCounts
+from hedgerow.mechanisms.noisy_counts import GeometricCounts
 from hedgerow.noise.lattice import AdditiveTable
 from hedgerow.testing.simulated import SimulatedNoise, Study
 

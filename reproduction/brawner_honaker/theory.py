@@ -24,8 +24,8 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.inference.bootstrap.replicate_summary import brawner_honaker_total_variance, chi_square_share
 from hedgerow.inference.interval import normal_quantile
-from hedgerow.mechanisms.mechanism import AveragedLaplaceNoise, Composition, LaplaceNoise
-from hedgerow.mechanisms.noisy_counts import gaussian_mu
+from hedgerow.mechanisms.mechanism import Composition
+from hedgerow.mechanisms.noisy_counts import AveragedLaplaceNoise, LaplaceNoise, gaussian_mu
 
 Array = NDArray[np.float64]
 

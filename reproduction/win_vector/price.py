@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from hedgerow.audit.attack import clopper_pearson, epsilon_lower
-from hedgerow.mechanisms.mechanism import Resample
+from hedgerow.mechanisms.randomised_records import Resample
 from hedgerow.resampling.counted_values import Histogram
 from hedgerow.testset.mechanisms.resampled_looks import drawn_losses
 

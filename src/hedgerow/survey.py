@@ -21,12 +21,12 @@ from hedgerow.facts.validation import as_float
 from hedgerow.formats import is_url, public_name
 from hedgerow.inputs import note_input
 from hedgerow.keywords import takes
+from hedgerow.ledger.guarantee import check_guarantee
 from hedgerow.ledger.store import Ledger
 from hedgerow.margins.survey_margins import AsksMargins
 from hedgerow.progress import working
 from hedgerow.regression.survey_regressions import AsksRegressions
 from hedgerow.release.answers import answered, check_expressions, stratified
-from hedgerow.release.bootstrap_dp.bootstrap_product import check_guarantee
 from hedgerow.release.execute import certificate_of
 from hedgerow.release.options import (
     By,

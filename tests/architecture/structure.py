@@ -84,8 +84,7 @@ def recognised(files: Trees) -> list[str]:
             homes = {
                 f"hedgerow.{home.removesuffix('.py').replace('/', '.')}" for name in others for home in asked[name]
             }
-            again = {"hedgerow.mechanisms.mechanism"}  # which hands on what its folder defines
-            if any(come_from[name] in homes | again for name in others):
+            if any(come_from[name] in homes for name in others):
                 found.append(f"{path}: {ast.unparse(node)}")
     return found
 

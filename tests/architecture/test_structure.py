@@ -38,7 +38,6 @@ FROM = "from hedgerow.mechanisms.counts import Counts\n"
         FROM + "def f(part):\n    assert isinstance(part, (int, Counts))",
         FROM + "issubclass(kind, Counts)",
         FROM + "match part:\n    case Counts():\n        pass",
-        "from hedgerow.mechanisms.mechanism import Counts\nisinstance(part, Counts)",
     ],
 )
 def test_a_file_that_asks_would_be_seen(text: str) -> None:

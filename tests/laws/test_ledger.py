@@ -17,7 +17,9 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.store import Ledger, Replay, Reserved
 from hedgerow.mechanisms.certificate import Certificate
-from hedgerow.mechanisms.mechanism import AtomicMechanism, Composition, GaussianCounts, GaussianNoise, GeometricCounts
+from hedgerow.mechanisms.interface import AtomicMechanism
+from hedgerow.mechanisms.mechanism import Composition
+from hedgerow.mechanisms.noisy_counts import GaussianCounts, GaussianNoise, GeometricCounts
 
 MECHANISMS: list[AtomicMechanism] = [
     GaussianNoise(20.0, 1.0),

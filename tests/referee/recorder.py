@@ -38,7 +38,8 @@ from hedgerow.errors import HedgerowError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.laws import AVERAGED, GAUSSIAN, LAPLACE, Additive, Law, law_named
-from hedgerow.mechanisms.mechanism import NoisyNumber, kinds, parts_of
+from hedgerow.mechanisms.mechanism import kinds, parts_of
+from hedgerow.mechanisms.noisy_counts import NoisyNumber
 from hedgerow.testing.simulated import SimulatedNoise
 
 SLACK = 1.0 + 2e-6  # prices are rounded up at the sixth digit

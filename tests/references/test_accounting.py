@@ -19,8 +19,9 @@ from hedgerow.accounting.dominating_pairs import (
 from hedgerow.accounting.lower_bounds import DiscreteNormalPair, ExactLaw, LaplacePair, NormalPair, epsilon_lower
 from hedgerow.accounting.profile import GaussianProfile, PureProfile
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.mechanism import GaussianCounts, GeometricCounts, LatticeNoise, MomentsGaussian, MomentsNoise
-from hedgerow.mechanisms.noisy_moments import MomentsLayout
+from hedgerow.mechanisms.noisy_counts import GaussianCounts, GeometricCounts
+from hedgerow.mechanisms.noisy_moments import MomentsGaussian, MomentsLayout, MomentsNoise
+from hedgerow.noise.lattice import LatticeNoise
 
 RNG = np.random.default_rng(20261120)
 

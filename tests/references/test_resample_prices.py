@@ -15,8 +15,9 @@ from hedgerow.errors import UncertifiedError
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.total import RunningTotal
 from hedgerow.mechanisms.certificate import Certificate, certify
-from hedgerow.mechanisms.mechanism import Composition, GaussianNoise, Resample, SmoothedResample
-from hedgerow.mechanisms.randomised_records import smoothed_curve
+from hedgerow.mechanisms.mechanism import Composition
+from hedgerow.mechanisms.noisy_counts import GaussianNoise
+from hedgerow.mechanisms.randomised_records import Resample, SmoothedResample, smoothed_curve
 
 FAR = Relation.REPLACE_ONE
 EPSILONS = (0.0, 0.1, 0.3, 0.7, 1.5, 3.0)

@@ -24,7 +24,8 @@ from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
 from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
 from hedgerow.mechanisms.joint_sensitivity import JointWeights
 from hedgerow.mechanisms.laws import LAPLACE
-from hedgerow.mechanisms.mechanism import GeometricCounts, specimens
+from hedgerow.mechanisms.mechanism import specimens
+from hedgerow.mechanisms.noisy_counts import GeometricCounts
 from hedgerow.mechanisms.resampled_sums import bootstrap
 from hedgerow.noise.lattice import NoiseSource
 from hedgerow.noise.secure import SecureNoise

@@ -17,8 +17,9 @@ from hedgerow.audit.verdict import audit_mechanism, sampler_of
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.histograms import HistogramRounds
-from hedgerow.mechanisms.interface import Specimen
-from hedgerow.mechanisms.mechanism import GeometricCounts, Mechanism, specimens
+from hedgerow.mechanisms.interface import Mechanism, Specimen
+from hedgerow.mechanisms.mechanism import specimens
+from hedgerow.mechanisms.noisy_counts import GeometricCounts
 from hedgerow.mechanisms.randomised_records import FINE, RandomisedRecords
 from hedgerow.mechanisms.sparse_vector import SparseVector
 from hedgerow.multicalibration.calibrated_model import STEPS, Records

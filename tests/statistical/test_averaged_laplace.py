@@ -12,7 +12,7 @@ import hedgerow as hg
 from hedgerow.accounting.averaged import SummedLaplace, SummedLaw
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.mechanisms.joint_moments import JointMoments
-from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts
+from hedgerow.mechanisms.noisy_counts import AveragedLaplaceCounts
 from hedgerow.noise.lattice import NoiseSource
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.release.designs.design import PublicFacts

@@ -21,7 +21,7 @@ from hedgerow.inference.joint.arithmetic import (
 )
 from hedgerow.inference.joint.estimates import JointEstimates, estimate
 from hedgerow.inference.joint.totals import JointTotals, SideBySide
-from hedgerow.mechanisms.mechanism import GaussianCounts, GeometricCounts
+from hedgerow.mechanisms.noisy_counts import GaussianCounts, GeometricCounts
 from hedgerow.noise.lattice import AdditiveTable
 from hedgerow.testing.simulated import SimulatedNoise
 

@@ -15,7 +15,7 @@ from hedgerow.inference.survival.even_withdrawal import EvenLifeTables
 from hedgerow.inference.survival.late_entry import LateLifeTables
 from hedgerow.inference.survival.life_table import LifeTables
 from hedgerow.inference.survival.log_rank import log_rank
-from hedgerow.mechanisms.mechanism import GeometricCounts
+from hedgerow.mechanisms.noisy_counts import GeometricCounts
 from hedgerow.testing.simulated import SimulatedNoise
 
 RUNS, INTERVALS, LAST = 2000, 12, 24.0

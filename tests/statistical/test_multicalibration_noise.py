@@ -11,7 +11,8 @@ from scipy import stats
 from hedgerow.audit.attack import threshold_attack
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.mechanism import Composition, GeometricCounts
+from hedgerow.mechanisms.mechanism import Composition
+from hedgerow.mechanisms.noisy_counts import GeometricCounts
 from hedgerow.multicalibration import family_of
 from hedgerow.multicalibration.calibrated_model import Records
 from hedgerow.multicalibration.calibration_mechanism import Setting

@@ -24,25 +24,16 @@ import hedgerow as hg
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.declared import Protection
 from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.bounded_totals import CellTotals
+from hedgerow.mechanisms.histograms import HistogramRounds
+from hedgerow.mechanisms.interface import AtomicMechanism
 from hedgerow.mechanisms.joint_moments import JointMoments
-from hedgerow.mechanisms.mechanism import (
-    AtomicMechanism,
-    AveragedLaplaceCounts,
-    AveragedLaplaceMoments,
-    CellTotals,
-    Composition,
-    GaussianCounts,
-    GeometricCounts,
-    HistogramRounds,
-    MomentsGaussian,
-    MomentsGeometric,
-    ResampledGaussian,
-    ResampledUnits,
-    SparseVector,
-    StableCategories,
-)
+from hedgerow.mechanisms.mechanism import Composition
+from hedgerow.mechanisms.noisy_counts import AveragedLaplaceCounts, GaussianCounts, GeometricCounts, StableCategories
+from hedgerow.mechanisms.noisy_moments import AveragedLaplaceMoments, MomentsGaussian, MomentsGeometric
 from hedgerow.mechanisms.randomised_records import NOWHERE, randomised_records
-from hedgerow.mechanisms.sparse_vector import AnswerNoise, SparseVectorRuns, sparse_vector
+from hedgerow.mechanisms.resampled_sums import ResampledGaussian, ResampledUnits
+from hedgerow.mechanisms.sparse_vector import AnswerNoise, SparseVector, SparseVectorRuns, sparse_vector
 from hedgerow.multicalibration import family_of
 from hedgerow.multicalibration.calibrated_model import STEPS, Records
 from hedgerow.multicalibration.calibration_mechanism import Setting

@@ -15,7 +15,7 @@ from hedgerow.inference.survival.cumulative_incidence import CumulativeIncidence
 from hedgerow.inference.survival.even_withdrawal import ConstantHazards, EvenLifeTables
 from hedgerow.inference.survival.life_table import LifeTables
 from hedgerow.inference.survival.log_rank import log_rank
-from hedgerow.mechanisms.mechanism import GeometricCounts
+from hedgerow.mechanisms.noisy_counts import GeometricCounts
 from hedgerow.testing.simulated import SimulatedNoise
 
 Floats = NDArray[np.float64]

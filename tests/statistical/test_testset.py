@@ -16,19 +16,12 @@ from hedgerow.audit.verdict import audit_mechanism
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Grid
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.mechanism import (
-    GeometricCounts,
-    Mechanism,
-    MomentsGaussian,
-    MomentsNoise,
-    Resample,
-    ResampledCoordinate,
-    ResampledGaussian,
-    SmoothedResample,
-    SparseVector,
-)
-from hedgerow.mechanisms.noisy_moments import MomentsLayout
-from hedgerow.mechanisms.sparse_vector import AnswerNoise, sparse_vector
+from hedgerow.mechanisms.interface import Mechanism
+from hedgerow.mechanisms.noisy_counts import GeometricCounts
+from hedgerow.mechanisms.noisy_moments import MomentsGaussian, MomentsLayout, MomentsNoise
+from hedgerow.mechanisms.randomised_records import Resample, SmoothedResample
+from hedgerow.mechanisms.resampled_sums import ResampledCoordinate, ResampledGaussian
+from hedgerow.mechanisms.sparse_vector import AnswerNoise, SparseVector, sparse_vector
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.resampling.counted_values import Histogram

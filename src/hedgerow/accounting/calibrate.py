@@ -50,7 +50,7 @@ def least_noise(build: Callable[[float], M], relation: Relation, budget: Budget)
 
     Examples
     --------
-    >>> from hedgerow.mechanisms.mechanism import GaussianNoise
+    >>> from hedgerow.mechanisms.noisy_counts import GaussianNoise
     >>> found = least_noise(lambda m: GaussianNoise(1.0 / m, 1.0), Relation.REPLACE_ONE, Budget(1.0, 1e-6))
     >>> 0.999 <= found.epsilon_upper <= 1.0
     True

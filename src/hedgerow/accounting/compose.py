@@ -67,7 +67,7 @@ class Priced(Protocol):
 def profile_of(mechanism: Priced, relation: Relation) -> Profile:
     """Return an upper bound on the privacy profile of a mechanism under a relation.
 
-    >>> from hedgerow.mechanisms.mechanism import GaussianNoise
+    >>> from hedgerow.mechanisms.noisy_counts import GaussianNoise
     >>> round(profile_of(GaussianNoise(noise_sd=1.0, sensitivity=1.0), Relation.REPLACE_ONE).epsilon_upper(1e-3), 3)
     3.139
     """

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from hedgerow.accounting.profile import bisect
 from hedgerow.errors import ParameterError
 from hedgerow.facts.validation import format_argument
-from hedgerow.mechanisms.mechanism import Mechanism, Neighbours
+from hedgerow.mechanisms.interface import Mechanism, Neighbours
 
 Floats = NDArray[np.float64]
 Score = Callable[[Floats], Floats]

@@ -51,10 +51,12 @@ from hedgerow.engines.query import Query, SumsQuery, ValueOnGrid
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.mechanisms.histograms import TreeCounts
-from hedgerow.mechanisms.mechanism import GeometricCounts, LatticeNoise, MomentsNoise, Resample
-from hedgerow.mechanisms.noisy_moments import mean_with_private_count
+from hedgerow.mechanisms.noisy_counts import GeometricCounts
+from hedgerow.mechanisms.noisy_moments import MomentsNoise, mean_with_private_count
+from hedgerow.mechanisms.randomised_records import Resample
 from hedgerow.mechanisms.resampled_sums import bootstrap
 from hedgerow.mechanisms.sparse_vector import Questions, SparseVector, log_chances, sparse_vector
+from hedgerow.noise.lattice import LatticeNoise
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.plan import Plan, make_plan
 from hedgerow.release.request import parse_request

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.mechanisms.mechanism import Mechanism
+from hedgerow.mechanisms.interface import Mechanism
 
 Law = Literal["gaussian", "geometric"]
 Numbers = NDArray[Any]
@@ -162,7 +162,7 @@ def off_lattice(outputs: NDArray[np.float64], mechanism: Mechanism) -> int:
 
     Examples
     --------
-    >>> from hedgerow.mechanisms.mechanism import GeometricCounts
+    >>> from hedgerow.mechanisms.noisy_counts import GeometricCounts
     >>> off_lattice(np.array([[[3.0]], [[2.5]]]), GeometricCounts(1.0, cells=1))
     1
     """

@@ -40,9 +40,7 @@ from hedgerow.engines.source import ColumnSource, Source, open_source
 from hedgerow.engines.streamed import Streams, Watch
 from hedgerow.errors import HedgerowError
 from hedgerow.facts.relation import Relation, Target
-from hedgerow.mechanisms.mechanism import (
-    as_record,
-)
+from hedgerow.mechanisms.mechanism import as_record
 from hedgerow.release.execute import read_estimates, run_reserved
 from hedgerow.release.plan import Plan
 from hedgerow.resampling.counted_values import GridSums, Histogram

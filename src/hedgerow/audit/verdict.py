@@ -38,7 +38,7 @@ def exact_delta_lower(mechanism: Mechanism, relation: Relation, epsilon: float) 
     --------
     A count with two-sided geometric noise of scale 1 is pure at ε = 1; two counts are not.
 
-    >>> from hedgerow.mechanisms.mechanism import GeometricCounts
+    >>> from hedgerow.mechanisms.noisy_counts import GeometricCounts
     >>> exact_delta_lower(GeometricCounts(1.0, cells=1), Relation.ADD_REMOVE, 1.0)
     0.0
     >>> round(exact_delta_lower(GeometricCounts(1.0, cells=2), Relation.REPLACE_ONE, 1.0), 3)
@@ -51,7 +51,7 @@ def exact_delta_lower(mechanism: Mechanism, relation: Relation, epsilon: float) 
 def exact_epsilon_lower(mechanism: Mechanism, relation: Relation, delta: float) -> float | None:
     """Return a lower bound on ε at δ by enumeration, within 1e-9 of the exact value where δ > 1e-11; None as above.
 
-    >>> from hedgerow.mechanisms.mechanism import GeometricCounts
+    >>> from hedgerow.mechanisms.noisy_counts import GeometricCounts
     >>> round(exact_epsilon_lower(GeometricCounts(2.0, cells=1), Relation.ADD_REMOVE, 1e-6), 4)
     0.5
     """
@@ -183,7 +183,7 @@ def audit_mechanism(
 
     Examples
     --------
-    >>> from hedgerow.mechanisms.mechanism import GeometricCounts
+    >>> from hedgerow.mechanisms.noisy_counts import GeometricCounts
     >>> verdict = audit_mechanism(GeometricCounts(1.0, cells=1), Relation.ADD_REMOVE, delta=1e-6, runs=20_000,
     ...                           noise=SimulatedNoise(1))
     >>> verdict.passes, round(verdict.epsilon_lower, 4), round(verdict.epsilon_upper, 4)

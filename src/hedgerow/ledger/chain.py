@@ -43,7 +43,7 @@ from hedgerow.ledger.guarantee import (
     Noise,
     Price,
     Total,
-    checked_guarantee,
+    guarantee_of_ledger,
     noise_from_record,
     noise_record,
     with_one_more,
@@ -255,7 +255,7 @@ class Header:
             record["at"],
             record["salt"],
             # One that a later version may know is not taken for differential privacy.
-            checked_guarantee(record.get("guarantee", "dp"), budget, relation, family),
+            guarantee_of_ledger(record.get("guarantee", "dp"), budget, relation, family),
             tuple(Approver.of(name, key) for name, key in record.get("approvers", ())),
             record.get("signatures", 1),
         )

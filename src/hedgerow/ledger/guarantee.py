@@ -27,11 +27,13 @@ from hedgerow.canonical import canonical
 from hedgerow.errors import LedgerError, ParameterError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
+from hedgerow.facts.validation import format_argument
 from hedgerow.ledger.bootstrap_statement import GUARANTEE, BootstrapNoise, BootstrapStatement
 from hedgerow.ledger.ledger_entry import other_protection
 from hedgerow.ledger.total import RunningTotal
 from hedgerow.mechanisms.certificate import Certificate, mechanism_from_record, round_up
-from hedgerow.mechanisms.mechanism import Mechanism, as_record
+from hedgerow.mechanisms.interface import Mechanism
+from hedgerow.mechanisms.mechanism import as_record
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +70,33 @@ class BootstrapTotal:
         return BootstrapTotal(self.whole, MappingProxyType(spent))
 
 
-GUARANTEES = ("dp", GUARANTEE)
+GUARANTEES: Mapping[str, str] = {
+    "dp": "differential privacy",
+    GUARANTEE: "bootstrap differential privacy, which is NOT differential privacy",
+}
 Price = Certificate | BootstrapStatement
 Noise = Mechanism | BootstrapNoise
 Total = RunningTotal | BootstrapTotal
 
 
-def checked_guarantee(guarantee: object, budget: Budget, relation: str, family: str) -> str:
+def check_guarantee(guarantee: object) -> str:
+    """Return the name of a guarantee (HG154 where there is none of that name).
+
+    >>> check_guarantee("dp")
+    'dp'
+    """
+    if isinstance(guarantee, str) and guarantee in GUARANTEES:
+        return guarantee
+    raise ParameterError(
+        "HG154",
+        rule="`guarantee` must be one of " + ", ".join(f'"{name}"' for name in GUARANTEES) + ".",
+        finding=f"Found {format_argument(guarantee)}.",
+        remedy='"dp" is differential privacy. The guarantee "bootstrap-dp" is weaker than differential privacy, and '
+        "its printed statement says which people the guarantee does not protect.",
+    )
+
+
+def guarantee_of_ledger(guarantee: object, budget: Budget, relation: str, family: str) -> str:
     """Return the guarantee of a ledger (HG314); bootstrap privacy has no δ, no family, replaced rows only."""
     if not isinstance(guarantee, str) or guarantee not in GUARANTEES:
         raise _malformed('`guarantee` must be "dp" or "bootstrap-dp".', "This one is neither.")

@@ -22,7 +22,7 @@ from hedgerow.errors import BudgetExceeded, LedgerError, ParameterError, SpentEr
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation, parse_unit, unit_of_text
 from hedgerow.ledger.bootstrap_statement import BootstrapNoise
-from hedgerow.mechanisms.mechanism import Mechanism
+from hedgerow.mechanisms.interface import Mechanism
 
 _LONGEST_NAME = 200
 _LONGEST_REQUEST = 10**6

@@ -45,7 +45,7 @@ from hedgerow.ledger.chain import (
     write_link,
 )
 from hedgerow.ledger.file import LedgerFile, new_file, taking_turns
-from hedgerow.ledger.guarantee import Noise, Price, Total, checked_guarantee, priced, with_one_more
+from hedgerow.ledger.guarantee import Noise, Price, Total, guarantee_of_ledger, priced, with_one_more
 from hedgerow.ledger.ledger_entry import (
     Head,
     LedgerEntry,
@@ -97,7 +97,7 @@ class Ledger:
     --------
     >>> import tempfile
     >>> from hedgerow.mechanisms.certificate import certify
-    >>> from hedgerow.mechanisms.mechanism import GeometricCounts
+    >>> from hedgerow.mechanisms.noisy_counts import GeometricCounts
     >>> price = certify(GeometricCounts(2.5, 1), Relation.ADD_REMOVE, unit="row", delta=0.0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "survey.ledger")
@@ -195,7 +195,7 @@ class Ledger:
             checked_family(family),
             _now(),
             secrets.token_hex(16),
-            checked_guarantee(guarantee, budget, relation, family),
+            guarantee_of_ledger(guarantee, budget, relation, family),
             *checked_people(approvers, signatures),
         )
         new_file(Path(path), header.body(), timeout=timeout)
@@ -376,7 +376,7 @@ class Ledger:
         --------
         >>> from tempfile import mkdtemp
         >>> from hedgerow.mechanisms.certificate import certify
-        >>> from hedgerow.mechanisms.mechanism import GeometricCounts
+        >>> from hedgerow.mechanisms.noisy_counts import GeometricCounts
         >>> price = certify(GeometricCounts(2.5, 1), Relation.ADD_REMOVE, unit="row", delta=0.0)
         >>> path, budget = Path(mkdtemp(), "survey.ledger"), Budget(1.0, 0.0)
         >>> ledger = Ledger.create(path, dataset="survey", budget=budget, relation="add-remove", unit="row")
@@ -432,7 +432,7 @@ class Ledger:
         --------
         >>> from tempfile import mkdtemp
         >>> from hedgerow.mechanisms.certificate import certify
-        >>> from hedgerow.mechanisms.mechanism import GeometricCounts
+        >>> from hedgerow.mechanisms.noisy_counts import GeometricCounts
         >>> price = certify(GeometricCounts(2.5, 1), Relation.ADD_REMOVE, unit="row", delta=0.0)
         >>> path, budget = Path(mkdtemp(), "survey.ledger"), Budget(1.0, 0.0)
         >>> ledger = Ledger.create(path, dataset="survey", budget=budget, relation="add-remove", unit="row")

@@ -39,7 +39,7 @@ from hedgerow.accounting.profile import GaussianProfile
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import round_up
-from hedgerow.mechanisms.mechanism import Mechanism
+from hedgerow.mechanisms.interface import Mechanism
 
 _FEW = 3
 _OFTEN = 12
@@ -65,7 +65,7 @@ class RunningTotal:
 
     Examples
     --------
-    >>> from hedgerow.mechanisms.mechanism import GaussianNoise
+    >>> from hedgerow.mechanisms.noisy_counts import GaussianNoise
     >>> spent = RunningTotal(Relation.REPLACE_ONE, 2.0, 1e-6)
     >>> for _ in range(4):
     ...     spent = spent.plus(GaussianNoise(10.0, 1.0))

@@ -27,7 +27,7 @@ from hedgerow.margins.residuals import Place, TableResiduals
 from hedgerow.margins.shown_margins import AGREE, ShownTables, agreeing, in_whole_numbers
 from hedgerow.margins.synthesized_margins import Synthesizable
 from hedgerow.margins.workload import subsets
-from hedgerow.mechanisms.mechanism import AtomicMechanism
+from hedgerow.mechanisms.interface import AtomicMechanism
 from hedgerow.mechanisms.residual_margins import ColumnSet
 from hedgerow.release.ask import Covariances, ask, covariances
 from hedgerow.release.cells.margins import ConsistentTable

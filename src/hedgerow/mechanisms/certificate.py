@@ -20,7 +20,8 @@ from hedgerow.accounting.profile import Profile, attack_success_upper
 from hedgerow.errors import VerificationError
 from hedgerow.facts.printed import at_most_percent
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.mechanism import Mechanism, as_record, from_record, parts_of
+from hedgerow.mechanisms.interface import Mechanism
+from hedgerow.mechanisms.mechanism import as_record, from_record, parts_of
 from hedgerow.version import __version__
 
 _LARGEST = 1e300
@@ -299,7 +300,7 @@ def certify(
     `narrowed` says why records may not differ as much as the description admits, so that no lower bound is known; it is
     empty where they may, also in all parts of a composition at once.
 
-    >>> from hedgerow.mechanisms.mechanism import GeometricCounts
+    >>> from hedgerow.mechanisms.noisy_counts import GeometricCounts
     >>> certify(GeometricCounts(3.0, 1), Relation.ADD_REMOVE, unit="row", delta=0.0)
     Certificate(epsilon=0.333334, delta=0, relation='add-remove', unit='row', mechanism='geometric')
     """
@@ -318,7 +319,7 @@ def further_bounds(
 ) -> FurtherBounds:
     """Return μ of a mechanism with this curve, and a lower bound on its ε.
 
-    >>> from hedgerow.mechanisms.mechanism import GaussianNoise
+    >>> from hedgerow.mechanisms.noisy_counts import GaussianNoise
     >>> one = GaussianNoise(1.0, 1.0)
     >>> found = further_bounds(one, Relation.REPLACE_ONE, profile_of(one, Relation.REPLACE_ONE), 1e-6)
     >>> found.mu, found.epsilon_lower, found.mu_why

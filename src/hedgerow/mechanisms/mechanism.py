@@ -52,88 +52,7 @@ from hedgerow import mechanisms
 from hedgerow.accounting.dominating_pairs import DominatingPair
 from hedgerow.accounting.lower_bounds import ExactLaw, ExactPair, LowerBoundPairs, epsilon_lower
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.bounded_resamples import BoundedResampled
-from hedgerow.mechanisms.bounded_totals import CellTotals
-from hedgerow.mechanisms.histograms import HistogramRounds, TreeCounts
-from hedgerow.mechanisms.interface import LATER, AtomicMechanism, AuditRecord, Mechanism, Neighbours, Specimen
-from hedgerow.mechanisms.joint_moments import JointMoments
-from hedgerow.mechanisms.newton_steps import NewtonSteps
-from hedgerow.mechanisms.noisy_counts import (
-    AveragedLaplaceCounts,
-    AveragedLaplaceNoise,
-    Counts,
-    GaussianCounts,
-    GaussianNoise,
-    GeometricCounts,
-    LaplaceNoise,
-    NoisyNumber,
-    StableCategories,
-)
-from hedgerow.mechanisms.noisy_moments import (
-    AveragedLaplaceMoments,
-    MomentsGaussian,
-    MomentsGeometric,
-    MomentsNoise,
-    NoisyMomentVector,
-    Presence,
-)
-from hedgerow.mechanisms.randomised_records import RandomisedRecords, Resample, SmoothedResample
-from hedgerow.mechanisms.resampled_sums import (
-    ResampledCoordinate,
-    ResampledGaussian,
-    ResampledRows,
-    ResampledSums,
-    ResampledUnits,
-    Shape,
-    UnitShape,
-)
-from hedgerow.mechanisms.sparse_vector import SparseVector
-from hedgerow.noise.lattice import LatticeNoise
-
-__all__ = [
-    "AveragedLaplaceCounts",
-    "AveragedLaplaceMoments",
-    "AveragedLaplaceNoise",
-    "BoundedResampled",
-    "CellTotals",
-    "Composition",
-    "Counts",
-    "GaussianCounts",
-    "GaussianNoise",
-    "GeometricCounts",
-    "HistogramRounds",
-    "JointMoments",
-    "LaplaceNoise",
-    "LatticeNoise",
-    "Mechanism",
-    "NoisyMomentVector",
-    "MomentsGaussian",
-    "MomentsGeometric",
-    "MomentsNoise",
-    "Neighbours",
-    "NewtonSteps",
-    "NoisyNumber",
-    "Presence",
-    "RandomisedRecords",
-    "AuditRecord",
-    "ResampledRows",
-    "ResampledSums",
-    "Resample",
-    "ResampledCoordinate",
-    "ResampledGaussian",
-    "ResampledUnits",
-    "Shape",
-    "AtomicMechanism",
-    "SmoothedResample",
-    "SparseVector",
-    "StableCategories",
-    "TreeCounts",
-    "UnitShape",
-    "as_record",
-    "from_record",
-    "parts_of",
-]
-
+from hedgerow.mechanisms.interface import LATER, AtomicMechanism, Mechanism, Specimen
 
 _TYPICAL_DELTA = 1e-6  # at which the pairs of a part are compared; any choice is a lower bound
 
@@ -216,6 +135,7 @@ def priced() -> dict[str, type[AtomicMechanism]]:
 def parts_of(mechanism: Mechanism) -> tuple[AtomicMechanism, ...]:
     """Return the single mechanisms that a mechanism is made of: itself, or the parts of a composition.
 
+    >>> from hedgerow.mechanisms.noisy_counts import GeometricCounts
     >>> parts_of(Composition((GeometricCounts(scale=1.0, cells=2),)))
     (GeometricCounts(scale=1.0, cells=2, type='geometric', rows=None, tables=None),)
     """
@@ -225,6 +145,7 @@ def parts_of(mechanism: Mechanism) -> tuple[AtomicMechanism, ...]:
 def as_record(mechanism: Mechanism) -> dict[str, Any]:
     """Return a mechanism as plain JSON data, its type first.
 
+    >>> from hedgerow.mechanisms.noisy_counts import GeometricCounts
     >>> as_record(GeometricCounts(scale=1.0, cells=2))
     {'type': 'geometric', 'scale': 1.0, 'cells': 2}
     """

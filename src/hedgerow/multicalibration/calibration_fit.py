@@ -28,7 +28,8 @@ from hedgerow.facts.relation import Relation, UnitLimit, parse_relation
 from hedgerow.facts.validation import as_int, format_argument
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.certificate import Certificate, certify
-from hedgerow.mechanisms.mechanism import AtomicMechanism, Composition, as_record, parts_of
+from hedgerow.mechanisms.interface import AtomicMechanism
+from hedgerow.mechanisms.mechanism import Composition, as_record, parts_of
 from hedgerow.multicalibration.calibrated_model import STEPS, BaseOrigin, CalibratedModel, Records
 from hedgerow.multicalibration.calibration_mechanism import (
     CalibrationMechanism,

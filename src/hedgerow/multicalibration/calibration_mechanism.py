@@ -37,7 +37,8 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.facts.validation import as_float, as_int, format_argument, kind_of
-from hedgerow.mechanisms.mechanism import AtomicMechanism, Composition, Mechanism, parts_of
+from hedgerow.mechanisms.interface import AtomicMechanism, Mechanism
+from hedgerow.mechanisms.mechanism import Composition, parts_of
 from hedgerow.multicalibration.calibrated_model import CalibratedModel, Calibration, Records, Residuals
 from hedgerow.multicalibration.family import Family
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
@@ -358,7 +359,7 @@ def all_models(described: AtomicMechanism | Composition, models: int) -> AtomicM
 def least_noise_for(build: Callable[[float], M], setting: Setting, budget: Budget) -> M:
     """Return ``build(M)`` for the largest precision M at which all the setting's models together meet the budget.
 
-    >>> from hedgerow.mechanisms.mechanism import GeometricCounts
+    >>> from hedgerow.mechanisms.noisy_counts import GeometricCounts
     >>> public = Setting(Family((), depth=1), Relation.ADD_REMOVE, None, models=2)
     >>> described = least_noise_for(lambda m: GeometricCounts(1.0 / m, 40), public, Budget(1.0, 0.0))
     >>> 2.0 <= described.scale <= 2.003

@@ -60,7 +60,8 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.budget import Budget
-from hedgerow.mechanisms.mechanism import Composition, GeometricCounts
+from hedgerow.mechanisms.mechanism import Composition
+from hedgerow.mechanisms.noisy_counts import GeometricCounts
 from hedgerow.multicalibration.calibrated_model import (
     HIGH,
     LOW,

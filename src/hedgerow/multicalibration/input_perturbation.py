@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.mechanism import RandomisedRecords
-from hedgerow.mechanisms.randomised_records import NOWHERE, randomised_records
+from hedgerow.mechanisms.randomised_records import NOWHERE, RandomisedRecords, randomised_records
 from hedgerow.multicalibration.calibrated_model import HIGH, LOW, Patches, Records, bucket_of
 from hedgerow.multicalibration.calibration_mechanism import (
     PUBLISHED_ALPHA,

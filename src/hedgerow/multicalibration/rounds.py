@@ -51,9 +51,8 @@ from hedgerow.errors import UncertifiedError
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.facts.validation import as_float, as_int
-from hedgerow.mechanisms.histograms import widest_bucket
-from hedgerow.mechanisms.mechanism import HistogramRounds, SparseVector
-from hedgerow.mechanisms.sparse_vector import AnswerNoise, SparseVectorRun, sparse_vector
+from hedgerow.mechanisms.histograms import HistogramRounds, widest_bucket
+from hedgerow.mechanisms.sparse_vector import AnswerNoise, SparseVector, SparseVectorRun, sparse_vector
 from hedgerow.multicalibration.calibrated_model import (
     HIGH,
     LOW,

@@ -32,11 +32,11 @@ from hedgerow.engines.query import SCORES, SumsQuery
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import UnitLimit
+from hedgerow.mechanisms.interface import AtomicMechanism
 from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
 from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
 from hedgerow.mechanisms.joint_sensitivity import JointWeights
 from hedgerow.mechanisms.laws import GAUSSIAN
-from hedgerow.mechanisms.mechanism import AtomicMechanism
 from hedgerow.regression.coefficient_question import CoefficientQuestion
 from hedgerow.regression.features import LinearFeatures
 from hedgerow.regression.formula import Monomial

@@ -19,7 +19,7 @@ from hedgerow.facts.printed import Lines, decimals, starred
 from hedgerow.inference.interval import Interval, parse_level
 from hedgerow.inference.region import LevelTest, ScoreRegion, pvalue_of
 from hedgerow.mechanisms.certificate import Certificate
-from hedgerow.mechanisms.mechanism import Mechanism
+from hedgerow.mechanisms.interface import Mechanism
 from hedgerow.regression.contrasts import Contrast, ContrastTest, ContrastTests, hypotheses, records_of, unfit
 from hedgerow.regression.features import Declared, written
 from hedgerow.regression.formula import INTERCEPT, Regressor, computed_from

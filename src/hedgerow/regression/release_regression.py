@@ -19,9 +19,9 @@ from hedgerow.facts.columns import CellLabels
 from hedgerow.facts.declared import Facts, Protection
 from hedgerow.facts.relation import Target, UnitLimit
 from hedgerow.mechanisms.certificate import Certificate
+from hedgerow.mechanisms.interface import Mechanism
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law
-from hedgerow.mechanisms.mechanism import Mechanism
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
 from hedgerow.regression.clustered import (
     KINDS_OF_CLUSTERS,

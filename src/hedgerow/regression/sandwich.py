@@ -43,11 +43,11 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import STEPS, Weights
 from hedgerow.facts.validation import format_argument
+from hedgerow.mechanisms.interface import AtomicMechanism
 from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
 from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
 from hedgerow.mechanisms.joint_sensitivity import JointWeights, Of
 from hedgerow.mechanisms.laws import Law
-from hedgerow.mechanisms.mechanism import AtomicMechanism
 from hedgerow.regression.coefficient_question import CoefficientQuestion
 from hedgerow.regression.features import LinearFeatures
 from hedgerow.regression.formula import FormulaTerms

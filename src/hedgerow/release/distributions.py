@@ -19,7 +19,7 @@ from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import parse_level
 from hedgerow.inference.operators import texts_of_cell
 from hedgerow.inference.region import ScoreRegion
-from hedgerow.mechanisms.mechanism import Mechanism
+from hedgerow.mechanisms.interface import Mechanism
 from hedgerow.release.designs.column_distribution import (
     DistributionStatistic,
     DistributionTest,

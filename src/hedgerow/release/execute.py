@@ -19,7 +19,7 @@ from hedgerow.inference.estimates_of_cells import Estimates
 from hedgerow.inference.means_and_counts import exact_count
 from hedgerow.inference.region import ScoreRegion
 from hedgerow.mechanisms.certificate import Certificate, certify
-from hedgerow.mechanisms.mechanism import AtomicMechanism
+from hedgerow.mechanisms.interface import AtomicMechanism
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
 from hedgerow.release.designs.design import PUBLIC_COUNT, Design, PublicFacts
 from hedgerow.release.plan import Plan

@@ -15,7 +15,8 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import CellLabels, Missing
 from hedgerow.facts.declared import Facts, Protection
 from hedgerow.facts.relation import Relation, UnitLimit
-from hedgerow.mechanisms.mechanism import AtomicMechanism, Composition, Mechanism
+from hedgerow.mechanisms.interface import AtomicMechanism, Mechanism
+from hedgerow.mechanisms.mechanism import Composition
 from hedgerow.noise.lattice import AdditiveTable
 from hedgerow.release.designs.design import (
     END_PAIR,

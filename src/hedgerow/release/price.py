@@ -33,9 +33,9 @@ from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.facts.validation import as_int, format_argument
 from hedgerow.keywords import takes
 from hedgerow.mechanisms.certificate import FurtherBounds, as_stated, further_bounds
-from hedgerow.mechanisms.interface import Quote
+from hedgerow.mechanisms.interface import AtomicMechanism, Mechanism, Quote
 from hedgerow.mechanisms.laws import N_DRAWS, parse_draws
-from hedgerow.mechanisms.mechanism import AtomicMechanism, Mechanism, as_record, priced
+from hedgerow.mechanisms.mechanism import as_record, priced
 from hedgerow.release.options import AVERAGED_LAPLACE, REPLICATED
 
 # Beyond these a price is either nothing or everything, and its arithmetic would lose its digits.

@@ -34,9 +34,9 @@ from hedgerow.inference.joint.function_record import function_of
 from hedgerow.inference.joint.totals import JointTotals
 from hedgerow.inference.region import Region, ScoreRegion
 from hedgerow.mechanisms.certificate import Certificate
-from hedgerow.mechanisms.interface import Floats
+from hedgerow.mechanisms.interface import AtomicMechanism, Floats, Mechanism
 from hedgerow.mechanisms.joint_moments import JointMoments
-from hedgerow.mechanisms.mechanism import AtomicMechanism, Mechanism, parts_of
+from hedgerow.mechanisms.mechanism import parts_of
 from hedgerow.noise.lattice import AdditiveTable
 from hedgerow.release.designs.column_distribution import DistributionStatistic
 from hedgerow.release.designs.design import Design, PartOfRecord, PlannedStatistic, PublicFacts, Recorded

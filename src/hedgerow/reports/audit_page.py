@@ -25,7 +25,7 @@ def verdict_page(verdict: Verdict, caught: Sequence[FaultResult]) -> str:
     """Return the page of one mechanism's audit, with the mutants that show what the audit can see.
 
     >>> from hedgerow.audit.verdict import audit_mechanism
-    >>> from hedgerow.mechanisms.mechanism import GeometricCounts
+    >>> from hedgerow.mechanisms.noisy_counts import GeometricCounts
     >>> from hedgerow.facts.relation import Relation
     >>> verdict = audit_mechanism(GeometricCounts(1.0, cells=1), Relation.ADD_REMOVE, runs=10_000)
     >>> "<svg" in verdict_page(verdict, ()), "http:" in verdict_page(verdict, ())

@@ -73,7 +73,7 @@ def protection_of(certificate: Certificate, curve: Profile) -> ProtectionText:
     """Return a certificate in words, given its curve (`Certificate.reprice`).
 
     >>> from hedgerow.mechanisms.certificate import certify
-    >>> from hedgerow.mechanisms.mechanism import GaussianNoise
+    >>> from hedgerow.mechanisms.noisy_counts import GaussianNoise
     >>> record = certify(GaussianNoise(1.0, 1.0), Relation.REPLACE_ONE, unit="row", delta=1e-6)
     >>> text = protection_of(record, record.reprice())
     >>> round(text.success_upper, 3), text.who
@@ -116,7 +116,7 @@ def price_in_words(certificate: Certificate) -> str:
     """Return ε and δ with the relation and the unit.
 
     >>> from hedgerow.mechanisms.certificate import certify
-    >>> from hedgerow.mechanisms.mechanism import GeometricCounts
+    >>> from hedgerow.mechanisms.noisy_counts import GeometricCounts
     >>> price_in_words(certify(GeometricCounts(3.0, 1), Relation.ADD_REMOVE, unit="row", delta=0.0))
     'ε ≤ 0.333334 at δ = 0, add-remove, unit row'
     """

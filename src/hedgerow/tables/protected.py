@@ -16,9 +16,9 @@ from hedgerow.facts.columns import Scalar
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.estimates_of_cells import Columns, finite
 from hedgerow.inference.interval import parse_level, quantiles_of
+from hedgerow.ledger.guarantee import GUARANTEES
+from hedgerow.mechanisms.interface import AtomicMechanism
 from hedgerow.mechanisms.laws import gaussian_half_width
-from hedgerow.mechanisms.mechanism import AtomicMechanism
-from hedgerow.release.bootstrap_dp.bootstrap_product import GUARANTEES
 from hedgerow.release.cells.margins import ConsistentTable, ReleasedMargin, add_up, consistent_table
 from hedgerow.release.cells.shape import Hierarchy, TableShape
 from hedgerow.release.cells.table_cells import TableCells

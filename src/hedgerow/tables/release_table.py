@@ -20,9 +20,9 @@ from hedgerow.clock import today
 from hedgerow.engines.source import ColumnSource, Source
 from hedgerow.errors import HedgerowError, ParameterError, VerificationError
 from hedgerow.facts.validation import format_argument
+from hedgerow.ledger.guarantee import check_guarantee
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
-from hedgerow.release.bootstrap_dp.bootstrap_product import check_guarantee
 from hedgerow.release.cells.margins import ConsistentTable
 from hedgerow.release.execute import certificate_of, draw_tables, read_histograms
 from hedgerow.release.forecast import Forecast

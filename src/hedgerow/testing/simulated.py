@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from hedgerow.engines.query import Query, SumsQuery
 from hedgerow.errors import ParameterError
 from hedgerow.inference.estimates_of_cells import Estimates
-from hedgerow.mechanisms.mechanism import Mechanism
+from hedgerow.mechanisms.interface import Mechanism
 from hedgerow.noise.lattice import NoiseSource
 from hedgerow.release.execute import Answer, draw_tables, read_estimates, read_histograms
 from hedgerow.release.plan import Plan
@@ -225,7 +225,7 @@ def sample(
 
     Examples
     --------
-    >>> from hedgerow.mechanisms.mechanism import GeometricCounts
+    >>> from hedgerow.mechanisms.noisy_counts import GeometricCounts
     >>> one = Histogram.from_triplets(np.array([0]), np.array([0]), np.array([5]), cells=1)
     >>> sample(GeometricCounts(1.0, 1), one, 3, rng=1).shape
     (3, 1, 1)

@@ -39,7 +39,8 @@ from hedgerow.ledger.guarantee import Price
 from hedgerow.ledger.ledger_entry import Mark, fingerprint_of, is_look, is_settings
 from hedgerow.ledger.store import Ledger, Reserved
 from hedgerow.mechanisms.certificate import Certificate, certify, mechanism_from_record
-from hedgerow.mechanisms.mechanism import AtomicMechanism, Composition, Mechanism, as_record
+from hedgerow.mechanisms.interface import AtomicMechanism, Mechanism
+from hedgerow.mechanisms.mechanism import Composition, as_record
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.release.spend import Answered, InOpenLedger, Reservation
 from hedgerow.testset.adaptive_bounds import earlier_answers, half_width

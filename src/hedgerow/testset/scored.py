@@ -34,8 +34,9 @@ from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import normal_quantile
 from hedgerow.inference.region import LevelTest, ScoreRegion
 from hedgerow.mechanisms.certificate import Certificate
+from hedgerow.mechanisms.interface import Mechanism
 from hedgerow.mechanisms.laws import GAUSSIAN
-from hedgerow.mechanisms.mechanism import Composition, Mechanism, as_record, parts_of
+from hedgerow.mechanisms.mechanism import Composition, as_record, parts_of
 from hedgerow.release.record import Record, RecordKind, Rewritten
 from hedgerow.resampling.counted_values import Histogram
 from hedgerow.testset.adaptive_bounds import (

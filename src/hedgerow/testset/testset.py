@@ -19,7 +19,7 @@ from hedgerow.facts.budget import DEFAULT_DELTA, Budget, warn_about_budget
 from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.keywords import takes
 from hedgerow.ledger.ledger_entry import checked_text
-from hedgerow.mechanisms.mechanism import AtomicMechanism
+from hedgerow.mechanisms.interface import AtomicMechanism
 from hedgerow.noise.lattice import NoiseSource
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.release.spend import Account, spend

@@ -23,7 +23,7 @@ from hedgerow.accounting.lower_bounds import NormalPair, epsilon_lower
 from hedgerow.accounting.profile import GaussianProfile, PureProfile, RevealingProfile
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.mechanism import GaussianNoise
+from hedgerow.mechanisms.noisy_counts import GaussianNoise
 
 
 def delta_of(grid: LossGrid, epsilon: float) -> float:

@@ -18,18 +18,16 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.total import RunningTotal
 from hedgerow.mechanisms.certificate import Certificate, certify
-from hedgerow.mechanisms.mechanism import (
+from hedgerow.mechanisms.mechanism import Composition
+from hedgerow.mechanisms.noisy_counts import (
     AveragedLaplaceCounts,
-    AveragedLaplaceMoments,
     AveragedLaplaceNoise,
-    Composition,
     GaussianNoise,
     GeometricCounts,
     LaplaceNoise,
-    LatticeNoise,
-    MomentsNoise,
 )
-from hedgerow.mechanisms.noisy_moments import MomentsLayout, boxes
+from hedgerow.mechanisms.noisy_moments import AveragedLaplaceMoments, MomentsLayout, MomentsNoise, boxes
+from hedgerow.noise.lattice import LatticeNoise
 
 NEAR, FAR = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 CASES = [(1, 1.0), (2, 0.3), (3, 4.0), (10, 0.5), (10, 3.0), (40, 1.0)]

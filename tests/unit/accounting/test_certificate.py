@@ -12,16 +12,10 @@ from hedgerow.errors import UncertifiedError, VerificationError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import Certificate, certify, round_up
-from hedgerow.mechanisms.mechanism import (
-    Composition,
-    GaussianCounts,
-    GaussianNoise,
-    GeometricCounts,
-    LaplaceNoise,
-    RandomisedRecords,
-    Resample,
-    SparseVector,
-)
+from hedgerow.mechanisms.mechanism import Composition
+from hedgerow.mechanisms.noisy_counts import GaussianCounts, GaussianNoise, GeometricCounts, LaplaceNoise
+from hedgerow.mechanisms.randomised_records import RandomisedRecords, Resample
+from hedgerow.mechanisms.sparse_vector import SparseVector
 from hedgerow.reports.verify.verification import verify_record
 
 FAR = Relation.REPLACE_ONE

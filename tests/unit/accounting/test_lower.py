@@ -37,16 +37,10 @@ from hedgerow.mechanisms.certificate import further_bounds
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.laws import Additive
 from hedgerow.mechanisms.laws import Gaussian as GaussianLaw
-from hedgerow.mechanisms.mechanism import (
-    Composition,
-    GaussianCounts,
-    GeometricCounts,
-    ResampledCoordinate,
-    ResampledGaussian,
-    ResampledUnits,
-    SmoothedResample,
-    specimens,
-)
+from hedgerow.mechanisms.mechanism import Composition, specimens
+from hedgerow.mechanisms.noisy_counts import GaussianCounts, GeometricCounts
+from hedgerow.mechanisms.randomised_records import SmoothedResample
+from hedgerow.mechanisms.resampled_sums import ResampledCoordinate, ResampledGaussian, ResampledUnits
 from hedgerow.noise.lattice import lattice_noise
 
 DELTAS = (1e-2, 1e-4, 1e-6, 1e-9)

@@ -14,8 +14,9 @@ from hedgerow.accounting.poisson_mixtures import MixturePair, PairKind, release_
 from hedgerow.accounting.rows_of_units import partitions
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import Relation, UnitLimit
-from hedgerow.mechanisms.mechanism import LatticeNoise, ResampledCoordinate, ResampledUnits, as_record
-from hedgerow.mechanisms.resampled_sums import units_curve
+from hedgerow.mechanisms.mechanism import as_record
+from hedgerow.mechanisms.resampled_sums import ResampledCoordinate, ResampledUnits, units_curve
+from hedgerow.noise.lattice import LatticeNoise
 
 
 def units(sd: float, *, rows: int, cells: int, k: int, reach: int = 1) -> ResampledUnits:

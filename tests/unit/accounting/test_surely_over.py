@@ -13,7 +13,7 @@ from hedgerow.accounting.compose import compose
 from hedgerow.accounting.dominating_pairs import DiscreteGaussianPair, DiscreteLaplacePair
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.mechanism import GaussianCounts
+from hedgerow.mechanisms.noisy_counts import GaussianCounts
 from hedgerow.release import plan
 
 BUDGETS = [Budget(epsilon, delta) for epsilon in (0.1, 1.0, 3.0) for delta in (1e-9, 1e-3)]

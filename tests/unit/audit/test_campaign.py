@@ -17,7 +17,8 @@ from hedgerow.audit.faults import FaultResult, Rejection, mutants
 from hedgerow.audit.law import LawStatistic, LawTest
 from hedgerow.audit.replay import ReplayResult
 from hedgerow.cli.main import app
-from hedgerow.mechanisms.mechanism import GeometricCounts, specimens
+from hedgerow.mechanisms.mechanism import specimens
+from hedgerow.mechanisms.noisy_counts import GeometricCounts
 from hedgerow.reports.audit_page import campaign_page
 
 

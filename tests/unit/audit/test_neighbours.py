@@ -12,15 +12,10 @@ from hedgerow.audit.replay import SilentNoise
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.interface import Neighbours, Specimen
-from hedgerow.mechanisms.mechanism import (
-    Composition,
-    GeometricCounts,
-    MomentsGaussian,
-    MomentsGeometric,
-    ResampledSums,
-    specimens,
-)
-from hedgerow.mechanisms.resampled_sums import bootstrap
+from hedgerow.mechanisms.mechanism import Composition, specimens
+from hedgerow.mechanisms.noisy_counts import GeometricCounts
+from hedgerow.mechanisms.noisy_moments import MomentsGaussian, MomentsGeometric
+from hedgerow.mechanisms.resampled_sums import ResampledSums, bootstrap
 
 # These have no table of sums: tests of their own hold their laws.
 NOT_ADDED = ("sparse-vector", "randomised-records", "resample", "smoothed-resample", "stable-categories")

@@ -15,9 +15,10 @@ from hedgerow.audit.replay import RecordedNoise, Trace, draw_pair, public_functi
 from hedgerow.engines.query import Query
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation, Target
-from hedgerow.mechanisms.mechanism import GeometricCounts, LatticeNoise
+from hedgerow.mechanisms.noisy_counts import GeometricCounts
 from hedgerow.mechanisms.noisy_moments import mean_with_private_count
 from hedgerow.mechanisms.resampled_sums import bootstrap
+from hedgerow.noise.lattice import LatticeNoise
 from hedgerow.release.designs.design import PublicFacts, complete
 from hedgerow.release.plan import Plan, make_plan
 from hedgerow.release.request import parse_request

@@ -12,7 +12,9 @@ from hedgerow.accounting.compose import profile_of
 from hedgerow.audit.attack import HistogramScore, likelihood_ratio, summed, threshold_attack
 from hedgerow.audit.verdict import exact_delta_lower, exact_epsilon_lower
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.mechanism import GaussianCounts, GeometricCounts, LaplaceNoise, MomentsGaussian, specimens
+from hedgerow.mechanisms.mechanism import specimens
+from hedgerow.mechanisms.noisy_counts import GaussianCounts, GeometricCounts, LaplaceNoise
+from hedgerow.mechanisms.noisy_moments import MomentsGaussian
 from hedgerow.mechanisms.resampled_sums import bootstrap
 
 NEAR, FAR = Relation.ADD_REMOVE, Relation.REPLACE_ONE

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from hedgerow.cli.main import app
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import certify
-from hedgerow.mechanisms.mechanism import GeometricCounts
+from hedgerow.mechanisms.noisy_counts import GeometricCounts
 from hedgerow.multicalibration.calibrated_model import BaseOrigin
 
 CERTIFICATE = certify(

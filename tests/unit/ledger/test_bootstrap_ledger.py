@@ -16,7 +16,7 @@ from hedgerow.ledger.guarantee import with_one_more
 from hedgerow.ledger.ledger_entry import over_budget
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.certificate import Certificate, certify
-from hedgerow.mechanisms.mechanism import GeometricCounts
+from hedgerow.mechanisms.noisy_counts import GeometricCounts
 
 
 def stated(epsilon: float, *part: str, unit: str = "row") -> BootstrapStatement:

@@ -17,7 +17,8 @@ from hedgerow.facts.relation import Relation
 from hedgerow.ledger import chain, file, store
 from hedgerow.ledger.store import Ledger, Reserved
 from hedgerow.mechanisms.certificate import Certificate
-from hedgerow.mechanisms.mechanism import GaussianNoise, GeometricCounts, Mechanism
+from hedgerow.mechanisms.interface import Mechanism
+from hedgerow.mechanisms.noisy_counts import GaussianNoise, GeometricCounts
 
 MIXES: dict[str, Callable[[int], Mechanism]] = {
     "gaussian": lambda number: GaussianNoise(40.0 + number, 1.0),

@@ -18,7 +18,7 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.certificate import Certificate
-from hedgerow.mechanisms.mechanism import GaussianNoise
+from hedgerow.mechanisms.noisy_counts import GaussianNoise
 
 ENTRIES = 50
 

@@ -17,7 +17,7 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.store import Ledger, Reserved
 from hedgerow.mechanisms.certificate import certify
-from hedgerow.mechanisms.mechanism import GeometricCounts
+from hedgerow.mechanisms.noisy_counts import GeometricCounts
 from hedgerow.testset import TestSet
 from hedgerow.testset.looks import secret_path
 

@@ -29,7 +29,8 @@ from hedgerow.ledger.ledger_entry import Head, fingerprint_of
 from hedgerow.ledger.open_ledgers import open_again
 from hedgerow.ledger.store import Ledger, Replay, Reserved
 from hedgerow.mechanisms.certificate import Certificate, certify
-from hedgerow.mechanisms.mechanism import GaussianNoise, GeometricCounts, Mechanism
+from hedgerow.mechanisms.interface import Mechanism
+from hedgerow.mechanisms.noisy_counts import GaussianNoise, GeometricCounts
 
 
 def price(epsilon: float = 0.25, relation: Relation = Relation.ADD_REMOVE, unit: str = "row") -> Certificate:

@@ -19,17 +19,11 @@ from hedgerow.errors import UncertifiedError
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger import total
 from hedgerow.ledger.total import RunningTotal, least_micro
-from hedgerow.mechanisms.mechanism import (
-    Composition,
-    GaussianCounts,
-    GaussianNoise,
-    GeometricCounts,
-    LaplaceNoise,
-    LatticeNoise,
-    Mechanism,
-    ResampledCoordinate,
-    ResampledGaussian,
-)
+from hedgerow.mechanisms.interface import Mechanism
+from hedgerow.mechanisms.mechanism import Composition
+from hedgerow.mechanisms.noisy_counts import GaussianCounts, GaussianNoise, GeometricCounts, LaplaceNoise
+from hedgerow.mechanisms.resampled_sums import ResampledCoordinate, ResampledGaussian
+from hedgerow.noise.lattice import LatticeNoise
 
 REPLACE, ADD = Relation.REPLACE_ONE, Relation.ADD_REMOVE
 BOOTSTRAP = ResampledGaussian(20, 1.0, "value", (ResampledCoordinate(100, LatticeNoise(2**22, 10)),), "public", 1)

@@ -19,8 +19,8 @@ from hedgerow.audit.verdict import audit_mechanism
 from hedgerow.cli.main import app
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.bounded_resamples import bounded, bounded_moments
-from hedgerow.mechanisms.mechanism import BoundedResampled, as_record, from_record
+from hedgerow.mechanisms.bounded_resamples import BoundedResampled, bounded, bounded_moments
+from hedgerow.mechanisms.mechanism import as_record, from_record
 from hedgerow.mechanisms.resampled_sums import bootstrap
 from hedgerow.release.price import price_of
 from hedgerow.resampling.replicates import capped_law, capped_weights

@@ -31,7 +31,8 @@ from hedgerow.mechanisms.laws import (
     parse_draws,
     summed_half_width,
 )
-from hedgerow.mechanisms.mechanism import GeometricCounts, RandomisedRecords, Resample, SmoothedResample
+from hedgerow.mechanisms.noisy_counts import GeometricCounts
+from hedgerow.mechanisms.randomised_records import RandomisedRecords, Resample, SmoothedResample
 from hedgerow.testing.simulated import SimulatedNoise
 
 Floats = NDArray[np.float64]

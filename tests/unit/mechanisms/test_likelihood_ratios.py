@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from hedgerow.audit.attack import likelihood_ratio
 from hedgerow.mechanisms.interface import AtomicMechanism, AuditRecord, Neighbours, Specimen
-from hedgerow.mechanisms.mechanism import StableCategories, specimens
-from hedgerow.mechanisms.noisy_counts import HIDDEN
+from hedgerow.mechanisms.mechanism import specimens
+from hedgerow.mechanisms.noisy_counts import HIDDEN, StableCategories
 from hedgerow.testing.simulated import SimulatedNoise
 
 DRAWS = 20_000

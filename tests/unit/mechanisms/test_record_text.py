@@ -10,7 +10,8 @@ from hedgerow.errors import UncertifiedError, VerificationError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import certify, check_numbers, mechanism_from_record, record_of
 from hedgerow.mechanisms.interface import Mechanism
-from hedgerow.mechanisms.mechanism import Composition, GeometricCounts, as_record, from_record
+from hedgerow.mechanisms.mechanism import Composition, as_record, from_record
+from hedgerow.mechanisms.noisy_counts import GeometricCounts
 from hedgerow.mechanisms.residual_margins import ResidualMargins
 
 ONE = GeometricCounts(2.0, 3)

@@ -13,7 +13,8 @@ from hedgerow.cli.verbs.calibrating import multicalibrate
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.mechanism import Composition, GeometricCounts, parts_of
+from hedgerow.mechanisms.mechanism import Composition, parts_of
+from hedgerow.mechanisms.noisy_counts import GeometricCounts
 from hedgerow.multicalibration import family_of, multicalibration_error
 from hedgerow.multicalibration.calibrated_model import HIGH, LOW, Patches, Records, ScoreBins, Shifts
 from hedgerow.multicalibration.calibration_mechanism import MECHANISMS, Setting, mechanism_class, mechanism_named

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.mechanism import AtomicMechanism, Composition
+from hedgerow.mechanisms.interface import AtomicMechanism
+from hedgerow.mechanisms.mechanism import Composition
 from hedgerow.mechanisms.noisy_counts import GeometricCounts
 from hedgerow.multicalibration import count_table, family_of
 from hedgerow.multicalibration.calibrated_model import Records, Shifts

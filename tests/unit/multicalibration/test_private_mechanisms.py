@@ -13,7 +13,9 @@ from hedgerow.accounting.compose import profile_of
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.mechanism import HistogramRounds, SparseVector, parts_of
+from hedgerow.mechanisms.histograms import HistogramRounds
+from hedgerow.mechanisms.mechanism import parts_of
+from hedgerow.mechanisms.sparse_vector import SparseVector
 from hedgerow.multicalibration.calibrated_model import STEPS, Records, bucket_of
 from hedgerow.multicalibration.calibration_mechanism import CalibrationMechanism, Setting
 from hedgerow.multicalibration.declared_groups import CategoryGroups, Cuts

@@ -15,7 +15,8 @@ from hedgerow.cli.main import app
 from hedgerow.errors import ParameterError
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.joint_moments import JointMoments
-from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts, AveragedLaplaceMoments, AveragedLaplaceNoise
+from hedgerow.mechanisms.noisy_counts import AveragedLaplaceCounts, AveragedLaplaceNoise
+from hedgerow.mechanisms.noisy_moments import AveragedLaplaceMoments
 from hedgerow.release.price import price_of
 from hedgerow.testing.simulated import Study
 

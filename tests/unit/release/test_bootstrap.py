@@ -14,8 +14,8 @@ from hedgerow.accounting.poisson_mixtures import PairKind
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.inference.estimates_of_cells import HIDDEN
 from hedgerow.mechanisms.certificate import Certificate
-from hedgerow.mechanisms.mechanism import Composition, ResampledCoordinate, ResampledGaussian
-from hedgerow.mechanisms.resampled_sums import resampled_pairs
+from hedgerow.mechanisms.mechanism import Composition
+from hedgerow.mechanisms.resampled_sums import ResampledCoordinate, ResampledGaussian, resampled_pairs
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.plan import make_plan

@@ -22,7 +22,7 @@ from hedgerow.cli.main import app
 from hedgerow.engines.source import open_source
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation, Target
-from hedgerow.mechanisms.mechanism import GaussianCounts, GeometricCounts
+from hedgerow.mechanisms.noisy_counts import GaussianCounts, GeometricCounts
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.designs.survival_design import SurvivalRelease
 from hedgerow.reports import report_html

@@ -13,11 +13,8 @@ import pytest
 import hedgerow as hg
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.joint_moments import JointMoments
-from hedgerow.mechanisms.mechanism import (
-    Composition,
-    GaussianCounts,
-    GeometricCounts,
-)
+from hedgerow.mechanisms.mechanism import Composition
+from hedgerow.mechanisms.noisy_counts import GaussianCounts, GeometricCounts
 from hedgerow.testing import simulated
 
 N = 2000

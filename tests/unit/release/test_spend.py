@@ -17,7 +17,8 @@ from hedgerow.facts.relation import Relation
 from hedgerow.interrupts import interrupted, nothing_is_spent
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.certificate import Certificate, certify
-from hedgerow.mechanisms.mechanism import Composition, GaussianNoise, GeometricCounts
+from hedgerow.mechanisms.mechanism import Composition
+from hedgerow.mechanisms.noisy_counts import GaussianNoise, GeometricCounts
 from hedgerow.noise.lattice import NoiseSource
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.release.spend import (

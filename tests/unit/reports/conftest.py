@@ -12,7 +12,8 @@ from hedgerow.facts.relation import Relation
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.region import LevelTest, ScoreRegion
 from hedgerow.mechanisms.certificate import certify
-from hedgerow.mechanisms.mechanism import Composition, GaussianCounts, GaussianNoise
+from hedgerow.mechanisms.mechanism import Composition
+from hedgerow.mechanisms.noisy_counts import GaussianCounts, GaussianNoise
 from hedgerow.release.result import Release
 
 MECHANISM = Composition((GaussianNoise(2.0, 1.0), GaussianCounts(150.0, 2)))

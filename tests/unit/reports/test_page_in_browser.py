@@ -11,7 +11,7 @@ from hedgerow.audit.faults import FaultResult, Rejection, mutants
 from hedgerow.audit.verdict import audit_mechanism
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.estimate import Estimate
-from hedgerow.mechanisms.mechanism import GeometricCounts
+from hedgerow.mechanisms.noisy_counts import GeometricCounts
 from hedgerow.release.result import Release
 from hedgerow.reports import report_html
 from hedgerow.reports.audit_page import verdict_page

@@ -19,7 +19,7 @@ from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.joint_numbers import JointCoordinate, JointFeature, JointLayout
-from hedgerow.mechanisms.mechanism import GaussianNoise, GeometricCounts, LaplaceNoise
+from hedgerow.mechanisms.noisy_counts import GaussianNoise, GeometricCounts, LaplaceNoise
 from hedgerow.mechanisms.resampled_sums import ResampledUnits
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.release.result import Release

@@ -19,7 +19,7 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.declared import ColumnFacts, Facts, Protection
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.ledger.store import Ledger
-from hedgerow.mechanisms.mechanism import CellTotals
+from hedgerow.mechanisms.bounded_totals import CellTotals
 from hedgerow.release.execute import draw_tables, read_histograms
 from hedgerow.release.publication.folder import TABLE_FILES
 from hedgerow.reports.verify.verification import verify_record

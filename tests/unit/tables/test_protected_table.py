@@ -21,7 +21,8 @@ from hedgerow.facts.declared import ColumnFacts, Facts, Protection
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.certificate import Certificate
-from hedgerow.mechanisms.mechanism import GeometricCounts, MomentsGeometric
+from hedgerow.mechanisms.noisy_counts import GeometricCounts
+from hedgerow.mechanisms.noisy_moments import MomentsGeometric
 from hedgerow.release.execute import draw_tables, read_histograms
 from hedgerow.release.plan import planned
 from hedgerow.release.publication.folder import TABLE_FILES, prepared_folder

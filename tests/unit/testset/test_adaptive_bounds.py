@@ -13,7 +13,8 @@ from hedgerow.accounting.profile import GaussianProfile
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Grid
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.mechanism import GeometricCounts, MomentsGaussian
+from hedgerow.mechanisms.noisy_counts import GeometricCounts
+from hedgerow.mechanisms.noisy_moments import MomentsGaussian
 from hedgerow.testset import TestSet
 from hedgerow.testset.adaptive_bounds import (
     Earlier,

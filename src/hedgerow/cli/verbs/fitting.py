@@ -16,7 +16,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.statistics.entry import parse_value
 
 if TYPE_CHECKING:
-    from hedgerow.mechanisms.mechanism import Mechanism
+    from hedgerow.mechanisms.interface import Mechanism
     from hedgerow.regression.linear_model import ExpectedCoefficient
     from hedgerow.regression.release_regression import PlannedRegression
     from hedgerow.survey import Survey

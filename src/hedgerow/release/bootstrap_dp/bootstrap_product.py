@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -33,7 +33,6 @@ from hedgerow.engines.source import ColumnSource
 from hedgerow.errors import ParameterError, UncertifiedError, VerificationError
 from hedgerow.facts.printed import part_of
 from hedgerow.facts.relation import Relation
-from hedgerow.facts.validation import format_argument
 from hedgerow.inference.interval import parse_level
 from hedgerow.ledger.bootstrap_statement import GUARANTEE, UNPROTECTED, BootstrapNoise, BootstrapStatement
 from hedgerow.mechanisms.laws import geometric_half_width
@@ -394,26 +393,3 @@ def check_reach(opened: OpenedSource, noise: str, delta: object, where: object, 
             remedy='Leave the part that bootstrap-dp does not support out, or release with guarantee="dp". Nothing '
             "was read or spent.",
         )
-
-
-GUARANTEES: Mapping[str, str] = {
-    "dp": "differential privacy",
-    "bootstrap-dp": "bootstrap differential privacy, which is NOT differential privacy",
-}
-
-
-def check_guarantee(guarantee: object) -> str:
-    """Return the name of a guarantee (HG154 where there is none of that name).
-
-    >>> check_guarantee("dp")
-    'dp'
-    """
-    if isinstance(guarantee, str) and guarantee in GUARANTEES:
-        return guarantee
-    raise ParameterError(
-        "HG154",
-        rule="`guarantee` must be one of " + ", ".join(f'"{name}"' for name in GUARANTEES) + ".",
-        finding=f"Found {format_argument(guarantee)}.",
-        remedy='"dp" is differential privacy. The guarantee "bootstrap-dp" is weaker than differential privacy, and '
-        "its printed statement says which people the guarantee does not protect.",
-    )

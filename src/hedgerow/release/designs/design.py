@@ -21,7 +21,8 @@ from hedgerow.inference.joint.arithmetic import JointValue
 from hedgerow.inference.joint.function_record import function_record
 from hedgerow.inference.joint.functions import FunctionOfTotals
 from hedgerow.inference.joint.totals import JointTotals
-from hedgerow.mechanisms.mechanism import AtomicMechanism, Mechanism, parts_of
+from hedgerow.mechanisms.interface import AtomicMechanism, Mechanism
+from hedgerow.mechanisms.mechanism import parts_of
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
 from hedgerow.release.cells.table_cells import TableCells
 from hedgerow.release.designs.guess import GuessedReading, SupposedCell

@@ -18,7 +18,7 @@ from hedgerow.inference.joint.arithmetic import COUNT, DIFFERENT, EQUAL, counted
 from hedgerow.inference.joint.functions import MeanOfTotals, SumOfTotals
 from hedgerow.inference.means_and_counts import SMALL_COUNT, NumbersWithErrors
 from hedgerow.inference.region import ScoreRegion
-from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts, Counts, GaussianCounts, GeometricCounts
+from hedgerow.mechanisms.noisy_counts import AveragedLaplaceCounts, Counts, GaussianCounts, GeometricCounts
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
 from hedgerow.release.cells.shape import TableShape
 from hedgerow.release.cells.table_cells import TableCells

@@ -25,7 +25,8 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.bootstrap.replicate_summary import Replicates, linearise
-from hedgerow.mechanisms.mechanism import Presence, Shape
+from hedgerow.mechanisms.noisy_moments import Presence
+from hedgerow.mechanisms.resampled_sums import Shape
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.designs.guess import EQUAL_CELLS, SupposedCell, law_on_grid
 from hedgerow.statistics.covariance import of_each_alone

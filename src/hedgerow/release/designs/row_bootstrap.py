@@ -25,15 +25,9 @@ from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.estimates_of_cells import HIDDEN
 from hedgerow.inference.means_and_counts import SMALL_COUNT
 from hedgerow.inference.region import ReplicateRegion
-from hedgerow.mechanisms.bounded_resamples import COPIES, bounded_moments
-from hedgerow.mechanisms.mechanism import (
-    BoundedResampled,
-    ResampledCoordinate,
-    ResampledGaussian,
-    ResampledRows,
-    ResampledSums,
-)
+from hedgerow.mechanisms.bounded_resamples import COPIES, BoundedResampled, bounded_moments
 from hedgerow.mechanisms.noisy_counts import gaussian_mu
+from hedgerow.mechanisms.resampled_sums import ResampledCoordinate, ResampledGaussian, ResampledRows, ResampledSums
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource, lattice_noise
 from hedgerow.progress import working
 from hedgerow.release.designs.design import (

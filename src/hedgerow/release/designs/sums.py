@@ -48,13 +48,17 @@ from hedgerow.inference.region import ScoreRegion
 from hedgerow.inference.score_test import Quadratic, QuadraticTest
 from hedgerow.mechanisms.bounded_totals import CellTotals, cell_totals
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, AveragedLaplace
-from hedgerow.mechanisms.mechanism import (
+from hedgerow.mechanisms.noisy_moments import (
+    ADD_REMOVE,
+    PUBLIC_PRESENCE,
     AveragedLaplaceMoments,
     MomentsGaussian,
     MomentsGeometric,
+    MomentsLayout,
     NoisyMomentVector,
+    Weights,
+    noise_at,
 )
-from hedgerow.mechanisms.noisy_moments import ADD_REMOVE, PUBLIC_PRESENCE, MomentsLayout, Weights, noise_at
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
 from hedgerow.release.cells.shape import TableShape
 from hedgerow.release.cells.table_cells import TableCells

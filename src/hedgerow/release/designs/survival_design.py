@@ -26,7 +26,7 @@ from hedgerow.inference.survival.cumulative_incidence import CumulativeIncidence
 from hedgerow.inference.survival.even_withdrawal import ConstantHazards, EvenLifeTables
 from hedgerow.inference.survival.late_entry import LateLifeTables
 from hedgerow.inference.survival.life_table import ErrorsOfTotals, LifeTables
-from hedgerow.mechanisms.mechanism import Counts
+from hedgerow.mechanisms.noisy_counts import Counts
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
 from hedgerow.release.designs.design import Design, NoiseLaw, PartOfRecord, PublicFacts, Recorded, complete, covers
 from hedgerow.release.designs.design import table_of as recorded_table

@@ -33,7 +33,7 @@ from hedgerow.facts.relation import Relation, UnitLimit
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.estimates_of_cells import Subject
 from hedgerow.inference.region import JoinedRegions
-from hedgerow.mechanisms.mechanism import ResampledCoordinate, ResampledUnits
+from hedgerow.mechanisms.resampled_sums import ResampledCoordinate, ResampledUnits
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource, lattice_noise
 from hedgerow.release.cells.shape import TableShape
 from hedgerow.release.cells.table_cells import Adding, TableCells

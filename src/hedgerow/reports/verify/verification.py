@@ -40,11 +40,8 @@ from hedgerow.mechanisms.certificate import (
     unreadable_record,
     versions_here,
 )
-from hedgerow.mechanisms.mechanism import (
-    AtomicMechanism,
-    as_record,
-    parts_of,
-)
+from hedgerow.mechanisms.interface import AtomicMechanism
+from hedgerow.mechanisms.mechanism import as_record, parts_of
 from hedgerow.multicalibration.calibrated_model import NOT_PROTECTED
 from hedgerow.multicalibration.calibration_fit import RECORD as MODEL
 from hedgerow.regression.regression_record import RECORD as REGRESSION
@@ -122,7 +119,7 @@ def consistency(record: object, certificate: Certificate) -> Consistency:
 
     Examples
     --------
-    >>> from hedgerow.mechanisms.mechanism import GeometricCounts
+    >>> from hedgerow.mechanisms.noisy_counts import GeometricCounts
     >>> made = certify(GeometricCounts(3.0, 2), Relation.ADD_REMOVE, unit="row", delta=0.0)
     >>> consistency(made.to_dict(), made).contradictions
     ()
@@ -405,7 +402,7 @@ def verify_record(record: object) -> Verification:
     Examples
     --------
     >>> from hedgerow.mechanisms.certificate import certify
-    >>> from hedgerow.mechanisms.mechanism import GaussianNoise
+    >>> from hedgerow.mechanisms.noisy_counts import GaussianNoise
     >>> from hedgerow.facts.relation import Relation
     >>> record = certify(GaussianNoise(1.0, 1.0), Relation.REPLACE_ONE, unit="row", delta=1e-6).to_dict()
     >>> verify_record(record).holds, verify_record({**record, "epsilon": 1.0}).holds

@@ -9,7 +9,7 @@ from typing import Any
 
 from hedgerow.errors import HedgerowError, ParameterError
 from hedgerow.facts.validation import format_argument
-from hedgerow.mechanisms.mechanism import AtomicMechanism
+from hedgerow.mechanisms.interface import AtomicMechanism
 from hedgerow.testset.mechanisms.look_mechanism import Conditions, LookMechanism, Options
 from hedgerow.testset.mechanisms.noisy_sum import GaussianLook, LaplaceLook, SplitLook
 from hedgerow.testset.mechanisms.resampled_looks import ResampleGaussianLook, ResampleLook, SmoothedResampleLook

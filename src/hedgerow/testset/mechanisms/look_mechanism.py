@@ -49,7 +49,7 @@ from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.region import ScoreRegion
 from hedgerow.inference.score_test import Quadratic, QuadraticTest
 from hedgerow.ledger.total import RunningTotal
-from hedgerow.mechanisms.mechanism import AtomicMechanism
+from hedgerow.mechanisms.interface import AtomicMechanism
 from hedgerow.noise.lattice import NoiseSource
 from hedgerow.resampling.counted_values import Histogram
 
@@ -365,7 +365,7 @@ def all_looks(mechanism: AtomicMechanism, conditions: Conditions) -> Profile:
     --------
     >>> from hedgerow.facts.budget import Budget
     >>> from hedgerow.facts.columns import Grid
-    >>> from hedgerow.mechanisms.mechanism import GeometricCounts
+    >>> from hedgerow.mechanisms.noisy_counts import GeometricCounts
     >>> from hedgerow.facts.relation import Relation
     >>> facts = Conditions(Relation.REPLACE_ONE, Budget(1.0), 4, 1000, Grid.from_bounds("accuracy", (0, 1), 1))
     >>> round(all_looks(GeometricCounts(8.0, 1), facts).epsilon_upper(0.0), 6)

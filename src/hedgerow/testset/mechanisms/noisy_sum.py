@@ -34,9 +34,17 @@ from hedgerow.errors import UncertifiedError
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.inference.estimate import Estimate
+from hedgerow.mechanisms.interface import AtomicMechanism
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law
-from hedgerow.mechanisms.mechanism import AtomicMechanism, GeometricCounts, MomentsGaussian, MomentsGeometric
-from hedgerow.mechanisms.noisy_moments import ADD_REMOVE, PUBLIC_PRESENCE, Weights, noise_at
+from hedgerow.mechanisms.noisy_counts import GeometricCounts
+from hedgerow.mechanisms.noisy_moments import (
+    ADD_REMOVE,
+    PUBLIC_PRESENCE,
+    MomentsGaussian,
+    MomentsGeometric,
+    Weights,
+    noise_at,
+)
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
 from hedgerow.release.designs.design import NoiseLaw, PublicFacts
 from hedgerow.release.designs.plain_counts import CountsDesign

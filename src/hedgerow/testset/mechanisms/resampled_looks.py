@@ -29,14 +29,9 @@ import numpy as np
 
 from hedgerow.errors import UncertifiedError
 from hedgerow.inference.score_test import Quadratic
-from hedgerow.mechanisms.mechanism import (
-    AtomicMechanism,
-    Resample,
-    ResampledCoordinate,
-    ResampledGaussian,
-    SmoothedResample,
-)
-from hedgerow.mechanisms.randomised_records import drawn_losses
+from hedgerow.mechanisms.interface import AtomicMechanism
+from hedgerow.mechanisms.randomised_records import Resample, SmoothedResample, drawn_losses
+from hedgerow.mechanisms.resampled_sums import ResampledCoordinate, ResampledGaussian
 from hedgerow.noise.lattice import NoiseSource, lattice_noise
 from hedgerow.release.designs.design import END_PAIR
 from hedgerow.testset.mechanisms.look_mechanism import (

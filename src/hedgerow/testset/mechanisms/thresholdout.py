@@ -18,8 +18,7 @@ from hedgerow.facts.validation import as_float, as_int, format_argument
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import normal_quantile
 from hedgerow.inference.region import LevelTest, ScoreRegion
-from hedgerow.mechanisms.mechanism import SparseVector
-from hedgerow.mechanisms.sparse_vector import AnswerNoise, RunState, SparseVectorRun, sparse_vector
+from hedgerow.mechanisms.sparse_vector import AnswerNoise, RunState, SparseVector, SparseVectorRun, sparse_vector
 from hedgerow.noise.lattice import NoiseSource
 from hedgerow.testset.mechanisms.look_mechanism import (
     COVERS,
