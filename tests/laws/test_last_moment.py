@@ -19,7 +19,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.laws.test_last_record import _FOLDER, ROWS, Entry, V, ending, folder, ones_and_twos, priced_once
+from tests.laws.test_last_record import _FOLDER, ROWS, Entry, V, ending, folder, in_memory, ones_and_twos, priced_once
 
 import hedgerow as hg
 from hedgerow.engines import files, frames
@@ -47,10 +47,11 @@ def in_parquet(table: pa.Table) -> Any:
 
 
 def in_duckdb(table: pa.Table) -> Any:
-    connection = duckdb.connect()
+    database, numbers = in_memory()
+    connection, name = database.cursor(), f"moments{next(numbers)}"
     connection.register("given", table)
-    connection.execute("CREATE TABLE t AS SELECT * FROM given")
-    return connection.table("t")
+    connection.execute(f"CREATE TABLE {name} AS SELECT * FROM given")
+    return connection.table(name)
 
 
 def in_duckdb_file(table: pa.Table) -> Any:
