@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from functools import cache
 from types import FunctionType
@@ -20,6 +21,7 @@ from hedgerow.audit.replay import ReplayResult, replay
 from hedgerow.errors import UncertifiedError, VerificationError
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.total import RunningTotal
+from hedgerow.mechanisms import mechanism
 from hedgerow.mechanisms.certificate import Certificate, certify, mechanism_from_record
 from hedgerow.mechanisms.interface import AtomicMechanism, AuditRecord, Floats, Neighbours, Quote, Score, Specimen
 from hedgerow.mechanisms.mechanism import as_record, kinds, priced, specimens
@@ -87,6 +89,11 @@ def told_bit(monkeypatch: pytest.MonkeyPatch) -> ToldBit:
     monkeypatch.setitem(priced(), "bit", ToldBit)
     monkeypatch.setitem(kinds(), "told-bit", ToldBit)
     return ToldBit(1.0)
+
+
+def test_the_table_of_the_registry_has_a_row_for_each_mechanism() -> None:
+    rows = re.findall(r"^`(\w+)` +\S", str(mechanism.__doc__), re.MULTILINE)
+    assert sorted(rows) == sorted({kind.__name__ for kind in kinds().values()} | {"Composition"})
 
 
 def test_it_is_certified_and_read_back(told_bit: ToldBit) -> None:
