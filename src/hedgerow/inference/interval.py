@@ -202,8 +202,11 @@ def laplace_tail(h: Floats, sampling: Floats, scale: Floats) -> tuple[Floats, Fl
     bell = 0.25 * np.exp(-0.5 * g**2)
     root = np.sqrt(2.0)
     near = g < w
-    gap = np.where(near, w - g, 0.0)
-    right = np.where(near, bell * erfcx(gap / root), 0.5 * np.exp(np.where(near, 0.0, w * (0.5 * w - g))) * ndtr(g - w))
+    if near.all():  # as where sampling is most of the error: the same numbers, and half of the work
+        right = bell * erfcx((w - g) / root)
+    else:
+        far = 0.5 * np.exp(np.where(near, 0.0, w * (0.5 * w - g))) * ndtr(g - w)
+        right = np.where(near, bell * erfcx(np.where(near, w - g, 0.0) / root), far)
     left = bell * erfcx((w + g) / root)
     return ndtr(-g) + right - left, (right + left) / scale
 
