@@ -133,6 +133,11 @@ def test_only_questions_of_few_columns_and_rows_alone_are_asked_both_ways() -> N
     assert few_values.columns_to_group(SumsQuery((*three, on_grid("many")), ())) == []
     assert few_values.columns_to_group(Query(three[0], unit=UnitLimit("person", 2))) == []
     assert few_values.columns_to_group(Query(three[0], (Selection.of("many > 100"),))) == ["few"]
+    of_groups = {levels: (Category("many", tuple(range(levels))),) for levels in (2**11, 2**11 + 1, 2**14 + 1)}
+    asked = [Query(three[0], of_groups[2**11]), Query(None, of_groups[2**11 + 1])]
+    assert [few_values.columns_to_group(query) for query in asked] == [["few", "many"], ["many"]]
+    asked = [Query(three[0], of_groups[2**11 + 1]), Query(None, of_groups[2**14 + 1])]
+    assert [few_values.columns_to_group(query) for query in asked] == [[], []]
 
 
 def test_a_statement_that_is_not_chosen_reads_no_record(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

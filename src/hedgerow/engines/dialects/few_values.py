@@ -32,6 +32,7 @@ MOST_VALUES = 2**14
 """So many combinations of values are few: to group them takes less time than to compute with every record."""
 _VARIABLE = "hedgerow_few_values"
 _SETTING = "hedgerow.few_values"  # in PostgreSQL, whose own variables have names with a point
+_VALUES_IN_CELL = 8  # or more has a number that is read: fewer are grouped in hardly less time
 _COLUMNS = 3  # so many columns together may have few combinations of values
 A = TypeVar("A", Histogram, GridSums)
 
@@ -40,9 +41,12 @@ def columns_to_group(query: Query | SumsQuery | ColumnQuery) -> list[str]:
     """Return the columns whose values would be grouped, each once; none where a question is answered in one way only.
 
     The condition of a selection is not among them: the records that are selected are alike in it. A share alone is
-    three counts, which take less time than any grouping (`held.counted_truths`).
+    three counts, which take less time than any grouping (`held.counted_truths`). Many declared cells have many
+    combinations of values, so that there is nothing to choose.
     """
-    if query.unit is not None or isinstance(query, ColumnQuery) or (isinstance(query, Query) and query.is_condition):
+    if isinstance(query, ColumnQuery) or query.unit is not None or (isinstance(query, Query) and query.is_condition):
+        return []
+    if query.cells * (_VALUES_IN_CELL if query.read else 1) > MOST_VALUES:
         return []
     named = [column for value in query.read for column in value.columns]
     named += [column for group in query.by if not isinstance(group, Selection) for column in group.columns]
