@@ -477,7 +477,9 @@ def check_sums(source: Source, columns: Columns, query: SumsQuery) -> None:
     found = source.sums(query)
     sums, missing, outside = once(brute_sums, columns, query)
     assert {monomial: found.sums[monomial].tolist() for monomial in query.monomials} == sums
-    assert all(type(total) is int for totals in found.sums.values() for total in totals)
+    # Whole numbers of 64 bits, or Python's own.
+    assert all(type(total) is int for totals in found.sums.values() for total in totals.tolist())
+    assert {totals.dtype for totals in found.sums.values()} <= {np.dtype(np.int64), np.dtype(object)}
     assert (found.missing.tolist(), found.outside) == (missing, outside)
     assert found.total() == len(next(iter(columns.values())))
 

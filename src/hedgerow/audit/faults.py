@@ -360,7 +360,7 @@ class BrokenSource:
         index, count = counted.index.astype(object), counted.count.astype(object)
         monomials = [(), *(monomial for monomial in query.monomials if monomial)]
         sums = [int((index ** sum(power for _, power in monomial) * count).sum()) for monomial in monomials]
-        return GridSums.from_rows([(0, counted.total(), *sums)], monomials, cells=1)
+        return GridSums.from_columns(([each] for each in (0, counted.total(), *sums)), monomials, cells=1)
 
     def count_rows(self) -> int:
         """Return the number of values."""

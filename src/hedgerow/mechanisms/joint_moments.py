@@ -56,7 +56,7 @@ from hedgerow.mechanisms.joint_sensitivity import (
 )
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Additive, AveragedLaplace, Law, require_draws
 from hedgerow.noise.lattice import AdditiveTable, LatticeNoise, NoiseSource, lattice_noise, on_lattice, require_drawable
-from hedgerow.resampling.counted_values import GridSums, Histogram, Monomial
+from hedgerow.resampling.counted_values import Exact, GridSums, Histogram, Monomial, combined
 
 MOST_BITS = 45  # of a width, in steps of its lattice: a sum of 2¹⁷ records then fits 62 bits
 # An audited record is a code of one digit a feature: missing, an end of its grid, or a place between.
@@ -231,11 +231,10 @@ class JointMoments(Additive):
         """Return the monomials of grid integers whose exact sums by cell make everything that is released."""
         return tuple(sorted({monomial for number in self._listed() for monomial in number.polynomial}))
 
-    def exact(self, sums: GridSums) -> NDArray[np.object_]:
+    def exact(self, sums: GridSums) -> Exact:
         """Return the exact integers to be released, (cells, numbers), from the sums of `monomials`."""
         columns = [
-            sum((c * sums.sums[monomial] for monomial, c in number.polynomial.items()), np.zeros(sums.cells, object))
-            for number in self._listed()
+            combined((c, sums.sums[monomial]) for monomial, c in number.polynomial.items()) for number in self._listed()
         ]
         return np.stack(columns, axis=1)
 

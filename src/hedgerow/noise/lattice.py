@@ -123,7 +123,7 @@ def _does_not_fit(width: float) -> ParameterError:
     )
 
 
-def on_lattice(sums: NDArray[np.int64], noise: NDArray[np.int64], bits: int) -> NDArray[np.float64]:
+def on_lattice(sums: NDArray[Any], noise: NDArray[np.int64], bits: int) -> NDArray[np.float64]:
     """Return (sums·2^bits + noise)/2^bits: added as exact integers, then read as numbers.
 
     Reading as a double is post-processing of the exact integer, so it cannot cost privacy.
@@ -131,10 +131,9 @@ def on_lattice(sums: NDArray[np.int64], noise: NDArray[np.int64], bits: int) -> 
     >>> on_lattice(np.array([5]), np.array([1]), 2).tolist()
     [5.25]
     """
-    if sums.dtype == object or (int(np.abs(sums).max(initial=0)) << bits) >= 2**62:
-        exact = sums.astype(object) * (1 << bits) + noise
-        return np.asarray(exact / (1 << bits), dtype=np.float64)
-    return np.asarray(((sums << bits) + noise) / 2.0**bits, dtype=np.float64)
+    kind = np.int64 if (int(np.abs(sums).max(initial=0)) << bits) < 2**62 else object
+    exact = sums.astype(kind, copy=False) * (1 << bits) + noise
+    return np.asarray(exact / (1 << bits), dtype=np.float64)
 
 
 class NoiseSource(Protocol):

@@ -112,8 +112,8 @@ class TotalsOfUnits:
     def exact(self, mechanism: JointMoments, answer: GridSums) -> Exact:
         """Return the whole numbers that the first step releases: (cells, numbers)."""
         size, known, features = len(self.products), self.model.known, self.model.features
-        rows = answer.sums[((size, 1),)]
-        sums = [rows, *(answer.sums[((place, 1),)] for place in range(size))]
+        rows = answer.sums[((size, 1),)].astype(object)
+        sums = [rows, *(answer.sums[((place, 1),)].astype(object) for place in range(size))]
         sums = [a * total + b * rows for total, (a, b, _) in zip(sums, self.lines, strict=True)]
         counts = {number.of for number in mechanism.coordinates if number.kind == "count"}
         scales = []
@@ -239,8 +239,9 @@ class Scores:
         """Return the whole numbers of a cell that are released: Σ q_i q_j over units, q the centred score."""
         first, columns = cell * self.size, []
         for i, j in ((first + number.of[0], first + number.of[1]) for number in mechanism.coordinates):
-            both, alone = answer.sums[_product(i, j)], answer.sums[((i, 1),)] + answer.sums[((j, 1),)]
-            columns.append(4 * both[cell] - 2 * SCORES * alone[cell] + SCORES**2 * answer.sums[()][cell])
+            asked: tuple[Moment, ...] = _product(i, j), ((i, 1),), ((j, 1),), ()
+            both, one, other, every = (int(answer.sums[moment][cell]) for moment in asked)
+            columns.append(4 * both - 2 * SCORES * (one + other) + SCORES**2 * every)
         return np.array(columns, dtype=object)
 
     def middle(self, sums: Floats, fit: LeastSquaresFit, clip: float) -> Floats:

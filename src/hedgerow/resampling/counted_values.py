@@ -21,6 +21,9 @@ from numpy.typing import NDArray
 from hedgerow.facts.columns import Scalar
 
 Integers = NDArray[np.int64]
+Exact = NDArray[Any]
+"""Whole numbers: in 64 bits, or Python's own in an array of objects."""
+_LIMIT = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +112,7 @@ class Histogram:
         values = np.ones(len(self.count), dtype=np.int64) if weight is None else weight
         records = int(self.count.sum())
         largest = max((abs(int(extreme)) for extreme in (values.max(initial=0), values.min(initial=0))), default=0)
-        if records * largest < 2**62:
+        if records * largest < _LIMIT:
             sums = np.zeros(self.cells, dtype=np.int64)
             np.add.at(sums, self.cell, self.count * values.astype(np.int64))
             return sums
@@ -123,6 +126,21 @@ Monomial = tuple[tuple[int, int], ...]
 power of 0 asks for presence alone; () counts the records."""
 
 
+def combined(terms: Iterable[tuple[int, Exact]]) -> Exact:
+    """Return Σ c·a of at least one array, exactly: in 64 bits where nothing can wrap, else in Python's own integers.
+
+    >>> combined([(4, np.array([1, 2])), (-(2**61), np.array([0, 1]))]).tolist()
+    [4, -2305843009213693944]
+    >>> combined([(2, np.array([2**62]))]).tolist()
+    [9223372036854775808]
+    """
+    listed = [(factor, each, int(np.abs(each).max(initial=0))) for factor, each in terms]
+    kind = np.int64 if sum(abs(factor) * most for factor, _, most in listed) < _LIMIT else object
+    none = np.zeros(len(listed[0][1]), dtype=kind)
+    # A factor of nothing but zeros may be too large for 64 bits itself.
+    return np.asarray(sum((factor * each.astype(kind, copy=False) for factor, each, most in listed if most), none))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class GridSums:
     """Sums of monomials over the records of each cell.
@@ -130,7 +148,8 @@ class GridSums:
     Attributes
     ----------
     sums : mapping
-        Monomial → exact integers, an object array with one entry per cell.
+        Monomial → exact integers, one entry per cell: in 64 bits where all are below 2⁶², else Python's own. What is
+        made of several is made by `combined`.
     missing : int64 array, one entry per cell
         Records of the cell that count nowhere, because a value that every record needs is missing.
     outside : int
@@ -138,33 +157,36 @@ class GridSums:
 
     Examples
     --------
-    >>> sums = GridSums.from_rows([(0, 3, 3, 7), (-1, 2, 0, 0)], [(), ((0, 1),)], cells=2)
+    >>> sums = GridSums.from_columns([[0, -1], [3, 2], [3, 0], [7, 0]], [(), ((0, 1),)], cells=2)
     >>> sums.sums[((0, 1),)].tolist(), sums.missing.tolist(), sums.outside
     ([7, 0], [0, 0], 2)
     """
 
-    sums: Mapping[Monomial, NDArray[np.object_]]
+    sums: Mapping[Monomial, Exact]
     missing: NDArray[np.int64]
     outside: int
 
     @classmethod
-    def from_rows(
-        cls, rows: Sequence[tuple[Any, ...]] | NDArray[np.object_], monomials: list[Monomial], *, cells: int
+    def from_columns(
+        cls, columns: Iterable[Exact | Sequence[int]], monomials: list[Monomial], *, cells: int
     ) -> GridSums:
-        """Build from (cell, records, a sum for each monomial), the first of them (); cell −1 is no declared cell.
+        """Build from cells, their records, and a sum for each monomial, the first of them (); cell −1 is not declared.
 
-        All numbers are Python's integers.
+        Lists are of Python's integers.
         """
         # Without branches: which lines run must not depend on the cells that occur.
-        table = np.array(rows, dtype=object)
-        table = table.reshape(len(rows), 2 + len(monomials))
-        cell = table[:, 0].astype(np.int64)
+        listed = [each if isinstance(each, np.ndarray) else np.array(each, dtype=object) for each in columns]
+        cell, records, *sums = (combined([(1, each)]) for each in listed)
         inside = cell >= 0
-        sums, missing = np.zeros((cells, len(monomials)), dtype=object), np.zeros(cells, dtype=np.int64)
-        sums[cell[inside]] = table[inside, 2:]
-        missing[cell[inside]] = (table[inside, 1] - table[inside, 2]).astype(np.int64)
-        outside = int(table[~inside, 1].sum())
-        return cls({monomial: sums[:, place] for place, monomial in enumerate(monomials)}, missing, outside)
+        places = cell[inside]
+
+        def by_cell(column: Exact) -> Exact:
+            made = np.zeros(cells, dtype=column.dtype)
+            made[places] = column[inside]
+            return made
+
+        outside = int(records[~inside].sum())
+        return cls(dict(zip(monomials, map(by_cell, sums), strict=True)), by_cell(records - sums[0]), outside)
 
     @property
     def cells(self) -> int:
@@ -178,7 +200,7 @@ class GridSums:
 
     def total(self) -> int:
         """Return the number of records, whatever became of them."""
-        return int(sum(self.sums[()])) + int(self.missing.sum()) + self.outside
+        return int(self.sums[()].sum()) + int(self.missing.sum()) + self.outside
 
 
 @dataclass(frozen=True, slots=True, eq=False)

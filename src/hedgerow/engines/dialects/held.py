@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import chain
-from operator import add
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from hedgerow.engines.dialects.ibis_tables import Asked
 from hedgerow.engines.query import ValueOnGrid
 from hedgerow.engines.schema import value_column
 from hedgerow.facts.columns import Missing
-from hedgerow.resampling.counted_values import GridSums, Integers, Monomial
+from hedgerow.resampling.counted_values import Exact, GridSums, Integers, Monomial, combined
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -37,6 +36,8 @@ if TYPE_CHECKING:
 
 
 Numbers = NDArray[Any]
+Columns = Sequence[Exact | Sequence[int]]
+"""Levels, the records of each, and the sums of each product."""
 Terms = Callable[[dict[str, Numbers]], dict[str, Numbers]]
 _ROWS, _ROWS_BY = 2**15, 2**18  # in hand at once, in one cell or in many
 _EXACT = 53 - 18  # bits of a product whose sum over a slice every double holds
@@ -84,8 +85,8 @@ def on_grid(values: Numbers, grid: Grid, absent: int) -> Numbers:
 
 def summed(
     rows: nw.LazyFrame[Any], products: list[list[list[str]]], bits: Sequence[int], query: SumsQuery, terms: Terms
-) -> list[tuple[Any, ...]]:
-    """Return (level, records, the sum of each product) of each cell that occurs; `terms` makes what is multiplied."""
+) -> Columns:
+    """Return level, records, and the sum of each product, of cells that occur; `terms` makes what is multiplied."""
     held, many = rows.collect(), bool(query.by)
     columns = {name: held[name].to_numpy() for name in held.columns if many or name != "level"}
     # The level 0 is no declared cell.
@@ -106,7 +107,8 @@ def summed(
             else:
                 totals[:, place] += _by_level(parts, level[start : start + step], query.cells + 1)
     records = np.array([0, len(held)]) if level is None else np.bincount(level, minlength=query.cells + 1)
-    return [(cell - 1, int(records[cell]), *totals[cell]) for cell in np.flatnonzero(records).tolist()]
+    cells = np.flatnonzero(records)
+    return [cells - 1, records[cells], *totals[cells].T]
 
 
 def _halves(parts: list[Integers]) -> list[tuple[Integers, int]]:
@@ -154,7 +156,7 @@ def added_up(rows: nw.LazyFrame[Any], query: SumsQuery, terms: Terms = dict, *, 
     products = [_products(monomial, query) for monomial in monomials]
     bits = [query.largest(monomial).bit_length() if monomial else 1 for monomial in monomials]
     engine = rows.implementation
-    asked: Asked[Any]
+    asked: Asked[Columns]
     if engine.is_duckdb():
         asked = _summed_in_duckdb(rows.to_native(), products, bits, query, few=few)
     elif engine.is_ibis():
@@ -164,13 +166,13 @@ def added_up(rows: nw.LazyFrame[Any], query: SumsQuery, terms: Terms = dict, *, 
     elif engine.is_spark_like():
         asked = _summed_in_spark(rows.to_native(), products, bits, RECORDS if few else "1L")
     else:
-        asked = Asked(((rows, lambda here: summed(here, products, bits, query, terms)),), lambda rows: rows)
-    return asked.then(lambda rows: GridSums.from_rows(rows, monomials, cells=query.cells))
+        asked = Asked(((rows, lambda here: summed(here, products, bits, query, terms)),), lambda columns: columns)
+    return asked.then(lambda columns: GridSums.from_columns(columns, monomials, cells=query.cells))
 
 
 def _summed_in_duckdb(
     rows: Any, products: list[list[list[str]]], bits: list[int], query: SumsQuery, *, few: bool
-) -> Asked[Any]:
+) -> Asked[Columns]:
     by, every = bool(query.by), f"sum({RECORDS})" if few else "count(*)"
     products = [[*product, [RECORDS]] for product in products] if few else products
     needed = [{name for part in product for name in part if name.startswith(_THERE)} for product in products]
@@ -187,11 +189,11 @@ def _summed_in_duckdb(
     # The sums of no row are null.
     return Asked(
         ((rows.aggregate(f"{every}, {', '.join(sums)}"), _fetched),),
-        lambda rows: [(0, *(total or 0 for total in row)) for row in rows],
+        lambda rows: [[0], *([total or 0] for total in rows[0])],
     )
 
 
-def _by_level_in_duckdb(rows: Any, sums: list[str], bits: list[int]) -> Asked[NDArray[np.object_]]:
+def _by_level_in_duckdb(rows: Any, sums: list[str], bits: list[int]) -> Asked[Columns]:
     """Return the question for the level and these sums of numbers of so many bits, in integers of 64 bits.
 
     Python reads an array of these in a tenth of the time of rows with integers of 128 bits. The sum of 2⁴² numbers
@@ -206,11 +208,9 @@ def _by_level_in_duckdb(rows: Any, sums: list[str], bits: list[int]) -> Asked[ND
     narrow = [f"CAST({part} AS BIGINT) AS part_{place}" for place, part in enumerate(chain.from_iterable(parts))]
     asked = rows.aggregate(whole, "level").project(", ".join(["level", *narrow]))
 
-    def totals(arrays: dict[str, Integers]) -> NDArray[np.object_]:
-        level, *rest = (array.astype(object) for array in arrays.values())
-        read = iter(rest)
-        columns = [reduce(add, (next(read) * power for power in (1, _LIMIT)[: len(part)])) for part in parts]
-        return np.stack([level, *columns], axis=1)
+    def totals(arrays: dict[str, Integers]) -> Columns:
+        read = iter(arrays.values())
+        return [next(read), *(combined(zip((1, _LIMIT), [next(read) for _ in part], strict=False)) for part in parts)]
 
     return Asked(((asked, lambda here: here.fetchnumpy()),), totals)
 
@@ -233,7 +233,7 @@ def counted_truths(rows: Any) -> Asked[tuple[Integers, Integers]]:
 
 def _summed_by_presence(
     rows: Any, numbers: list[list[list[str]]], needed: list[set[str]], every: str, *, by: bool
-) -> Asked[list[tuple[Any, ...]]]:
+) -> Asked[Columns]:
     """Return the question for products of `numbers` where all `needed` are present, asked by which values are.
 
     Products that differ in what they need alone are then one: for means of five columns 21 are left, and not 57.
@@ -245,13 +245,13 @@ def _summed_by_presence(
     places = [asked.index(text) for text in texts]
     pattern = " + ".join(f"{name} * {1 << place}" for place, name in enumerate(present))
 
-    def totals(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    def totals(rows: list[tuple[Any, ...]]) -> Columns:
         summed = {} if by else {0: [0] * (1 + len(numbers))}
         for level, mask, *sums in rows:
             total = summed.setdefault(level, [0] * (1 + len(numbers)))
             there = [sums[place] if mask & needs == needs else 0 for needs, place in zip(masks, places, strict=True)]
             summed[level] = [term + other for term, other in zip(total, [sums[0], *there], strict=True)]
-        return [(level, *total) for level, total in summed.items()]
+        return [list(summed), *([total[place] for total in summed.values()] for place in range(1 + len(numbers)))]
 
     level, keys = ("level", f"level, {pattern}") if by else ("0", pattern)
     return Asked(((rows.aggregate(f"{level}, {pattern}, {', '.join(asked)}", keys), _fetched),), totals)
@@ -288,9 +288,7 @@ def _wide(product: list[list[str]], kind: str) -> str:
     return first if not rest else " * ".join([f"CAST({first} AS {kind})", *(f"({other})" for other in rest)])
 
 
-def _summed_in_spark(
-    rows: Any, products: list[list[list[str]]], bits: list[int], records: str
-) -> Asked[list[tuple[Any, ...]]]:
+def _summed_in_spark(rows: Any, products: list[list[list[str]]], bits: list[int], records: str) -> Asked[Columns]:
     """Return the question for (level, records, sums of products), exact: one job, its answer by Arrow.
 
     A product below 2⁶² is added up in pieces of 21 bits, the last of which holds whatever lies above; a larger one in
@@ -312,15 +310,10 @@ def _summed_in_spark(
     made = [f"{term} AS {name}" for term, name in zip(terms, named, strict=True)]
     grouped = rows.selectExpr("level", f"{records} AS records", *made).groupBy("level").sum("records", *named)
 
-    def totals(columns: list[list[Any]]) -> list[tuple[Any, ...]]:
+    def totals(columns: list[list[Any]]) -> Columns:
         level, records, *sums = columns
-        return [
-            (
-                at,
-                records[row],
-                *(sum(int(sums[i][row]) << _PIECE * j for j, i in enumerate(places)) for places in pieces),
-            )
-            for row, at in enumerate(level)
-        ]
+        each = [zip(*(sums[i] for i in places), strict=True) for places in pieces]
+        added = ([sum(int(part) << _PIECE * j for j, part in enumerate(row)) for row in of] for of in each)
+        return [level, records, *added]
 
     return Asked(((grouped, lambda frame: [column.to_pylist() for column in frame.toArrow().columns]),), totals)

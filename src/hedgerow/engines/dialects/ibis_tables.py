@@ -303,8 +303,8 @@ def _digest(octets: bytes | None) -> str | None:
 
 def summed(
     rows: Any, products: Sequence[ProductSQL], records: str | None = None, *, by: bool
-) -> tuple[Any, Callable[[Sequence[Any]], list[tuple[Any, ...]]]]:
-    """Return the table of what is added up by ``level``, and what makes of its rows (level, records, sums), exact.
+) -> tuple[Any, Callable[[Sequence[Any]], list[list[int]]]]:
+    """Return the table of what is added up by ``level``, and what makes of its rows level, records, sums, exact.
 
     `records` names the column of how many records a row stands for, None where each row is a record. Not `by` level,
     there is one row, of the only level. ``one`` is null where a record does not count: to count it takes less than to
@@ -323,15 +323,13 @@ def summed(
     every = rows.count() if records is None else rows[records].sum()
     named = {f"sum_{place}": total for place, total in enumerate(sums)}
 
-    def totals(answer: Sequence[Any]) -> list[tuple[Any, ...]]:
-        made = []
-        for row in answer:
-            # Sums of no row are null.
-            level, records, *sums = (int(number or 0) for number in (row if by else (0, *row)))
-            rest = iter(sums)
-            each = [sum(next(rest) << shift for _, shift in terms) for terms in terms_of]
-            made.append((level, records, *each))
-        return made
+    def totals(answer: Sequence[Any]) -> list[list[int]]:
+        # Sums of no row are null.
+        rows = [[int(number or 0) for number in (row if by else (0, *row))] for row in answer]
+        read = iter([row[place] for row in rows] for place in range(2 + len(sums)))
+        level, records = next(read), next(read)
+        shifted = [[[number << shift for number in next(read)] for _, shift in terms] for terms in terms_of]
+        return [level, records, *([sum(row) for row in zip(*parts, strict=True)] for parts in shifted)]
 
     return (rows.group_by("level") if by else rows).aggregate(records=every, **named), totals
 

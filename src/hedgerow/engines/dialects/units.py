@@ -319,7 +319,8 @@ def added_up_side_by_side(units: nw.LazyFrame[Any], query: SumsQuery, totals: Se
 
     def by_cell(added: GridSums) -> GridSums:
         sums = {
-            monomial: np.array([added.sums[own][0] for own in each], dtype=object) for monomial, each in asked.items()
+            monomial: np.array([int(added.sums[own][0]) for own in each], dtype=object)
+            for monomial, each in asked.items()
         }
         return GridSums(sums, np.zeros(query.cells, dtype=np.int64), 0)
 

@@ -55,7 +55,7 @@ from hedgerow.release.designs.unit_products import (
     read_as,
     weight_on_grid,
 )
-from hedgerow.resampling.counted_values import GridSums, Monomial
+from hedgerow.resampling.counted_values import GridSums, Monomial, combined
 from hedgerow.statistics.statistic import Powers, Statistic
 
 Value = ValueOnGrid | Indicator | Weighted | ColumnProduct
@@ -233,7 +233,7 @@ class JointDesign:
     def with_zeros(self, sums: GridSums, mechanism: JointMoments) -> GridSums:
         """Return the sums of a mechanism's monomials with 0 where a value is missing, from those of present values."""
         terms = {monomial: self._filled(monomial).items() for monomial in mechanism.monomials()}
-        added = {monomial: sum(c * sums.sums[each] for each, c in of) for monomial, of in terms.items()}
+        added = {monomial: combined((c, sums.sums[each]) for each, c in of) for monomial, of in terms.items()}
         return replace(sums, sums=added)
 
     def totals(self, table: AdditiveTable, mechanism: JointMoments) -> JointTotals:
