@@ -155,8 +155,8 @@ MUTANTS = (
     Mutant(
         "sums asked apart for what is present count what is not",
         "engines/dialects/held.py",
-        "sums[place] if mask & needs == needs else 0 for",
-        "sums[place] for",
+        "sums[at] or 0 if mask & needs == needs else 0 for",
+        "sums[at] or 0 for",
         ENGINES,
     ),
     Mutant(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
@@ -511,11 +512,12 @@ def test_sums_are_asked_apart_for_what_is_present_only_where_this_saves_half(
     whole = SumsQuery((*FINE, IS_TWO), PAIRS, (BY_TEXT,))
 
     def sums(query: SumsQuery) -> int:
-        return source.statements(query)[-1].count("sum(")
+        # A sum that is read in two halves stands there twice.
+        return len(set(re.findall(r"sum\((?:[^()]|\([^()]*\))*\)", source.statements(query)[-1])))
 
-    assert (sums(whole), sums(SumsQuery((*FINE, IS_TWO), MONOMIALS))) == (10, 8)
+    assert (sums(whole), sums(SumsQuery((*FINE, IS_TWO), MONOMIALS))) == (9, 7)
     monkeypatch.setattr(held, "_PATTERNS", 8)
-    assert sums(whole) == 22
+    assert sums(whole) == 21
 
 
 @pytest.mark.parametrize("engine", MAKERS)

@@ -20,7 +20,7 @@ from hedgerow.engines.checked import Steps, distance, within_doubles, within_yea
 from hedgerow.engines.computed import computed, date_number, on_grid, present
 from hedgerow.engines.dialects import ibis_tables
 from hedgerow.engines.dialects.few_values import RECORDS, by_raw_values
-from hedgerow.engines.dialects.held import added_up, counted_truths, is_held, read_as_values, terms_of
+from hedgerow.engines.dialects.held import added_up, adds_up_nulls, counted_truths, is_held, read_as_values, terms_of
 from hedgerow.engines.dialects.ibis_tables import Asked, asked_counts, asked_values, engine_of
 from hedgerow.engines.dialects.levels import code_of, is_whole, literal, whole_columns, with_levels
 from hedgerow.engines.dialects.units import (
@@ -300,8 +300,8 @@ def count(
         return _count_records(frame)
     chosen = _selected(frame, query)
     if query.unit is not None:
-        digits, level, named = _digits(chosen, query, columns)
-        return counts_of_units(digits.select(_index_of(query).alias("index"), level.alias("level"), *named), query, key)
+        digits, named = _digits(chosen, query, columns)
+        return counts_of_units(digits.select(_index_of(query).alias("index"), "level", *named), query, key)
     width, rows = query.size + 1, _lazy(chosen)
     if few:
         codes = occurrences(keys(by_raw_values(rows, query), query, columns, few=True), few=True)
@@ -319,9 +319,11 @@ def count(
 
 def keys(frame: object, query: Query, columns: dict[str, str], *, few: bool = False) -> nw.LazyFrame[Any]:
     """Return ``key``, cell·(size + 1) + index + 1: a GROUP BY of one integer is the fastest that every engine has."""
-    digits, level, named = _digits(frame, query, columns, few=few)
+    import narwhals.stable.v2 as nw
+
+    digits, named = _digits(frame, query, columns, few=few)
     index = _index_of(query) + 1
-    return digits.select((level * (query.size + 1) + index if query.by else index).alias("key"), *named)
+    return digits.select((nw.col("level") * (query.size + 1) + index if query.by else index).alias("key"), *named)
 
 
 def _index_of(query: Query) -> nw.Expr:
@@ -375,22 +377,22 @@ def _count_records(frame: object) -> Asked[Histogram]:
 
 def _digits(
     frame: object, query: Query | SumsQuery, columns: dict[str, str], *, few: bool = False
-) -> tuple[nw.LazyFrame[Any], nw.Expr, list[nw.Expr]]:
-    """Return columns ``index_0``, …, ``level_0``, …, the cell as an expression of them, and others that are kept."""
+) -> tuple[nw.LazyFrame[Any], list[nw.Expr]]:
+    """Return the columns ``index_0``, … and ``level``, the cell, with others that are kept."""
     import narwhals.stable.v2 as nw
 
     rows, levels = with_levels(_lazy(frame), query.by, columns)
     # A database raises where another engine has an infinite number: values are clamped first, and a place named once.
     engine = engine_of(rows.to_native()) if rows.implementation.is_ibis() else None
     named = [nw.col(name) for name in ((UNIT, "known") if query.unit is not None else (RECORDS,) if few else ())]
-    placed = _placed(rows, query, columns, engine)
+    placed, level = _placed(rows, query, columns, engine), code_of("level", [c.levels for c in query.by]).alias("level")
     if engine is None:
         # Each step a column of its own: SQL has no names for parts of an expression, and would compute them again.
         rows = rows.select(*(made.alias(name) for name, made in placed.items()), *levels, *named)
-        placed = {name: nw.col(name) for name in placed}
-        levels = [nw.col(f"level_{place}") for place in range(len(query.by))]
-    digits = rows.select(*_indices(query, placed, clamped=engine is not None), *levels, *named)
-    return _computed_once(digits), code_of("level", [c.levels for c in query.by]), named
+        placed, levels = {name: nw.col(name) for name in placed}, [level]
+    indices = _indices(query, placed, nulls=adds_up_nulls(rows), clamped=engine is not None)
+    digits, names = rows.select(*indices, *levels, *named), (f"index_{place}" for place in range(len(indices)))
+    return digits if engine is None else _computed_once(digits).select(*names, level, *named), named
 
 
 def add_up(
@@ -402,16 +404,14 @@ def add_up(
     """
     import narwhals.stable.v2 as nw
 
-    chosen = _selected(frame, query)
-    in_memory = query.unit is None and is_held(_lazy(frame))
+    chosen, in_memory = _selected(frame, query), query.unit is None and is_held(_lazy(frame))
     if in_memory and read_as_values(query):
         rows, levels = with_levels(_lazy(chosen), query.by, columns)
         level = code_of("level", [category.levels for category in query.by]).alias("level")
         rows = rows.select(*map(value_column, range(len(query.values))), *levels).with_columns(level)
     else:
-        digits, level, named = _digits(by_raw_values(_lazy(chosen), query) if few else chosen, query, columns, few=few)
-        indices = (nw.col(f"index_{place}") for place in range(len(query.read)))
-        rows = _with_products(digits.select(*indices, level.alias("level"), *named), query, named)
+        digits, named = _digits(by_raw_values(_lazy(chosen), query) if few else chosen, query, columns, few=few)
+        rows = _with_products(digits, query, named)
     if in_memory:
         return _with_others(added_up(rows, query, partial(terms_of, query)), frame, chosen)
     counts = reduce(and_, [nw.col(f"index_{place}") >= 0 for place in sorted(query.needed)] or [nw.lit(True)])
@@ -419,13 +419,13 @@ def add_up(
         rows, counts = rows.with_columns(counts.alias("counts")), nw.col("counts")
     if query.unit is not None:
         return _add_up_units(rows, query, key)
-    ones, zeros, ibis = nw.lit(1, nw.Int64), nw.lit(0, nw.Int64), rows.implementation.is_ibis()
-    one = nw.when(counts).then(ones).otherwise(nw.lit(None) if ibis else zeros)  # databases count what is not null
+    ones, zeros, nulls = nw.lit(1, nw.Int64), nw.lit(0, nw.Int64), adds_up_nulls(rows)
+    one = nw.when(counts).then(ones).otherwise(nw.lit(None) if nulls else zeros)  # databases count what is not null
     terms: list[nw.Expr] = []
     for place, value in enumerate(query.values):
         index = nw.col(f"index_{place}")
         there = counts if place in query.needed else counts & (index >= 0)
-        null = ibis and value in query.read and query.needed <= {place}
+        null = nulls and value in query.read and query.needed <= {place}
         one = index if null and query.needed and not few else one
         terms.append((index if null else nw.when(there).then(index).otherwise(zeros)).alias(f"t_{place}"))
         terms.append(nw.when(there).then(ones).otherwise(zeros).alias(f"there_{place}"))
@@ -566,7 +566,7 @@ def _position(apart: nw.Expr, value: nw.Expr, grid: Grid) -> nw.Expr:
     return apart / (value * 0.0 + float(grid.step)) + 0.5
 
 
-def _indices(query: Query | SumsQuery, placed: dict[str, nw.Expr], *, clamped: bool) -> list[nw.Expr]:
+def _indices(query: Query | SumsQuery, placed: dict[str, nw.Expr], *, nulls: bool, clamped: bool) -> list[nw.Expr]:
     """Return ``index_0``, …: each value's grid index t ∈ {0..m} by its `_placed`, or what it is where it is missing."""
     import narwhals.stable.v2 as nw
 
@@ -579,22 +579,21 @@ def _indices(query: Query | SumsQuery, placed: dict[str, nw.Expr], *, clamped: b
             return 0
         if isinstance(query, SumsQuery) and query.missing is Missing.MIDPOINT:
             return (value.size - 1) // 2
-        # Databases leave nulls out of their sums.
-        return None if clamped and isinstance(query, SumsQuery) and query.unit is None else -1
+        return None if nulls and isinstance(query, SumsQuery) and query.unit is None else -1
 
     def on_grid(place: int, value: ValueOnGrid | Indicator) -> nw.Expr:
         there, position = placed[f"there_{place}"], placed[f"position_{place}"]
         if isinstance(value, Indicator):
             equal = nw.when(position).then(nw.lit(1, nw.Int64)).otherwise(nw.lit(0, nw.Int64))
             return nw.when(there).then(equal).otherwise(nw.lit(absent(value), nw.Int64))
+        fill = None if (missing := absent(value)) is None else nw.lit(float(missing))
         if not clamped:  # DuckDB is slower by a sixth where this is written as `clip`
             least, most = nw.lit(0.0), nw.lit(float(value.grid.steps))
-            position = nw.when(position > most).then(most).otherwise(position)
-            position = nw.when(position < least).then(least).otherwise(position)
+            above = nw.when(position < least).then(least).otherwise(position)
+            position = nw.when(there).then(nw.when(position > most).then(most).otherwise(above)).otherwise(fill)
+        elif fill is not None:
+            position = nw.coalesce(position, fill)
         # Floored last: Spark's floor is an integer, and raises an error where a missing or distant value has none.
-        if (missing := absent(value)) is not None:
-            fill = nw.lit(float(missing))
-            position = nw.coalesce(position, fill) if clamped else nw.when(there).then(position).otherwise(fill)
         return position.floor().cast(nw.Int64)
 
     return [on_grid(place, value).alias(f"index_{place}") for place, value in enumerate(query.read)]

@@ -1539,7 +1539,8 @@ FROM (
             ) + 0.5,
             -1.0
           )
-        ) AS INT64) AS `index_1`
+        ) AS INT64) AS `index_1`,
+        0 AS `level`
       FROM `people` AS `t0`
     ) AS `t1`
   ) AS `t2`

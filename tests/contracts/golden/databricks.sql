@@ -1749,7 +1749,8 @@ FROM (
             ) + CAST(0.5 AS DOUBLE),
             -CAST(1.0 AS DOUBLE)
           )
-        ) AS BIGINT) AS `index_1`
+        ) AS BIGINT) AS `index_1`,
+        CAST(0 AS BIGINT) AS `level`
       FROM `people` AS `t0`
     ) AS `t1`
   ) AS `t2`

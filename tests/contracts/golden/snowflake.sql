@@ -1405,7 +1405,8 @@ FROM (
             ) + CAST(0.5 AS DOUBLE),
             -CAST(1.0 AS DOUBLE)
           )
-        ) AS BIGINT) AS "index_1"
+        ) AS BIGINT) AS "index_1",
+        0 AS "level"
       FROM "people" AS "t0"
     ) AS "t1"
   ) AS "t2"
