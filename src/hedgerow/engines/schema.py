@@ -11,6 +11,8 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hedgerow.engines.cells import ESCAPE
@@ -398,9 +400,28 @@ def _incomparable(column: str, value: Scalar, kind: str) -> ParameterError:
     )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Same:
+    """A category as the key of what is kept of it: equal ones may have values of other types, such as 1 and True."""
+
+    category: Category
+
+    def __hash__(self) -> int:
+        return id(self.category)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.category is self.category
+
+
 def comparables(category: Category, kind: str) -> list[Comparable]:
     """Return a category's values as their column holds them, in order (HG111 where two are the same there)."""
+    return _comparables(_Same(category), kind)
+
+
+@lru_cache(maxsize=4)  # a release asks four times
+def _comparables(same: _Same, kind: str) -> list[Comparable]:
     values: list[Comparable]
+    category = same.category
     # Thousands of levels are integers, most often, and no line of Python is run for each of them.
     integers = kind == NUMBER and set(map(type, category.values)) == {int}
     if integers and max(map(abs, category.values)) < EXACT_INTEGERS:  # type: ignore[arg-type]  # as just seen

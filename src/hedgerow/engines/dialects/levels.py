@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from hedgerow.engines.cells import bands_of, cells_of, levels_of
 from hedgerow.engines.dialects import ibis_tables
 from hedgerow.engines.schema import EXACT_INTEGERS, comparables, group_column, kind_of_column
@@ -118,7 +120,7 @@ def _follow(values: Sequence[Comparable]) -> bool:
     if len(values) < 3 or isinstance(values[0], str) or float(values[0]) % 1.0:
         return False
     first = int(values[0])
-    return list(values) == list(range(first, first + len(values)))
+    return np.array_equal(values, np.arange(first, first + len(values)))
 
 
 def _within(value: nw.Expr, low: float, high: float) -> nw.Expr:
