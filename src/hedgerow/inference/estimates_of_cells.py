@@ -207,7 +207,7 @@ class Cells(LazyEstimates):
         """Return `note` of each number; numbers of one kind have the same, which is made once."""
         _, first, kinds = np.unique(self._kinds_of_notes(), return_index=True, return_inverse=True)
         texts = [self.note(int(index)) for index in first]
-        return [texts[kind] for kind in kinds.tolist()]
+        return list(map(texts.__getitem__, kinds.tolist()))
 
     def _kinds_of_notes(self) -> NDArray[np.int64]:
         """Return a number for each cell: where two are the same, so are the notes."""
@@ -316,7 +316,8 @@ def _by_column(labels: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
         for category in labels.by:
             inner //= category.levels
             if category.shown:
-                own = [value for value in (*category.values, *("other",) * category.other) for _ in range(inner)]
+                own = [*category.values, *("other",) * category.other]
+                own = own if inner == 1 else [value for value in own for _ in range(inner)]
                 columns[category.column] = own * (len(labels) // len(own))
         return columns
     cells = list(labels)
@@ -325,9 +326,9 @@ def _by_column(labels: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
 
 def finite(column: Floats) -> list[float | None]:
     """Return numbers as JSON has them: None for one that is not finite."""
-    numbers = column.astype(object)
-    numbers[~np.isfinite(column)] = None
-    listed: list[float | None] = numbers.tolist()
+    listed: list[float | None] = column.tolist()
+    for place in np.flatnonzero(~np.isfinite(column)).tolist():
+        listed[place] = None
     return listed
 
 
@@ -397,6 +398,8 @@ class Estimates(LazyEstimates):
 
     def in_columns(self, level: float) -> dict[str, Any]:
         """Return the fields of `entries` as columns; see `Cells.in_columns`."""
+        if len(self._parts) == 1 and isinstance(self._parts[0], Cells):
+            return self._parts[0].in_columns(level)
         parts = [columns_of_entries(())]
         for part in self._parts:
             one_by_one = (estimate.to_dict(level) for estimate in part)

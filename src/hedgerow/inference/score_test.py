@@ -95,7 +95,7 @@ class Quadratic:
         """Return the values at θ, cell by cell."""
         return np.asarray(self.constant + theta * (self.linear + theta * self.square), dtype=np.float64)
 
-    def rows(self, here: slice) -> Quadratic:
+    def rows(self, here: slice | NDArray[np.bool_]) -> Quadratic:
         """Return the quadratics of some of the cells."""
         return Quadratic(*(_rows(part, here) for part in (self.constant, self.linear, self.square)))
 
@@ -155,7 +155,7 @@ class QuadraticTest:
     skew: Floats | float = 0.0
     skew_unsure: Floats | float = 0.0
 
-    def rows(self, here: slice) -> QuadraticTest:
+    def rows(self, here: slice | NDArray[np.bool_]) -> QuadraticTest:
         """Return the numbers of some of the cells."""
         return QuadraticTest(**{part.name: _rows(getattr(self, part.name), here) for part in fields(self)})
 
@@ -168,8 +168,14 @@ class QuadraticTest:
 
         An estimate that is not possible is read as the possible one nearest to it. That is nearer to every possible θ,
         so an interval only grows by it, and does not shrink to a point at the end of what is possible, as if the number
-        were known there.
+        were known there. What is not reliable is not tested: its interval is [low, high].
         """
+        low, high = (np.array(np.broadcast_to(end, self.a.shape), np.float64) for end in (self.low, self.high))
+        tested = np.broadcast_to(self.reliable, self.a.shape)
+        low[tested], high[tested] = self.rows(tested)._not_rejected(level)
+        return low, high
+
+    def _not_rejected(self, level: float) -> tuple[Floats, Floats]:
         share, z = self._critical_values(level)
         theta = self._theta()
         sampling = np.maximum(0.0, self.sampling.at(theta))
@@ -187,7 +193,7 @@ class QuadraticTest:
         last = np.square(a) - z**2 * constant
         # Rounding can push the root of a nearly noiseless total below zero.
         root = np.sqrt(np.maximum(0.0, middle**2 - leading * last))
-        solved = (leading > 0.0) & self.reliable
+        solved = leading > 0.0
         divisor = np.where(solved, leading, 1.0)
         low = np.where(solved, self.shift + (middle - root) / divisor - self.margin, self.low)
         high = np.where(solved, self.shift + (middle + root) / divisor + self.margin, self.high)
@@ -224,7 +230,7 @@ class QuadraticTest:
         return factor, z
 
 
-def _rows(part: Any, here: slice) -> Any:
+def _rows(part: Any, here: slice | NDArray[np.bool_]) -> Any:
     if isinstance(part, Quadratic):
         return part.rows(here)
     return part[here] if np.ndim(part) else part

@@ -566,9 +566,9 @@ class SideBySide:
             return None
         second, fourth = np.zeros(len(slopes)), np.zeros(len(slopes))
         for block, place in zip(self.blocks, self.places, strict=True):
-            parts = np.einsum("ri,ij->rj", slopes[:, place], block.mixing[: 1 + block.features])
-            second += np.sum(parts**2, axis=1)
-            fourth += np.sum(parts**4, axis=1) / (draws_of(block.law) or np.inf)
+            squares = np.square(np.einsum("ri,ij->rj", slopes[:, place], block.mixing[: 1 + block.features]))
+            second += np.sum(squares, axis=1)
+            fourth += np.sum(np.square(squares), axis=1) / (draws_of(block.law) or np.inf)
         equal = np.where(fourth > 0.0, second**2 / np.where(fourth > 0.0, fourth, 1.0), _MOST_DRAWS)
         return np.clip(equal, 1.0, _MOST_DRAWS)
 
