@@ -428,7 +428,8 @@ def add_up(
         null = nulls and value in query.read and query.needed <= {place}
         one = index if null and query.needed and not few else one
         terms.append((index if null else nw.when(there).then(index).otherwise(zeros)).alias(f"t_{place}"))
-        terms.append(nw.when(there).then(ones).otherwise(zeros).alias(f"there_{place}"))
+        if any((place, 0) in monomial for monomial in query.monomials):
+            terms.append(nw.when(there).then(ones).otherwise(zeros).alias(f"there_{place}"))
     asked = added_up(rows.select("level", one.alias("one"), *terms, *named), query, few=few)
     return _with_others(asked, frame, chosen)
 

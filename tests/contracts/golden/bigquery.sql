@@ -100,8 +100,7 @@ FROM (
   SELECT
     `t1`.`level`,
     `t1`.`index_0` AS `one`,
-    `t1`.`index_0` AS `t_0`,
-    CASE WHEN `t1`.`index_0` >= 0 THEN 1 ELSE 0 END AS `there_0`
+    `t1`.`index_0` AS `t_0`
   FROM (
     SELECT
       CAST(FLOOR(
@@ -172,8 +171,7 @@ FROM (
   SELECT
     `t1`.`level`,
     `t1`.`index_0` AS `one`,
-    `t1`.`index_0` AS `t_0`,
-    CASE WHEN `t1`.`index_0` >= 0 THEN 1 ELSE 0 END AS `there_0`
+    `t1`.`index_0` AS `t_0`
   FROM (
     SELECT
       CAST(FLOOR(
@@ -216,8 +214,7 @@ FROM (
   SELECT
     `t1`.`level`,
     `t1`.`index_0` AS `one`,
-    `t1`.`index_0` AS `t_0`,
-    CASE WHEN `t1`.`index_0` >= 0 THEN 1 ELSE 0 END AS `there_0`
+    `t1`.`index_0` AS `t_0`
   FROM (
     SELECT
       CAST(FLOOR(
@@ -440,8 +437,7 @@ FROM (
   SELECT
     `t2`.`level`,
     `t2`.`index_0` AS `one`,
-    `t2`.`index_0` AS `t_0`,
-    CASE WHEN `t2`.`index_0` >= 0 THEN 1 ELSE 0 END AS `there_0`
+    `t2`.`index_0` AS `t_0`
   FROM (
     SELECT
       CAST(FLOOR(
@@ -503,9 +499,7 @@ FROM (
     `t2`.`level`,
     CASE WHEN `t2`.`counts` THEN 1 ELSE NULL END AS `one`,
     CASE WHEN `t2`.`counts` THEN `t2`.`index_0` ELSE 0 END AS `t_0`,
-    CASE WHEN `t2`.`counts` THEN 1 ELSE 0 END AS `there_0`,
-    CASE WHEN `t2`.`counts` THEN `t2`.`index_1` ELSE 0 END AS `t_1`,
-    CASE WHEN `t2`.`counts` THEN 1 ELSE 0 END AS `there_1`
+    CASE WHEN `t2`.`counts` THEN `t2`.`index_1` ELSE 0 END AS `t_1`
   FROM (
     SELECT
       `t1`.`index_0`,
@@ -574,7 +568,6 @@ FROM (
     `t2`.`level`,
     `t2`.`index_0` AS `one`,
     `t2`.`index_0` AS `t_0`,
-    CASE WHEN `t2`.`index_0` >= 0 THEN 1 ELSE 0 END AS `there_0`,
     CASE
       WHEN (
         `t2`.`index_0` >= 0
@@ -583,12 +576,7 @@ FROM (
       )
       THEN `t2`.`index_1`
       ELSE 0
-    END AS `t_1`,
-    CASE WHEN (
-      `t2`.`index_0` >= 0
-    ) AND (
-      `t2`.`index_1` >= 0
-    ) THEN 1 ELSE 0 END AS `there_1`
+    END AS `t_1`
   FROM (
     SELECT
       CAST(FLOOR(
@@ -666,9 +654,7 @@ FROM (
     `t3`.`level`,
     CASE WHEN `t3`.`counts` THEN 1 ELSE NULL END AS `one`,
     CASE WHEN `t3`.`counts` THEN `t3`.`index_0` ELSE 0 END AS `t_0`,
-    CASE WHEN `t3`.`counts` THEN 1 ELSE 0 END AS `there_0`,
-    CASE WHEN `t3`.`counts` THEN `t3`.`index_1` ELSE 0 END AS `t_1`,
-    CASE WHEN `t3`.`counts` THEN 1 ELSE 0 END AS `there_1`
+    CASE WHEN `t3`.`counts` THEN `t3`.`index_1` ELSE 0 END AS `t_1`
   FROM (
     SELECT
       `t2`.`index_0`,
@@ -766,7 +752,6 @@ FROM (
     `t2`.`level`,
     CASE WHEN `t2`.`index_0` >= 0 THEN 1 ELSE NULL END AS `one`,
     CASE WHEN `t2`.`index_0` >= 0 THEN `t2`.`index_0` ELSE 0 END AS `t_0`,
-    CASE WHEN `t2`.`index_0` >= 0 THEN 1 ELSE 0 END AS `there_0`,
     CASE
       WHEN (
         `t2`.`index_0` >= 0
@@ -775,12 +760,7 @@ FROM (
       )
       THEN `t2`.`index_1`
       ELSE 0
-    END AS `t_1`,
-    CASE WHEN (
-      `t2`.`index_0` >= 0
-    ) AND (
-      `t2`.`index_1` >= 0
-    ) THEN 1 ELSE 0 END AS `there_1`
+    END AS `t_1`
   FROM (
     SELECT
       CASE
@@ -934,9 +914,7 @@ FROM (
     `t4`.`level`,
     CASE WHEN `t4`.`counts` THEN 1 ELSE NULL END AS `one`,
     CASE WHEN `t4`.`counts` THEN `t4`.`index_0` ELSE 0 END AS `t_0`,
-    CASE WHEN `t4`.`counts` THEN 1 ELSE 0 END AS `there_0`,
-    CASE WHEN `t4`.`counts` THEN `t4`.`index_1` ELSE 0 END AS `t_1`,
-    CASE WHEN `t4`.`counts` THEN 1 ELSE 0 END AS `there_1`
+    CASE WHEN `t4`.`counts` THEN `t4`.`index_1` ELSE 0 END AS `t_1`
   FROM (
     SELECT
       `t3`.`index_0`,
@@ -1342,8 +1320,7 @@ FROM (
   SELECT
     `t2`.`level`,
     CASE WHEN `t2`.`index_0` >= 0 THEN 1 ELSE NULL END AS `one`,
-    CASE WHEN `t2`.`index_0` >= 0 THEN `t2`.`index_0` ELSE 0 END AS `t_0`,
-    CASE WHEN `t2`.`index_0` >= 0 THEN 1 ELSE 0 END AS `there_0`
+    CASE WHEN `t2`.`index_0` >= 0 THEN `t2`.`index_0` ELSE 0 END AS `t_0`
   FROM (
     SELECT
       CASE

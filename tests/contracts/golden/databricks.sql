@@ -110,12 +110,7 @@ FROM (
   SELECT
     `t1`.`level`,
     `t1`.`index_0` AS `one`,
-    `t1`.`index_0` AS `t_0`,
-    CASE
-      WHEN `t1`.`index_0` >= CAST(0 AS BIGINT)
-      THEN CAST(1 AS BIGINT)
-      ELSE CAST(0 AS BIGINT)
-    END AS `there_0`
+    `t1`.`index_0` AS `t_0`
   FROM (
     SELECT
       CAST(FLOOR(
@@ -198,12 +193,7 @@ FROM (
   SELECT
     `t1`.`level`,
     `t1`.`index_0` AS `one`,
-    `t1`.`index_0` AS `t_0`,
-    CASE
-      WHEN `t1`.`index_0` >= CAST(0 AS BIGINT)
-      THEN CAST(1 AS BIGINT)
-      ELSE CAST(0 AS BIGINT)
-    END AS `there_0`
+    `t1`.`index_0` AS `t_0`
   FROM (
     SELECT
       CAST(FLOOR(
@@ -254,12 +244,7 @@ FROM (
   SELECT
     `t1`.`level`,
     `t1`.`index_0` AS `one`,
-    `t1`.`index_0` AS `t_0`,
-    CASE
-      WHEN `t1`.`index_0` >= CAST(0 AS BIGINT)
-      THEN CAST(1 AS BIGINT)
-      ELSE CAST(0 AS BIGINT)
-    END AS `there_0`
+    `t1`.`index_0` AS `t_0`
   FROM (
     SELECT
       CAST(FLOOR(
@@ -533,12 +518,7 @@ FROM (
   SELECT
     `t2`.`level`,
     `t2`.`index_0` AS `one`,
-    `t2`.`index_0` AS `t_0`,
-    CASE
-      WHEN `t2`.`index_0` >= CAST(0 AS BIGINT)
-      THEN CAST(1 AS BIGINT)
-      ELSE CAST(0 AS BIGINT)
-    END AS `there_0`
+    `t2`.`index_0` AS `t_0`
   FROM (
     SELECT
       CAST(FLOOR(
@@ -604,9 +584,7 @@ FROM (
     `t2`.`level`,
     CASE WHEN `t2`.`counts` THEN CAST(1 AS BIGINT) ELSE NULL END AS `one`,
     CASE WHEN `t2`.`counts` THEN `t2`.`index_0` ELSE CAST(0 AS BIGINT) END AS `t_0`,
-    CASE WHEN `t2`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`,
-    CASE WHEN `t2`.`counts` THEN `t2`.`index_1` ELSE CAST(0 AS BIGINT) END AS `t_1`,
-    CASE WHEN `t2`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_1`
+    CASE WHEN `t2`.`counts` THEN `t2`.`index_1` ELSE CAST(0 AS BIGINT) END AS `t_1`
   FROM (
     SELECT
       `t1`.`index_0`,
@@ -689,11 +667,6 @@ FROM (
     `t2`.`index_0` AS `one`,
     `t2`.`index_0` AS `t_0`,
     CASE
-      WHEN `t2`.`index_0` >= CAST(0 AS BIGINT)
-      THEN CAST(1 AS BIGINT)
-      ELSE CAST(0 AS BIGINT)
-    END AS `there_0`,
-    CASE
       WHEN (
         `t2`.`index_0` >= CAST(0 AS BIGINT)
       )
@@ -702,17 +675,7 @@ FROM (
       )
       THEN `t2`.`index_1`
       ELSE CAST(0 AS BIGINT)
-    END AS `t_1`,
-    CASE
-      WHEN (
-        `t2`.`index_0` >= CAST(0 AS BIGINT)
-      )
-      AND (
-        `t2`.`index_1` >= CAST(0 AS BIGINT)
-      )
-      THEN CAST(1 AS BIGINT)
-      ELSE CAST(0 AS BIGINT)
-    END AS `there_1`
+    END AS `t_1`
   FROM (
     SELECT
       CAST(FLOOR(
@@ -800,9 +763,7 @@ FROM (
     `t3`.`level`,
     CASE WHEN `t3`.`counts` THEN CAST(1 AS BIGINT) ELSE NULL END AS `one`,
     CASE WHEN `t3`.`counts` THEN `t3`.`index_0` ELSE CAST(0 AS BIGINT) END AS `t_0`,
-    CASE WHEN `t3`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`,
-    CASE WHEN `t3`.`counts` THEN `t3`.`index_1` ELSE CAST(0 AS BIGINT) END AS `t_1`,
-    CASE WHEN `t3`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_1`
+    CASE WHEN `t3`.`counts` THEN `t3`.`index_1` ELSE CAST(0 AS BIGINT) END AS `t_1`
   FROM (
     SELECT
       `t2`.`index_0`,
@@ -916,11 +877,6 @@ FROM (
       ELSE CAST(0 AS BIGINT)
     END AS `t_0`,
     CASE
-      WHEN `t2`.`index_0` >= CAST(0 AS BIGINT)
-      THEN CAST(1 AS BIGINT)
-      ELSE CAST(0 AS BIGINT)
-    END AS `there_0`,
-    CASE
       WHEN (
         `t2`.`index_0` >= CAST(0 AS BIGINT)
       )
@@ -929,17 +885,7 @@ FROM (
       )
       THEN `t2`.`index_1`
       ELSE CAST(0 AS BIGINT)
-    END AS `t_1`,
-    CASE
-      WHEN (
-        `t2`.`index_0` >= CAST(0 AS BIGINT)
-      )
-      AND (
-        `t2`.`index_1` >= CAST(0 AS BIGINT)
-      )
-      THEN CAST(1 AS BIGINT)
-      ELSE CAST(0 AS BIGINT)
-    END AS `there_1`
+    END AS `t_1`
   FROM (
     SELECT
       CASE
@@ -1105,9 +1051,7 @@ FROM (
     `t4`.`level`,
     CASE WHEN `t4`.`counts` THEN CAST(1 AS BIGINT) ELSE NULL END AS `one`,
     CASE WHEN `t4`.`counts` THEN `t4`.`index_0` ELSE CAST(0 AS BIGINT) END AS `t_0`,
-    CASE WHEN `t4`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_0`,
-    CASE WHEN `t4`.`counts` THEN `t4`.`index_1` ELSE CAST(0 AS BIGINT) END AS `t_1`,
-    CASE WHEN `t4`.`counts` THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END AS `there_1`
+    CASE WHEN `t4`.`counts` THEN `t4`.`index_1` ELSE CAST(0 AS BIGINT) END AS `t_1`
   FROM (
     SELECT
       `t3`.`index_0`,
@@ -1530,12 +1474,7 @@ FROM (
       WHEN `t2`.`index_0` >= CAST(0 AS BIGINT)
       THEN `t2`.`index_0`
       ELSE CAST(0 AS BIGINT)
-    END AS `t_0`,
-    CASE
-      WHEN `t2`.`index_0` >= CAST(0 AS BIGINT)
-      THEN CAST(1 AS BIGINT)
-      ELSE CAST(0 AS BIGINT)
-    END AS `there_0`
+    END AS `t_0`
   FROM (
     SELECT
       CASE

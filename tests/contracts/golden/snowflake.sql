@@ -102,8 +102,7 @@ FROM (
   SELECT
     "t1"."level",
     "t1"."index_0" AS "one",
-    "t1"."index_0" AS "t_0",
-    CASE WHEN "t1"."index_0" >= 0 THEN 1 ELSE 0 END AS "there_0"
+    "t1"."index_0" AS "t_0"
   FROM (
     SELECT
       CAST(FLOOR(
@@ -182,8 +181,7 @@ FROM (
   SELECT
     "t1"."level",
     "t1"."index_0" AS "one",
-    "t1"."index_0" AS "t_0",
-    CASE WHEN "t1"."index_0" >= 0 THEN 1 ELSE 0 END AS "there_0"
+    "t1"."index_0" AS "t_0"
   FROM (
     SELECT
       CAST(FLOOR(
@@ -225,8 +223,7 @@ FROM (
   SELECT
     "t1"."level",
     "t1"."index_0" AS "one",
-    "t1"."index_0" AS "t_0",
-    CASE WHEN "t1"."index_0" >= 0 THEN 1 ELSE 0 END AS "there_0"
+    "t1"."index_0" AS "t_0"
   FROM (
     SELECT
       CAST(FLOOR(
@@ -284,8 +281,7 @@ FROM (
   SELECT
     "t2"."level",
     "t2"."index_0" AS "one",
-    "t2"."index_0" AS "t_0",
-    CASE WHEN "t2"."index_0" >= 0 THEN 1 ELSE 0 END AS "there_0"
+    "t2"."index_0" AS "t_0"
   FROM (
     SELECT
       CAST(FLOOR(
@@ -347,9 +343,7 @@ FROM (
     "t2"."level",
     CASE WHEN "t2"."counts" THEN 1 ELSE NULL END AS "one",
     CASE WHEN "t2"."counts" THEN "t2"."index_0" ELSE 0 END AS "t_0",
-    CASE WHEN "t2"."counts" THEN 1 ELSE 0 END AS "there_0",
-    CASE WHEN "t2"."counts" THEN "t2"."index_1" ELSE 0 END AS "t_1",
-    CASE WHEN "t2"."counts" THEN 1 ELSE 0 END AS "there_1"
+    CASE WHEN "t2"."counts" THEN "t2"."index_1" ELSE 0 END AS "t_1"
   FROM (
     SELECT
       "t1"."index_0",
@@ -427,7 +421,6 @@ FROM (
     "t2"."level",
     "t2"."index_0" AS "one",
     "t2"."index_0" AS "t_0",
-    CASE WHEN "t2"."index_0" >= 0 THEN 1 ELSE 0 END AS "there_0",
     CASE
       WHEN (
         "t2"."index_0" >= 0
@@ -436,12 +429,7 @@ FROM (
       )
       THEN "t2"."index_1"
       ELSE 0
-    END AS "t_1",
-    CASE WHEN (
-      "t2"."index_0" >= 0
-    ) AND (
-      "t2"."index_1" >= 0
-    ) THEN 1 ELSE 0 END AS "there_1"
+    END AS "t_1"
   FROM (
     SELECT
       CAST(FLOOR(
@@ -521,9 +509,7 @@ FROM (
     "t3"."level",
     CASE WHEN "t3"."counts" THEN 1 ELSE NULL END AS "one",
     CASE WHEN "t3"."counts" THEN "t3"."index_0" ELSE 0 END AS "t_0",
-    CASE WHEN "t3"."counts" THEN 1 ELSE 0 END AS "there_0",
-    CASE WHEN "t3"."counts" THEN "t3"."index_1" ELSE 0 END AS "t_1",
-    CASE WHEN "t3"."counts" THEN 1 ELSE 0 END AS "there_1"
+    CASE WHEN "t3"."counts" THEN "t3"."index_1" ELSE 0 END AS "t_1"
   FROM (
     SELECT
       "t2"."index_0",
@@ -606,7 +592,6 @@ FROM (
     "t2"."level",
     CASE WHEN "t2"."index_0" >= 0 THEN 1 ELSE NULL END AS "one",
     CASE WHEN "t2"."index_0" >= 0 THEN "t2"."index_0" ELSE 0 END AS "t_0",
-    CASE WHEN "t2"."index_0" >= 0 THEN 1 ELSE 0 END AS "there_0",
     CASE
       WHEN (
         "t2"."index_0" >= 0
@@ -615,12 +600,7 @@ FROM (
       )
       THEN "t2"."index_1"
       ELSE 0
-    END AS "t_1",
-    CASE WHEN (
-      "t2"."index_0" >= 0
-    ) AND (
-      "t2"."index_1" >= 0
-    ) THEN 1 ELSE 0 END AS "there_1"
+    END AS "t_1"
   FROM (
     SELECT
       CASE
@@ -783,9 +763,7 @@ FROM (
     "t4"."level",
     CASE WHEN "t4"."counts" THEN 1 ELSE NULL END AS "one",
     CASE WHEN "t4"."counts" THEN "t4"."index_0" ELSE 0 END AS "t_0",
-    CASE WHEN "t4"."counts" THEN 1 ELSE 0 END AS "there_0",
-    CASE WHEN "t4"."counts" THEN "t4"."index_1" ELSE 0 END AS "t_1",
-    CASE WHEN "t4"."counts" THEN 1 ELSE 0 END AS "there_1"
+    CASE WHEN "t4"."counts" THEN "t4"."index_1" ELSE 0 END AS "t_1"
   FROM (
     SELECT
       "t3"."index_0",
@@ -1196,8 +1174,7 @@ FROM (
   SELECT
     "t2"."level",
     CASE WHEN "t2"."index_0" >= 0 THEN 1 ELSE NULL END AS "one",
-    CASE WHEN "t2"."index_0" >= 0 THEN "t2"."index_0" ELSE 0 END AS "t_0",
-    CASE WHEN "t2"."index_0" >= 0 THEN 1 ELSE 0 END AS "there_0"
+    CASE WHEN "t2"."index_0" >= 0 THEN "t2"."index_0" ELSE 0 END AS "t_0"
   FROM (
     SELECT
       CASE
