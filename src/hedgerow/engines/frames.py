@@ -390,7 +390,7 @@ def _digits(
         # Each step a column of its own: SQL has no names for parts of an expression, and would compute them again.
         rows = rows.select(*(made.alias(name) for name, made in placed.items()), *levels, *named)
         placed, levels = {name: nw.col(name) for name in placed}, [level]
-    indices = _indices(query, placed, nulls=adds_up_nulls(rows), clamped=engine is not None)
+    indices = _indices(query, placed, nulls=adds_up_nulls(rows, query), clamped=engine is not None)
     digits, names = rows.select(*indices, *levels, *named), (f"index_{place}" for place in range(len(indices)))
     return digits if engine is None else _computed_once(digits).select(*names, level, *named), named
 
@@ -419,8 +419,8 @@ def add_up(
         rows, counts = rows.with_columns(counts.alias("counts")), nw.col("counts")
     if query.unit is not None:
         return _add_up_units(rows, query, key)
-    ones, zeros, nulls = nw.lit(1, nw.Int64), nw.lit(0, nw.Int64), adds_up_nulls(rows)
-    one = nw.when(counts).then(ones).otherwise(nw.lit(None) if nulls else zeros)  # databases count what is not null
+    ones, zeros, nulls = nw.lit(1, nw.Int64), nw.lit(0, nw.Int64), adds_up_nulls(rows, query)
+    one = nw.when(counts).then(ones).otherwise(nw.lit(None) if adds_up_nulls(rows) else zeros)  # not counted
     terms: list[nw.Expr] = []
     for place, value in enumerate(query.values):
         index = nw.col(f"index_{place}")

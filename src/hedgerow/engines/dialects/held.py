@@ -31,7 +31,7 @@ from hedgerow.resampling.counted_values import Exact, GridSums, Integers, Monomi
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
-    from hedgerow.engines.query import SumsQuery
+    from hedgerow.engines.query import Query, SumsQuery
     from hedgerow.facts.columns import Grid
 
 
@@ -51,9 +51,13 @@ def is_held(rows: nw.LazyFrame[Any]) -> bool:
     return bool(engine.is_pandas_like() or engine.is_polars() or engine.is_pyarrow())
 
 
-def adds_up_nulls(rows: nw.LazyFrame[Any]) -> bool:
-    """Whether what is missing may be null among what is added up: SQL leaves nulls out of its sums."""
-    return bool(rows.implementation.is_ibis() or rows.implementation.is_duckdb())
+def adds_up_nulls(rows: nw.LazyFrame[Any], query: Query | SumsQuery | None = None) -> bool:
+    """Whether what is missing may be null among what is added up: SQL leaves nulls out of its sums.
+
+    Of a `query`: whether the indices of its numbers may be. With nulls among several, DuckDB takes a fifth longer.
+    """
+    few = query is None or len(query.read) == 1
+    return bool(rows.implementation.is_ibis() or (rows.implementation.is_duckdb() and few))
 
 
 def read_as_values(query: SumsQuery) -> bool:
