@@ -281,11 +281,16 @@ def draw(lines: list[Line]) -> None:
     least = min([0.7, *(0.85 * one.found for one in lines)])
     most = max(4.0, *(1.3 * one.found for one in lines))
     names = [one.name for one in lines]
-    for one, place in zip(lines, places, strict=True):
+    for one, place, above, below in zip(lines, places, [None, *names], [*names[1:], None], strict=False):
         over_line = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
-        # Where one work is compared with two others, their names: "OpenDP's, no error bar".
-        name = one.name if names.count(one.name) == 1 else f"{one.name}, over {one.over.split(',')[0]}"
-        axes.text(least * 1.03, place + 0.22, name, fontsize=8.5, va="bottom", bbox=over_line)
+        name = one.name
+        if name == above:
+            name = f"the same, over {one.over}"
+        elif name != below and names.count(name) > 1:
+            # Where one work is compared with two others, their names: "OpenDP's, no error bar".
+            name = f"{name}, over {one.over.split(',')[0]}"
+        text = axes.text(least * 1.03, place + 0.22, name, fontsize=8.5, va="bottom", bbox=over_line)
+        text.set_in_layout(False)  # a long name would make the axes narrow
     axes.set_xlim(least, most)
     axes.set_ylim(0.5, len(lines) + 0.9)
     axes.set_yticks([])
