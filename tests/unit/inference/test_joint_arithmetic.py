@@ -3,6 +3,7 @@
 import math
 import pickle
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -75,6 +76,17 @@ def test_a_quotient_of_two_means_is_the_ratio() -> None:
     assert made.standard_error == pytest.approx(float(ratio.standard_error[0]), rel=0.01)
     ends = ratio.accepted(0.95)
     assert ScoreRegion.of(made).ends(0.95) == pytest.approx((ends[0][0], ends[1][0]), rel=5e-3)
+
+
+@pytest.mark.parametrize("x", [ScaledMean(1, 40.0, 40.0), ScaledMean(1, 0.0, 3.0), ScaledMean(1, -5.0, 2.0)])
+@pytest.mark.parametrize("y", [ScaledMean(2, 30.0, 20.0), ScaledMean(2, 3.0, 3.0), ScaledMean(2, 1.0, 2.0)])
+def test_a_ratio_is_possible_between_the_ratios_of_the_bounds(x: ScaledMean, y: ScaledMean) -> None:
+    """A divisor that may be 0 leaves the side open that the signs allow; one that may be negative leaves both."""
+    tops, least, most = (x.centre - x.half, x.centre + x.half), y.centre - y.half, y.centre + y.half
+    divisors = (max(least, 1e-200), most)
+    ends = [top / divisor for top, divisor in product(tops, divisors)] if least >= 0.0 else [-math.inf, math.inf]
+    expected = [-math.inf if min(ends) < -1e100 else min(ends), math.inf if max(ends) > 1e100 else max(ends)]
+    assert RatioOfTotals(x, y)._limits() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("kind", ["rows of units", "units in several cells", "two releases"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,8 @@ from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.bounded_resamples import BoundedResampled, bounded, bounded_moments
 from hedgerow.mechanisms.mechanism import as_record, from_record
-from hedgerow.mechanisms.resampled_sums import bootstrap
+from hedgerow.mechanisms.resampled_sums import ResampledCoordinate, Shape, bootstrap
+from hedgerow.noise.lattice import lattice_noise
 from hedgerow.release.price import price_of
 from hedgerow.resampling.replicates import capped_law, capped_weights
 from hedgerow.testing.simulated import SimulatedNoise
@@ -59,6 +61,26 @@ def test_a_row_of_many_records_is_drawn_in_parts() -> None:
         error = math.sqrt(variance * size)
         assert abs(drawn[:, place].mean() - mean * size) < 4.0 * error / 20.0
         assert drawn[:, place].std() == pytest.approx(error, rel=0.15)
+
+
+@pytest.mark.parametrize("cells", [1, 2])
+@pytest.mark.parametrize(
+    ("shape", "sums"),
+    [("count", [(1, 5.0)]), ("value", [(8, 5.0)])]
+    + [("value-and-count", [(8, noise), (1, 5.0)]) for noise in (20.0, 50.0, 200.0)],
+)
+def test_a_record_that_changes_its_cell_moves_both(shape: Shape, sums: list[tuple[int, float]], cells: int) -> None:
+    """The largest movement of any two records, drawn j times in each of k replicates, found by trying them all."""
+    k, most = 4, 3
+    coordinates = tuple(ResampledCoordinate(reach, lattice_noise(noise)) for reach, noise in sums)
+    reaches = [one.distance for one in coordinates]
+    ends = [reaches] if shape == "count" else [reaches, [-reaches[0], *reaches[1:]]]
+    records = [np.zeros((cells, len(sums))) for _ in range(1 + cells * len(ends))]
+    for record, (cell, end) in zip(records[1:], product(range(cells), ends), strict=True):
+        record[cell] = end
+    moved = max(float(np.linalg.norm(one - other)) for one, other in product(records, records))
+    found = BoundedResampled(k, 1.0, most, shape, coordinates, "private", cells).mu(FAR)
+    assert found == pytest.approx(math.sqrt(k) * most * moved, rel=1e-4)
 
 
 def test_it_costs_one_gaussian_at_j_times_the_plain_distance() -> None:

@@ -427,6 +427,9 @@ def test_descriptions_that_fit_nothing_are_refused() -> None:
             JointMoments(law, JointLayout(features, "private", 1), coordinates, blocks)
     with pytest.raises(ParameterError):
         JointMoments("gaussian", layout(10), (total,), (), draws=3)
+    for draws in (0, 501, True):
+        with pytest.raises(ParameterError, match="1 to 500 Laplace releases"):
+            JointMoments("laplace", layout(10), (total,), (), draws=draws)
     with pytest.raises(ParameterError):
         JointMoments("gaussian", layout(10), (total,), ()).mu(NEAR)
 

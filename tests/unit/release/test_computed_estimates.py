@@ -117,6 +117,7 @@ def test_the_difference_of_the_means_of_two_groups_of_a_public_file() -> None:
     means = simulated.release(survey, hg.mean("age", bounds=BOUNDS["age"]), by={"sex": [0, 1]}, epsilon=2.0, rng=3)
     made, groups = means[0] - means[1], [AGE[np.asarray(TABLE["sex"]) == sex] for sex in (0, 1)]
     assert made._term() == "mean(age | sex=0) - mean(age | sex=1)"
+    assert (2 + means[0])._term() == "2 + mean(age | sex=0)" and (means[0] + 2)._term() == "mean(age | sex=0) + 2"
     assert made.estimate == pytest.approx(groups[0].mean() - groups[1].mean(), abs=5 * (made.privacy_error or 0.0))
     assert made.sampling_error == pytest.approx(
         math.hypot(*(group.std(ddof=1) / math.sqrt(len(group)) for group in groups)), rel=0.1
