@@ -14,7 +14,7 @@ engine and no ledger stores others.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -31,6 +31,22 @@ def format_argument(given: object) -> str:
     except ValueError:
         return "a number too long to print"
     return text if len(text) <= 80 else f"{text[:77]}…"
+
+
+def one_of(given: object, names: Collection[str], what: str, *, code: str, remedy: str) -> str:
+    """Return what was given where it is one of these names, else refuse with this code; `what` begins the rule.
+
+    >>> one_of("dp", ["dp", "none"], "`guarantee`", code="HG154", remedy="")
+    'dp'
+    """
+    if isinstance(given, str) and given in names:
+        return given
+    raise ParameterError(
+        code,
+        rule=f"{what} must be one of " + ", ".join(f'"{name}"' for name in names) + ".",
+        finding=f"Found {format_argument(given)}.",
+        remedy=remedy,
+    )
 
 
 def kind_of(given: object) -> str:

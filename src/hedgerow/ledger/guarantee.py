@@ -27,7 +27,7 @@ from hedgerow.canonical import canonical
 from hedgerow.errors import LedgerError, ParameterError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.facts.validation import format_argument
+from hedgerow.facts.validation import one_of
 from hedgerow.ledger.bootstrap_statement import GUARANTEE, BootstrapNoise, BootstrapStatement
 from hedgerow.ledger.ledger_entry import other_protection
 from hedgerow.ledger.total import RunningTotal
@@ -85,15 +85,11 @@ def check_guarantee(guarantee: object) -> str:
     >>> check_guarantee("dp")
     'dp'
     """
-    if isinstance(guarantee, str) and guarantee in GUARANTEES:
-        return guarantee
-    raise ParameterError(
-        "HG154",
-        rule="`guarantee` must be one of " + ", ".join(f'"{name}"' for name in GUARANTEES) + ".",
-        finding=f"Found {format_argument(guarantee)}.",
-        remedy='"dp" is differential privacy. The guarantee "bootstrap-dp" is weaker than differential privacy, and '
-        "its printed statement says which people the guarantee does not protect.",
+    remedy = (
+        '"dp" is differential privacy. The guarantee "bootstrap-dp" is weaker than differential privacy, and its '
+        "printed statement says which people the guarantee does not protect."
     )
+    return one_of(guarantee, GUARANTEES, "`guarantee`", code="HG154", remedy=remedy)
 
 
 def guarantee_of_ledger(guarantee: object, budget: Budget, relation: str, family: str) -> str:

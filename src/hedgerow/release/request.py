@@ -15,7 +15,7 @@ from hedgerow.facts.columns import Category, Missing, Scalar, Selection, parse_m
 from hedgerow.facts.declared import Facts
 from hedgerow.facts.expression import DerivedColumn
 from hedgerow.facts.relation import Weights, parse_unit_weight, unfit_unit_weight, unfit_weights
-from hedgerow.facts.validation import as_float, as_int, format_argument, kind_of
+from hedgerow.facts.validation import as_float, as_int, format_argument, kind_of, one_of
 from hedgerow.inference.bootstrap.replicate_intervals import INTERVALS
 from hedgerow.keywords import StatisticCall, noting_calls, takes
 from hedgerow.mechanisms.laws import LAWS, N_DRAWS, parse_draws
@@ -285,21 +285,17 @@ def usual_delta(facts: Facts | None) -> float:
     return facts.budget.delta if facts is not None and facts.budget is not None else DEFAULT_DELTA
 
 
+CHOSEN_BY_ITSELF = 'Leave this option at "auto", which chooses from public facts.'
+
+
 def parse_estimator(estimator: object) -> str:
     """Return the estimator by its name, ``"auto"`` where none is named (HG108)."""
     if estimator is None:
         return "auto"
-    if not isinstance(estimator, str) or estimator not in ESTIMATORS:
-        raise ParameterError(
-            "HG108",
-            rule="`estimator` must be one of " + ", ".join(f'"{name}"' for name in ESTIMATORS) + ".",
-            finding=f"Found {format_argument(estimator)}.",
-            remedy='Leave this option at "auto", which chooses from public facts.',
-        )
-    return estimator
+    return one_of(estimator, ESTIMATORS, "`estimator`", code="HG108", remedy=CHOSEN_BY_ITSELF)
 
 
-def parse_noise(noise: object, *, known: Sequence[str] = ("auto", *LAWS), code: str = "HG185") -> str:
+def parse_noise(noise: object, *, code: str = "HG185") -> str:
     """Return the law of the noise by its registered name; ``geometric`` is the old name of discrete Laplace noise.
 
     >>> parse_noise("geometric"), parse_noise(None)
@@ -308,14 +304,7 @@ def parse_noise(noise: object, *, known: Sequence[str] = ("auto", *LAWS), code: 
     if noise is None:
         return "auto"
     name = "laplace" if isinstance(noise, str) and noise == "geometric" else noise
-    if not isinstance(name, str) or name not in known:
-        raise ParameterError(
-            code,
-            rule="`noise` must be one of " + ", ".join(f'"{law}"' for law in known) + ".",
-            finding=f"Found {format_argument(noise)}.",
-            remedy='Leave this option at "auto", which chooses from public facts.',
-        )
-    return name
+    return one_of(name, ("auto", *LAWS), "`noise`", code=code, remedy=CHOSEN_BY_ITSELF)
 
 
 def _draws(n_draws: object, noise: str, resampled: bool, *, units: bool) -> int | None:
@@ -362,15 +351,11 @@ def _interval(interval: object, resampled: bool) -> str | None:
         return None
     if not resampled:
         raise _bootstrap_only("interval")
-    if not isinstance(interval, str) or interval not in INTERVALS:
-        raise ParameterError(
-            "HG108",
-            rule="`interval` must be one of " + ", ".join(f'"{name}"' for name in INTERVALS) + ".",
-            finding=f"Found {format_argument(interval)}.",
-            remedy='The default interval of a bootstrap, "calibrated", has its stated coverage. The other intervals '
-            "of a bootstrap are for comparison.",
-        )
-    return interval
+    remedy = (
+        'The default interval of a bootstrap, "calibrated", has its stated coverage. The other intervals of a '
+        "bootstrap are for comparison."
+    )
+    return one_of(interval, INTERVALS, "`interval`", code="HG108", remedy=remedy)
 
 
 def _bootstrap_only(name: str) -> ParameterError:

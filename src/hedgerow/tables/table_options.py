@@ -47,7 +47,7 @@ from hedgerow.accounting.calibrate import least_noise
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.columns import Category, Grid, Missing
 from hedgerow.facts.declared import Facts, Protection
-from hedgerow.facts.validation import format_argument
+from hedgerow.facts.validation import format_argument, one_of
 from hedgerow.mechanisms.bounded_totals import MOST_BOUNDED_CELLS
 from hedgerow.release.cells.shape import TableShape
 from hedgerow.release.designs.design import Design, PlannedStatistic, PublicFacts
@@ -55,7 +55,7 @@ from hedgerow.release.designs.design_of_statistic import laws_of_counts
 from hedgerow.release.designs.sums import CellTotalsDesign, Scaled
 from hedgerow.release.options import AVERAGED_LAPLACE, Estimator
 from hedgerow.release.plan import Plan, planned
-from hedgerow.release.request import Context, Request, gaussian_in_mu, parse_noise, parse_request
+from hedgerow.release.request import CHOSEN_BY_ITSELF, Context, Request, gaussian_in_mu, parse_noise, parse_request
 from hedgerow.statistics.statistic import Statistic, StatisticRequest
 
 # A cell is a few numbers of a few arrays here, not an object of its own.
@@ -173,13 +173,7 @@ def check_names(sensitivity: object, noise: object, by: object) -> str:
             "about all records, use survey.sum or survey.count.",
             shell="For example --by sex=0,1; one number for everybody is hedgerow release with --sum or --count.",
         )
-    if not isinstance(sensitivity, str) or sensitivity not in OPTIONS:
-        raise ParameterError(
-            "HG151",
-            rule="`sensitivity` of a table must be one of " + ", ".join(f'"{option}"' for option in OPTIONS) + ".",
-            finding=f"Found {format_argument(sensitivity)}.",
-            remedy='Leave this option at "auto", which chooses from public facts.',
-        )
+    one_of(sensitivity, OPTIONS, "`sensitivity` of a table", code="HG151", remedy=CHOSEN_BY_ITSELF)
     return parse_noise(noise, code="HG151")
 
 

@@ -206,8 +206,8 @@ def solve(n_resamples: int, *, level: float, cap: float = math.inf, rate: float 
     Notes
     -----
     The curve is checked at the end on a grid four times as dense in ν and eight times in S; where it falls short (by
-    less than 10⁻⁴ in practice), all of it is widened until it does not. Where no height
-    passes this check, and for levels above 1 − 10⁻⁷, the interval is Student's.
+    less than 10⁻⁴ in practice), all of it is widened until it does not. Where no height passes this check, and for
+    levels above 1 − 10⁻⁷, the interval is Student's.
     """
     from hedgerow.special import stdtrit
 
