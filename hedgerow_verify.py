@@ -372,10 +372,17 @@ def fields(value):
     return set(value if isinstance(value, dict) else ()).union(*map(fields, inner))
 
 
+def plain(value):
+    """Return a value of JSON with its whole numbers as integers: 2.0 and 2 are one number."""
+    if isinstance(value, (dict, list)):
+        return {k: plain(v) for k, v in value.items()} if isinstance(value, dict) else list(map(plain, value))
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
+
+
 def checked(certificate):
     """Return the verdict on one certificate, and a sentence."""
-    mechanism, delta, far = certificate["mechanism"], certificate["delta"], certificate["relation"] == "replace-one"
-    price, stated = Price(), certificate["epsilon"]
+    mechanism, delta, stated = plain(certificate["mechanism"]), certificate["delta"], certificate["epsilon"]
+    price, far = Price(), certificate["relation"] == "replace-one"
     for part in mechanism["parts"] if mechanism["type"] == "composition" else [mechanism]:
         before = price.square, price.losses, price.told, price.pure
         # Of the mean of several draws the price of one draw is an upper bound.
