@@ -25,6 +25,7 @@ from hedgerow.noise.lattice import lattice_noise
 from hedgerow.release.result import Release
 from hedgerow.reports import write_report
 from hedgerow.reports.verify import verification
+from hedgerow.reports.verify.comparison import page_contradictions, page_of
 from hedgerow.reports.verify.verification import read_record, verify_file, verify_record
 
 
@@ -200,6 +201,18 @@ def test_a_file_without_a_record_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text(text)
     with pytest.raises(hg.VerificationError, match="HG502"):
         verify_record(read_record(tmp_path / "file"))
+
+
+@pytest.mark.parametrize(
+    ("shown", "holds"),
+    [
+        *[("1e+15", True), ("1.000e15", True), ("9.9e14", False)],
+        *[(text, False) for text in ("0e16", "0e300", "1e999", "1e-999", "1e" + "9" * 5_000)],
+    ],
+)
+def test_a_number_of_a_page_with_an_exponent_is_that_of_the_record(shown: str, holds: bool) -> None:
+    page = page_of(f'<b data-field="n">{shown}</b><script id="record">{{"n": 999999999999999}}</script>')
+    assert (not list(page_contradictions(page, json.loads(page.record)))) == holds
 
 
 @pytest.mark.parametrize("inside", [False, True])

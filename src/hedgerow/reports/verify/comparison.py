@@ -176,6 +176,8 @@ def _value(record: Any, name: str) -> Any:
 def _agrees(text: str, stated: Any, room: float = 0.5) -> bool:
     """Whether a printed number is that of the record, up to so many units of its last digit.
 
+    Where it has an exponent, it is of the record's order of magnitude: the last digit of 0e9 has room for any number.
+
     >>> _agrees("1,234.5", 1234.46), _agrees("1,234.5", 1234.7), _agrees("–", None), _agrees("1e-06", 1e-6)
     (True, False, True, True)
     """
@@ -183,11 +185,12 @@ def _agrees(text: str, stated: Any, room: float = 0.5) -> bool:
         return stated is None and (text in ("–", "none") or text.endswith("∞"))
     if not text[-1:].isdigit():
         return False
-    mantissa, _, exponent = text.replace(",", "").replace("−", "-").partition("e")
-    unit = 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
-    return math.isclose(
-        float(mantissa) * 10.0 ** int(exponent or 0), stated, rel_tol=1e-9, abs_tol=room * unit * (1.0 + 1e-6)
-    )
+    number = text.replace(",", "").replace("−", "-")
+    mantissa, _, exponent = number.partition("e")
+    if exponent and not (float(mantissa) and stated and abs(float(exponent) - math.log10(abs(stated))) < 1.0 + 1e-6):
+        return False
+    unit = float(f"1e{int(exponent or 0) - len(mantissa.partition('.')[2])}")
+    return math.isclose(float(number), stated, rel_tol=1e-9, abs_tol=room * unit * (1.0 + 1e-6))
 
 
 @dataclass
