@@ -88,8 +88,17 @@ def test_sabotage_a_piece_dropped(in_spark: Any, rows: pd.DataFrame, monkeypatch
     expected = open_source(rows.drop(columns="paid")).sums(query).sums[((0, 2),)].tolist()
     assert open_source(in_spark).sums(query).sums[((0, 2),)].tolist() == expected
     summed, lost = held._summed_in_spark, ("level", "one", "t_0 & 1023L AS t_0")
-    monkeypatch.setattr(held, "_summed_in_spark", lambda frame, *rest: summed(frame.selectExpr(*lost), *rest))
+    monkeypatch.setattr(held, "_summed_in_spark", lambda frame, *a, **by: summed(frame.selectExpr(*lost), *a, **by))
     assert open_source(in_spark).sums(query).sums[((0, 2),)].tolist() != expected
+
+
+def test_no_record_has_sums_of_zero(in_spark: Any, rows: pd.DataFrame) -> None:
+    """Spark's sums of no row are null; the refusal of a source must not depend on whether there is a row."""
+    query = SumsQuery((INCOME,), (((0, 2),),))
+    found = open_source(in_spark.filter("code IS NULL AND code IS NOT NULL")).sums(query)
+    expected = open_source(rows.drop(columns="paid").iloc[:0]).sums(query)
+    assert found.sums[((0, 2),)].tolist() == expected.sums[((0, 2),)].tolist() == [0]
+    assert found.total() == expected.total() == 0
 
 
 def released(source: Any) -> list[tuple[Any, ...]]:

@@ -424,7 +424,7 @@ def add_up(
     terms: list[nw.Expr] = []
     for place, value in enumerate(query.values):
         index = nw.col(f"index_{place}")
-        there = counts if place in query.needed else counts & (index >= 0)
+        there = counts if place in query.needed else counts & (index >= 0) if query.needed else index >= 0
         null = nulls and value in query.read and query.needed <= {place}
         one = index if null and query.needed and not few else one
         terms.append((index if null else nw.when(there).then(index).otherwise(zeros)).alias(f"t_{place}"))

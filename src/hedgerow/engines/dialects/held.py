@@ -173,7 +173,7 @@ def added_up(rows: nw.LazyFrame[Any], query: SumsQuery, terms: Terms = dict, *, 
         table, totals = ibis_tables.summed(rows.to_native(), terms_sql, RECORDS if few else None, by=bool(query.by))
         asked = Asked(((table, ibis_tables.rows_of),), totals)
     elif engine.is_spark_like():
-        asked = _summed_in_spark(rows.to_native(), products, bits, RECORDS if few else "1L")
+        asked = _summed_in_spark(rows.to_native(), products, bits, RECORDS if few else "1L", by=bool(query.by))
     else:
         asked = Asked(((rows, lambda here: summed(here, products, bits, query, terms)),), lambda columns: columns)
     return asked.then(lambda columns: GridSums.from_columns(columns, monomials, cells=query.cells))
@@ -300,8 +300,12 @@ def _wide(product: list[list[str]], kind: str) -> str:
     return first if not rest else " * ".join([f"CAST({first} AS {kind})", *(f"({other})" for other in rest)])
 
 
-def _summed_in_spark(rows: Any, products: list[list[list[str]]], bits: list[int], records: str) -> Asked[Columns]:
+def _summed_in_spark(
+    rows: Any, products: list[list[list[str]]], bits: list[int], records: str, *, by: bool
+) -> Asked[Columns]:
     """Return the question for (level, records, sums of products), exact: one job, its answer by Arrow.
+
+    Without groups there is no key: to find the one cell of each row in a table of cells takes half as long again.
 
     A product below 2⁶² is added up in pieces of 21 bits, the last of which holds whatever lies above; a larger one in
     decimals of 38 digits. `records` is how many records a row stands for: the sums hold 2⁴² records in either way.
@@ -317,13 +321,17 @@ def _summed_in_spark(rows: Any, products: list[list[list[str]]], bits: list[int]
             continue
         shifted = [whole, *(f"shiftright({whole}, {_PIECE * place})" for place in range(1, count))]
         terms += [f"({piece}) & {2**_PIECE - 1}L" for piece in shifted[:-1]] + shifted[-1:]
-    named = [f"piece_{place}" for place in range(len(terms))]
-    terms = [f"({term}) * {records}" for term in terms] if records == RECORDS else terms
-    made = [f"{term} AS {name}" for term, name in zip(terms, named, strict=True)]
-    grouped = rows.selectExpr("level", f"{records} AS records", *made).groupBy("level").sum("records", *named)
+    terms = [records, *(f"({term}) * {records}" if records == RECORDS else term for term in terms)]
+    if by:
+        named = [f"piece_{place}" for place in range(len(terms))]
+        made = [f"{term} AS {name}" for term, name in zip(terms, named, strict=True)]
+        grouped = rows.selectExpr("level", *made).groupBy("level").sum(*named)
+    else:
+        grouped = rows.selectExpr(*(f"sum({term}) AS piece_{place}" for place, term in enumerate(terms)))
 
     def totals(columns: list[list[Any]]) -> Columns:
-        level, records, *sums = columns
+        # The sums of no row are null.
+        level, records, *sums = columns if by else [[0], *([total or 0] for (total,) in columns)]
         each = [zip(*(sums[i] for i in places), strict=True) for places in pieces]
         added = ([sum(int(part) << _PIECE * j for j, part in enumerate(row)) for row in of] for of in each)
         return [level, records, *added]
