@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterator, Sequence
+from functools import partial, reduce
 from itertools import groupby
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,40 @@ def check_record(chosen: list[str], drawn: tuple[int, int, list[Edit]]) -> None:
 def test_what_is_altered_in_a_record_is_refused_found_or_named(count: int) -> None:
     chosen = SLICE if count < 1_000 else [*groups()]
     tried(count, st.tuples(PLACES, PLACES, EDITS), partial(check_record, chosen))
+
+
+def parts(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield where the lists and objects of a record stand, of a list the first two; certificates are priced anew."""
+    if isinstance(value, (dict, list)):
+        yield path
+        for key, inner in value.items() if isinstance(value, dict) else [*enumerate(value)][:2]:
+            if key != "certificate":
+                yield from parts(inner, (*path, key))
+
+
+def check_parts(record: Record, others: Sequence[Any]) -> None:
+    """Put each of the others in place of each part of a record."""
+    altered = json.loads(json.dumps(record))
+    for *path, last in [*parts(record)][1:]:
+        holder = reduce(getitem, path, altered)
+        kept = holder[last]
+        for holder[last] in (other for other in others if other != kept):
+            found, code = refusal(lambda: verify_record(altered))
+            if code is None and found.holds:
+                check_holding(record, altered, found)
+        holder[last] = kept
+
+
+@pytest.mark.parametrize("group", [group for group in groups() if group.startswith("product")])
+def test_a_part_of_a_product_that_is_a_text_is_refused_found_or_named(group: str) -> None:
+    check_parts(genuine(group)[0], ["another"])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("group", [group for group in groups() if not group.startswith("mechanism")])
+def test_a_part_of_another_type_is_refused_found_or_named(group: str) -> None:
+    for record in genuine(group):
+        check_parts(record, ["another", [], {}])
 
 
 def check_text(chosen: list[str], folder: Path, drawn: tuple[int, int, list[Splice]]) -> None:

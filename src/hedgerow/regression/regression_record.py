@@ -41,7 +41,7 @@ def rewrite(record: Record, certificate: Certificate) -> Rewritten:
     if not uses_n and certificate.relation is Relation.REPLACE_ONE:
         unchecked.append("release.n")
     if "reading" not in record:
-        unchecked += ["release.target", "release.missing", "release.where", "release.weights.column"]
+        unchecked += ["release.target", "release.missing", "release.where", "release.weights.column", "release.methods"]
         unchecked += ["regression.formula", "regression.response", "regression.value", "regression.released.*.name"]
         unchecked += ["regression.columns.**", "regression.categories.**", "regression.regressors.**", "fits.*.cell.*"]
         return Rewritten(again, tuple(unchecked), tuple(contradictions))
@@ -86,7 +86,7 @@ def _facts(record: Record, certificate: Certificate, *, logit: bool) -> dict[str
         "n": about["n"] if certificate.relation is Relation.REPLACE_ONE else None,
         "missing": str(Missing.DROP) if logit else asked["missing"],
         **{name: asked[name] for name in ("where", "weights") if name in asked},
-        **({"method": "newton-steps"} if logit else {}),
+        **({"method": "newton-steps"} if logit else {"methods": {"moments": about["methods"]["moments"]}}),
     }
 
 
