@@ -266,8 +266,7 @@ class _Pairs:
         """Return the bound for a multiplier ν, and for τ this part of the t that would be worst without limits."""
         (beta, low, high), (e, f, h, g) = self.box, self.ends
         weight = self.curvature
-        largest, smallest = np.maximum(low**2, high**2), np.where((low < 0.0) & (high > 0.0), 0.0, low**2)
-        smallest = np.minimum(smallest, np.where((low < 0.0) & (high > 0.0), 0.0, high**2))
+        largest, smallest = np.maximum(low**2, high**2), np.clip(0.0, low, high) ** 2
         size, least = largest.sum(), np.minimum(low * high, smallest).sum()
         both = weight * h * g
         worst = np.clip(-e * f / np.maximum(both, 1e-300), least, size)

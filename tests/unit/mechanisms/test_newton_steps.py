@@ -14,6 +14,7 @@ from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import certify, mechanism_from_record
 from hedgerow.mechanisms.mechanism import as_record
 from hedgerow.mechanisms.newton_steps import UNIT, Bound, NewtonSteps, logistic, step_cost
+from hedgerow.noise.lattice import require_drawable
 from hedgerow.testing.simulated import SimulatedNoise
 
 Range = tuple[float, float]
@@ -87,6 +88,19 @@ def test_together_both_movements_cost_less_than_entry_by_entry() -> None:
     ends = 5.0 * 0.9**2 + 240.0 * 0.09**2
     beta = (math.log(9.0), 0.0, 0.0, 0.0, 0.0)
     assert step_cost(beta, box, 16.0, NEAR, "joint") > 1.5 * ends
+
+
+@pytest.mark.parametrize("bound", BOUNDS)
+@pytest.mark.parametrize("relation", Relation)
+def test_a_feature_that_is_read_with_the_other_sign_has_the_same_price(relation: Relation, bound: Bound) -> None:
+    """Both ends of a range count alike, also where 0 lies outside of it or nearer to one end."""
+    box, beta = (CONSTANT, (-0.5, 0.2), (0.4, 0.9), (-0.3, 0.8)), (0.4, -1.5, 1.0, 0.7)
+    for curvature in (1.0, 30.0):
+        price = step_cost(beta, box, curvature, relation, bound)
+        for k in range(1, len(box)):
+            turned = tuple((-high, -low) if i == k else (low, high) for i, (low, high) in enumerate(box))
+            other = tuple(-b if i == k else b for i, b in enumerate(beta))
+            assert step_cost(other, turned, curvature, relation, bound) == pytest.approx(price, rel=1e-9)
 
 
 def test_a_record_of_an_earlier_version_has_its_noise() -> None:
@@ -167,6 +181,23 @@ def test_steps_compose_and_read_back() -> None:
         assert 2.0 * max(noise.gradient.in_units, noise.curvature.in_units) < steps.widest
     with pytest.raises(UncertifiedError, match="HG401"):
         steps.terms(NEAR)
+
+
+@pytest.mark.parametrize("relation", Relation)
+@pytest.mark.parametrize("bound", BOUNDS)
+@pytest.mark.parametrize("rows", [None, 3])
+@pytest.mark.parametrize("curvature", [0.1, 8.0, 1000.0])
+def test_noise_of_every_step_can_be_drawn_where_the_widest_can(
+    curvature: float, rows: int | None, bound: Bound, relation: Relation
+) -> None:
+    """Whether noise can be drawn is asked before the price is spent, when the β of later steps are not yet known."""
+    for box in (((-1.0, 1.0),), BOXES[1]):
+        widest = NewtonSteps(box, (1.0,), curvature, str(relation), bound, rows).widest
+        steps = NewtonSteps(box, (widest / 2.0**53 * (1.0 + 1e-9),), curvature, str(relation), bound, rows)
+        require_drawable(steps.widest)
+        for beta in ((0.0,) * len(box), (9.0,) * len(box), *cases(box, 2.0)):
+            noise = steps.noise(0, beta)
+            assert 2.0 * max(noise.gradient.in_units, noise.curvature.in_units) < steps.widest
 
 
 def test_the_noise_is_that_of_the_price() -> None:
