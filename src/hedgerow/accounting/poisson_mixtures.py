@@ -508,7 +508,7 @@ def _pair_curve(pair: MixturePair, times: int, tolerance: float = _TOLERANCE) ->
     largest = max(float(np.abs(grid.losses()).max()) for grid in rough)
     if sd > 0.0 and largest > 0.0:
         # Spreading adds about h²/6 to a replicate's variance and half of it to its mean: h²k(1 + 7/sd)/12 in ε.
-        step = min(math.sqrt(12.0 * tolerance * sd / (times * (1.0 + 7.0 / sd))), sd / 20.0, 0.25)
+        step = min(math.sqrt(12.0 * tolerance * sd / (times * (1.0 + 7.0 / sd))), 0.25)
         step = max(step, 60.0 * sd / 2**20, largest / 2**18)
     else:
         step = 0.25  # every loss is above the cap, or there is none

@@ -140,7 +140,7 @@ def _step(rough: Mapping[int, tuple[LossGrid, LossGrid]], counted: Counter[int],
     largest = max(float(np.abs(grid.losses()).max()) for part in counted for grid in rough[part])
     if not (sd > 0.0 and largest > 0.0):
         return 0.25  # every loss is above the cap, or there is none
-    step = min(math.sqrt(12.0 * tolerance * sd / (factors * (1.0 + 7.0 / sd))), sd / 20.0, 0.25)
+    step = min(math.sqrt(12.0 * tolerance * sd / (factors * (1.0 + 7.0 / sd))), 0.25)
     return max(step, 60.0 * sd / 2**20, largest / 2**18)
 
 
