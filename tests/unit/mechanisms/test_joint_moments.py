@@ -435,6 +435,22 @@ def test_descriptions_that_fit_nothing_are_refused() -> None:
 
 
 @pytest.mark.parametrize("law", LAWS)
+def test_the_sums_of_64_features_are_released_and_of_65_refused(law: Law) -> None:
+    """Each of 64 sums moves by a whole range, so that the price is that of 64 alike: √64 times one, or 64 times."""
+    one, most = (
+        joint_moments(law, layout(*(4,) * d), JointWeights(d, {}, {(i,): 1.0 for i in range(d)}), 1.0, FAR)
+        for d in (1, 64)
+    )
+    certify(most, FAR, unit="row", delta=1e-6).verify()
+    assert most.coordinates[0].noise.in_units == pytest.approx(
+        one.coordinates[0].noise.in_units * (8.0 if law == GAUSSIAN else 64.0), rel=1e-5
+    )
+    assert most.noisy(np.zeros((3, 64), np.int64), SimulatedNoise(1), cells=({},) * 3).values.shape == (3, 64)
+    with pytest.raises(ParameterError, match="1 to 64 features"):
+        layout(*(4,) * 65)
+
+
+@pytest.mark.parametrize("law", LAWS)
 def test_a_record_that_names_a_block_twice_is_no_record(law: Law) -> None:
     """Weights are kept by features and degrees: the second block, of wide noise, would hide the price of the first."""
     narrow, wide = LatticeNoise(2000, 0), LatticeNoise(2_000_000, 0)

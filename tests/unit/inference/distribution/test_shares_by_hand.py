@@ -192,7 +192,7 @@ def test_a_reach_of_few_records_is_that_of_the_binomial_law(q: float, n: float, 
     law, level = ErrorLaw(n, q, False, largest, effect), 0.9
     if n * q * (1.0 - q) * effect >= 10.0 * effect**2:
         return
-    for variance in (1.5, 9.0):
+    for variance in (0.3, 1.5, 9.0):
         below, above = (float(end[0]) for end in law.reach(np.array([variance]), level))
         fewer = round(n / effect)
         won = np.arange(fewer + 1)
