@@ -143,6 +143,16 @@ def test_a_part_of_a_product_that_is_a_text_is_refused_found_or_named(group: str
     check_parts(genuine(group)[0], ["another"])
 
 
+@pytest.mark.parametrize("group", [group for group in groups() if group.startswith(("product", "statistic"))])
+def test_a_noisy_number_whose_square_no_double_holds_is_found(group: str) -> None:
+    record = genuine(group)[0]
+    for place, kept in enumerate(record.get("noisy", ())):
+        values = [1e299] * len(kept["values"])
+        tables = [*record["noisy"][:place], kept | {"values": values}, *record["noisy"][place + 1 :]]
+        found, code = refusal(lambda tables=tables: verify_record(record | {"noisy": tables}))
+        assert code is not None or not found.holds or is_among(f"noisy.{place}.values.0", found.unchecked)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("group", [group for group in groups() if not group.startswith("mechanism")])
 def test_a_part_of_another_type_is_refused_found_or_named(group: str) -> None:

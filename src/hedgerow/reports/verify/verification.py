@@ -21,6 +21,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hedgerow.accounting.profile import Profile
 from hedgerow.errors import HedgerowError, ParameterError, UncertifiedError, VerificationError
 from hedgerow.facts.columns import MAX_STEPS
@@ -107,6 +109,7 @@ class Consistency:
     unchecked: tuple[str, ...] = ()
 
 
+@np.errstate(all="ignore")  # what follows from an altered number may lie beyond the doubles, and is then another
 def consistency(record: object, certificate: Certificate) -> Consistency:
     """Return in what a record contradicts itself, and which of its fields could not be checked.
 
