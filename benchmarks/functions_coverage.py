@@ -46,7 +46,7 @@ from hedgerow.inference.joint.functions import FunctionOfTotals, Numbers, UserFu
 from hedgerow.inference.joint.region_of_function import Ball
 from hedgerow.inference.joint.totals import JointTotals, SideBySide
 from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.designs.joint_release import JointRelease, joint_release
+from hedgerow.release.designs.joint.joint_release import JointRelease, joint_release
 
 Floats = NDArray[np.float64]
 SEED = 20261124

@@ -17,7 +17,7 @@ import hedgerow as hg
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.noisy_counts import gaussian_mu
-from hedgerow.release.designs.chooser import choose
+from hedgerow.release.designs.joint.chooser import choose
 from hedgerow.testing.simulated import SimulatedNoise, Study
 
 QUESTIONS = {

@@ -58,9 +58,9 @@ from benchmarks.regression import simulated
 
 import hedgerow as hg
 from hedgerow.mechanisms.newton_steps import logistic
-from hedgerow.regression.logit_model import LogitRecords
-from hedgerow.regression.logit_regression import LogitRegression
-from hedgerow.regression.release_logit import PlannedLogit, drawn_logit, precisions, read_logit
+from hedgerow.regression.logit.logit_model import LogitRecords
+from hedgerow.regression.logit.logit_regression import LogitRegression
+from hedgerow.regression.logit.release_logit import PlannedLogit, drawn_logit, precisions, read_logit
 from hedgerow.resampling.counted_values import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
 

@@ -34,8 +34,8 @@ from hedgerow.engines.query import SCORES, Query, SumsQuery
 from hedgerow.mechanisms.newton_steps import logistic
 from hedgerow.regression.clustered import TotalsOfUnits
 from hedgerow.regression.least_squares import LeastSquaresFit, RegressionMoments, noise_parts
+from hedgerow.regression.logit.release_logit import drawn_logit, read_logit
 from hedgerow.regression.regression import Regression
-from hedgerow.regression.release_logit import drawn_logit, read_logit
 from hedgerow.regression.release_regression import (
     PlannedRegression,
     drawn_regression,

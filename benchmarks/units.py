@@ -47,14 +47,14 @@ from hedgerow.inference.joint.arithmetic import EstimateTerm, Expression, JointO
 from hedgerow.inference.joint.estimates import estimate
 from hedgerow.inference.joint.functions import gradient
 from hedgerow.inference.joint.totals import AcrossCells, SideBySide
-from hedgerow.mechanisms.joint_moments import JointMoments
+from hedgerow.mechanisms.joint.joint_moments import JointMoments
 from hedgerow.mechanisms.vote_tree import VoteTree
 from hedgerow.noise.lattice import AdditiveTable
 from hedgerow.release.designs.column_distribution import DistributionStatistic
-from hedgerow.release.designs.joint_release import JointDesign
-from hedgerow.release.designs.joint_statistic import JointStatistic
+from hedgerow.release.designs.joint.joint_release import JointDesign
+from hedgerow.release.designs.joint.joint_statistic import JointStatistic
+from hedgerow.release.designs.joint.unit_products import across_cells, read_as
 from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign
-from hedgerow.release.designs.unit_products import across_cells, read_as
 from hedgerow.release.designs.voting import CastVotes
 from hedgerow.release.plan import Plan
 from hedgerow.resampling.counted_values import Histogram

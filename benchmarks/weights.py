@@ -40,7 +40,7 @@ from hedgerow.inference.joint.functions import gradient, value_of
 from hedgerow.inference.joint.totals import JointTotals, SideBySide
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE
 from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.designs.joint_release import joint_release
+from hedgerow.release.designs.joint.joint_release import joint_release
 from hedgerow.statistics.statistic import Statistic
 
 Floats = NDArray[np.float64]

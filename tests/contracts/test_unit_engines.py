@@ -27,6 +27,7 @@ from scipy import stats
 from tests.contracts.database_tables import IN_DATABASES, as_sqlite, opened_in
 
 import hedgerow
+from hedgerow.engines.dialects.ranked_rows import RankedRows
 from hedgerow.engines.query import (
     SCORES,
     ColumnProduct,
@@ -39,7 +40,6 @@ from hedgerow.engines.query import (
     Weighted,
     WeightOnGrid,
 )
-from hedgerow.engines.ranked_rows import RankedRows
 from hedgerow.engines.source import Source, count_units, open_source
 from hedgerow.errors import DataError, ParameterError, UncertifiedError
 from hedgerow.facts.columns import Category, Grid, Missing

@@ -25,7 +25,7 @@ from tests.referee.walk import Line, random_pair, shares, walk
 import hedgerow as hg
 from hedgerow.audit.replay import SilentNoise
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms import joint_moments
+from hedgerow.mechanisms.joint import joint_moments
 from hedgerow.mechanisms.laws import Gaussian, Laplace
 from hedgerow.release import execute
 

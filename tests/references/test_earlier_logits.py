@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from hedgerow.regression.logit_regression import logit_from_record
+from hedgerow.regression.logit.logit_regression import logit_from_record
 from hedgerow.reports.verify.verification import verify_record
 from hedgerow.special import ndtri
 

@@ -20,9 +20,9 @@ from hedgerow.audit.law import equal_laws, has_law, has_poisson_law, off_lattice
 from hedgerow.audit.verdict import audit_mechanism
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.interface import Specimen
-from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
-from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
-from hedgerow.mechanisms.joint_sensitivity import JointWeights
+from hedgerow.mechanisms.joint.joint_moments import JointMoments, joint_moments
+from hedgerow.mechanisms.joint.joint_numbers import JointFeature, JointLayout
+from hedgerow.mechanisms.joint.joint_sensitivity import JointWeights
 from hedgerow.mechanisms.laws import LAPLACE
 from hedgerow.mechanisms.mechanism import specimens
 from hedgerow.mechanisms.noisy_counts import GeometricCounts

@@ -11,7 +11,7 @@ from tests.statistical.simulations.releases import answers, draw_cells
 import hedgerow as hg
 from hedgerow.accounting.averaged import SummedLaplace, SummedLaw
 from hedgerow.facts.relation import Relation, Target
-from hedgerow.mechanisms.joint_moments import JointMoments
+from hedgerow.mechanisms.joint.joint_moments import JointMoments
 from hedgerow.mechanisms.noisy_counts import AveragedLaplaceCounts
 from hedgerow.noise.lattice import NoiseSource
 from hedgerow.noise.secure import SecureNoise

@@ -29,9 +29,9 @@ from hedgerow.inference.joint.functions import (
     ScaledMean,
 )
 from hedgerow.inference.joint.totals import JointTotals, SideBySide
-from hedgerow.mechanisms.joint_moments import JointMoments
+from hedgerow.mechanisms.joint.joint_moments import JointMoments
 from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.designs.joint_release import JointDesign
+from hedgerow.release.designs.joint.joint_release import JointDesign
 from hedgerow.testing.simulated import SimulatedNoise
 
 N = 1_500

@@ -14,7 +14,7 @@ from scipy.stats import beta, chi2, norm
 import hedgerow as hg
 from hedgerow.audit.replay import SilentNoise, replay_pair
 from hedgerow.engines.source import open_source
-from hedgerow.release.designs.joint_statistic import JointStatistic
+from hedgerow.release.designs.joint.joint_statistic import JointStatistic
 from hedgerow.release.execute import draw_tables, read_histograms
 from hedgerow.release.plan import Plan
 from hedgerow.statistics.statistic import Statistic

@@ -27,7 +27,7 @@ from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.bounded_totals import CellTotals
 from hedgerow.mechanisms.histograms import HistogramRounds
 from hedgerow.mechanisms.interface import AtomicMechanism
-from hedgerow.mechanisms.joint_moments import JointMoments
+from hedgerow.mechanisms.joint.joint_moments import JointMoments
 from hedgerow.mechanisms.mechanism import Composition
 from hedgerow.mechanisms.noisy_counts import AveragedLaplaceCounts, GaussianCounts, GeometricCounts, StableCategories
 from hedgerow.mechanisms.noisy_moments import AveragedLaplaceMoments, MomentsGaussian, MomentsGeometric

@@ -15,8 +15,8 @@ import hedgerow as hg
 from hedgerow.engines.query import ColumnProduct, Weighted
 from hedgerow.facts.relation import Relation, Weights
 from hedgerow.inference.joint import estimates
-from hedgerow.mechanisms.joint_moments import JointMoments
-from hedgerow.release.designs.joint_statistic import JointStatistic
+from hedgerow.mechanisms.joint.joint_moments import JointMoments
+from hedgerow.release.designs.joint.joint_statistic import JointStatistic
 from hedgerow.release.execute import read_histograms
 from hedgerow.release.plan import Plan
 from hedgerow.testing.simulated import SimulatedNoise, Study

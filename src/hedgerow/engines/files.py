@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hedgerow.engines import frames
-from hedgerow.engines.computed import columns_of_dates
 from hedgerow.engines.csv_header import CsvHeader, read_header
 from hedgerow.engines.databases import DatabaseSource, open_sqlite
 from hedgerow.engines.dialects import few_values
+from hedgerow.engines.dialects.computed import columns_of_dates
 from hedgerow.engines.dialects.ibis_tables import Asked
 from hedgerow.engines.exact_answers import FrameAnswers
 from hedgerow.engines.incoming.arrivals import plain_csv
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     import duckdb
     from numpy.typing import NDArray
 
-    from hedgerow.engines.computed import Read
+    from hedgerow.engines.dialects.computed import Read
 
 
 _MOMENT = r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d([.]\d+)?)?Z?)?"

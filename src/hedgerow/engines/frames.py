@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from hedgerow.engines.cells import as_texts
-from hedgerow.engines.checked import Steps, distance, within_doubles, within_years
-from hedgerow.engines.computed import computed, date_number, on_grid, present
 from hedgerow.engines.dialects import ibis_tables
+from hedgerow.engines.dialects.checked import Steps, distance, within_doubles, within_years
+from hedgerow.engines.dialects.computed import computed, date_number, on_grid, present
 from hedgerow.engines.dialects.few_values import RECORDS, by_raw_values
 from hedgerow.engines.dialects.held import added_up, adds_up_nulls, counted_truths, is_held, read_as_values, terms_of
 from hedgerow.engines.dialects.ibis_tables import Asked, asked_counts, asked_values, engine_of
@@ -64,7 +64,7 @@ from hedgerow.resampling.counted_values import GridSums, Histogram, Integers, Va
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
-    from hedgerow.engines.computed import Cell, Read
+    from hedgerow.engines.dialects.computed import Cell, Read
     from hedgerow.engines.query import Value
     from hedgerow.facts.columns import Category, Grid
     from hedgerow.facts.expression import Condition

@@ -13,7 +13,6 @@ import numpy as np
 
 from hedgerow.accounting.calibrate import Calibrated, least_noise
 from hedgerow.clock import today
-from hedgerow.engines.crossing import Crossing
 from hedgerow.engines.source import ColumnSource
 from hedgerow.errors import HedgerowError, ParameterError, SpentError, VerificationError
 from hedgerow.facts.columns import Category, Missing, checked_column
@@ -29,6 +28,7 @@ from hedgerow.margins.asked_margins import (
     parse_workload,
     weighed,
 )
+from hedgerow.margins.crossing import Crossing
 from hedgerow.margins.margin_tables import REASON, Margins, table_line
 from hedgerow.margins.residuals import TableResiduals
 from hedgerow.margins.workload import Workload, meeting

@@ -33,16 +33,16 @@ from hedgerow.errors import UncertifiedError
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import UnitLimit
 from hedgerow.mechanisms.interface import AtomicMechanism
-from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
-from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
-from hedgerow.mechanisms.joint_sensitivity import JointWeights
+from hedgerow.mechanisms.joint.joint_moments import JointMoments, joint_moments
+from hedgerow.mechanisms.joint.joint_numbers import JointFeature, JointLayout
+from hedgerow.mechanisms.joint.joint_sensitivity import JointWeights
 from hedgerow.mechanisms.laws import GAUSSIAN
 from hedgerow.regression.coefficient_question import CoefficientQuestion
 from hedgerow.regression.features import LinearFeatures
 from hedgerow.regression.formula import Monomial
 from hedgerow.regression.least_squares import LeastSquaresFit
 from hedgerow.regression.sandwich import PRICE_SHARES, Residual, RobustFit, forecast_fit
-from hedgerow.release.designs.chooser import JointChoice
+from hedgerow.release.designs.joint.chooser import JointChoice
 from hedgerow.resampling.counted_values import GridSums
 from hedgerow.resampling.counted_values import Monomial as Moment
 

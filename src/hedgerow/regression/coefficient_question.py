@@ -18,12 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.joint_numbers import JointLayout
-from hedgerow.mechanisms.joint_sensitivity import JointWeights, Of
+from hedgerow.mechanisms.joint.joint_numbers import JointLayout
+from hedgerow.mechanisms.joint.joint_sensitivity import JointWeights, Of
 from hedgerow.mechanisms.laws import GAUSSIAN, Law
 from hedgerow.regression.features import LinearFeatures
 from hedgerow.regression.least_squares import LeastSquaresFit, RegressionMoments, noise_parts
-from hedgerow.release.designs.chooser import (
+from hedgerow.release.designs.guess import correlations, laws_of, parse_guesses, typical_records
+from hedgerow.release.designs.joint.chooser import (
     Candidate,
     JointChoice,
     LinearFunctions,
@@ -31,7 +32,6 @@ from hedgerow.release.designs.chooser import (
     noise_of_numbers,
     reading_of_numbers,
 )
-from hedgerow.release.designs.guess import correlations, laws_of, parse_guesses, typical_records
 
 Floats = NDArray[np.float64]
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from hedgerow.engines.query import ColumnProduct, InBall, Indicator, Value, ValueOnGrid
 from hedgerow.facts.columns import DEFAULT_STEPS, Grid, Scalar
-from hedgerow.mechanisms.joint_sensitivity import Of
+from hedgerow.mechanisms.joint.joint_sensitivity import Of
 from hedgerow.regression.formula import FormulaTerms, Monomial, Regressor, expanded
 from hedgerow.release.publication.write_file import optionally_written
 from hedgerow.resampling.counted_values import Monomial as Moment

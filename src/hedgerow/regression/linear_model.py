@@ -17,8 +17,8 @@ from hedgerow.facts.expression import DerivedColumn
 from hedgerow.facts.validation import as_float, format_argument
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import normal_quantile
-from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
-from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
+from hedgerow.mechanisms.joint.joint_moments import JointMoments, joint_moments
+from hedgerow.mechanisms.joint.joint_numbers import JointFeature, JointLayout
 from hedgerow.mechanisms.mechanism import Composition
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
 from hedgerow.regression.clustered import ClusterStep, TotalsOfUnits, rows_of_unit
@@ -27,8 +27,8 @@ from hedgerow.regression.features import LinearFeatures
 from hedgerow.regression.formula import FormulaTerms
 from hedgerow.regression.least_squares import UNRELIABLE
 from hedgerow.regression.sandwich import WEIGHTS, SecondStep, parse_robust, shares_exact, shares_query, weight_on_grid
-from hedgerow.release.designs.chooser import JointChoice
 from hedgerow.release.designs.design import Design, PublicFacts, complete
+from hedgerow.release.designs.joint.chooser import JointChoice
 from hedgerow.release.options import Resolver
 from hedgerow.resampling.counted_values import GridSums
 from hedgerow.statistics.statistic import Family, NamedGrid, Powers, Statistic

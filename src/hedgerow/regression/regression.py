@@ -18,8 +18,8 @@ from hedgerow.facts.printed import Lines, number
 from hedgerow.facts.validation import format_argument
 from hedgerow.inference.estimates_of_cells import HIDDEN
 from hedgerow.mechanisms.certificate import Certificate, record_of
-from hedgerow.mechanisms.joint_moments import JointMoments
-from hedgerow.mechanisms.joint_numbers import JointReading
+from hedgerow.mechanisms.joint.joint_moments import JointMoments
+from hedgerow.mechanisms.joint.joint_numbers import JointReading
 from hedgerow.mechanisms.mechanism import parts_of
 from hedgerow.regression.clustered import ClusterRelease, TotalsOfUnits, clusters_of
 from hedgerow.regression.coefficients import (

@@ -11,9 +11,9 @@ from hedgerow.facts.relation import Relation, Target
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.regression.coefficients import AnyFit, record_of_fits
 from hedgerow.regression.features import model_of_request
-from hedgerow.regression.logit_regression import logit_from_record
+from hedgerow.regression.logit.logit_regression import logit_from_record
+from hedgerow.regression.logit.release_logit import narrowed_by
 from hedgerow.regression.regression import Regression, regressions_from_record
-from hedgerow.regression.release_logit import narrowed_by
 from hedgerow.release.record import Record, RecordKind, Rewritten
 
 _ASKED = (

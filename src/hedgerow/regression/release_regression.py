@@ -20,7 +20,7 @@ from hedgerow.facts.declared import Facts, Protection
 from hedgerow.facts.relation import Target, UnitLimit
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.interface import Mechanism
-from hedgerow.mechanisms.joint_moments import JointMoments
+from hedgerow.mechanisms.joint.joint_moments import JointMoments
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
 from hedgerow.regression.clustered import (
@@ -56,9 +56,9 @@ from hedgerow.regression.sandwich import (
     shares_exact,
     shares_query,
 )
-from hedgerow.release.designs.chooser import choose
 from hedgerow.release.designs.design import PlannedStatistic, PublicFacts, check_midpoint, rows_kept
 from hedgerow.release.designs.guess import parse_guesses
+from hedgerow.release.designs.joint.chooser import choose
 from hedgerow.release.execute import Answer, certificate_of, check_unchanged, draw_tables, read_histograms
 from hedgerow.release.options import Resolver
 from hedgerow.release.plan import Plan, PlanHolder

@@ -44,15 +44,15 @@ from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import STEPS, Weights
 from hedgerow.facts.validation import format_argument
 from hedgerow.mechanisms.interface import AtomicMechanism
-from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
-from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
-from hedgerow.mechanisms.joint_sensitivity import JointWeights, Of
+from hedgerow.mechanisms.joint.joint_moments import JointMoments, joint_moments
+from hedgerow.mechanisms.joint.joint_numbers import JointFeature, JointLayout
+from hedgerow.mechanisms.joint.joint_sensitivity import JointWeights, Of
 from hedgerow.mechanisms.laws import Law
 from hedgerow.regression.coefficient_question import CoefficientQuestion
 from hedgerow.regression.features import LinearFeatures
 from hedgerow.regression.formula import FormulaTerms
 from hedgerow.regression.least_squares import LeastSquaresFit, noise_parts
-from hedgerow.release.designs.chooser import JointChoice, noise_of_numbers, reading_of_numbers
+from hedgerow.release.designs.joint.chooser import JointChoice, noise_of_numbers, reading_of_numbers
 from hedgerow.resampling.counted_values import GridSums
 from hedgerow.resampling.counted_values import Monomial as Moment
 

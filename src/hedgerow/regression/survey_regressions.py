@@ -14,9 +14,9 @@ from hedgerow.release.options import LogitOptions, RegressionOptions
 from hedgerow.release.spend import OpenedSource, spend
 
 if TYPE_CHECKING:
-    from hedgerow.regression.logit_regression import LogitRegression
+    from hedgerow.regression.logit.logit_regression import LogitRegression
+    from hedgerow.regression.logit.release_logit import PlannedLogit
     from hedgerow.regression.regression import Regression, RegressionByCell
-    from hedgerow.regression.release_logit import PlannedLogit
     from hedgerow.regression.release_regression import PlannedRegression
 
 
@@ -192,7 +192,7 @@ class AsksRegressions:
         >>> fit.reliable, 0.02 < fit.params["age"] < 0.12, fit.certificate.epsilon <= 2.0
         (True, True, True)
         """
-        from hedgerow.regression.release_logit import planned_logit
+        from hedgerow.regression.logit.release_logit import planned_logit
 
         request_id = options.pop("request_id", None)
         with self._asking() as opened:
@@ -234,7 +234,7 @@ class AsksRegressions:
         >>> plan.price.epsilon <= 1.0
         True
         """
-        from hedgerow.regression.release_logit import planned_logit
+        from hedgerow.regression.logit.release_logit import planned_logit
 
         options.pop("request_id", None)
         with self._asking() as opened:

@@ -35,20 +35,20 @@ from hedgerow.inference.joint.totals import JointTotals
 from hedgerow.inference.region import Region, ScoreRegion
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.interface import AtomicMechanism, Floats, Mechanism
-from hedgerow.mechanisms.joint_moments import JointMoments
+from hedgerow.mechanisms.joint.joint_moments import JointMoments
 from hedgerow.mechanisms.mechanism import parts_of
 from hedgerow.noise.lattice import AdditiveTable
 from hedgerow.release.designs.column_distribution import DistributionStatistic
 from hedgerow.release.designs.design import Design, PartOfRecord, PlannedStatistic, PublicFacts, Recorded
-from hedgerow.release.designs.joint_choice import JointQuestion
-from hedgerow.release.designs.joint_release import joint_totals
-from hedgerow.release.designs.joint_statistic import JointStatistic
+from hedgerow.release.designs.joint.joint_choice import JointQuestion
+from hedgerow.release.designs.joint.joint_release import joint_totals
+from hedgerow.release.designs.joint.joint_statistic import JointStatistic
+from hedgerow.release.designs.joint.unit_products import across_cells, read_as
 from hedgerow.release.designs.plain_counts import CountsDesign
 from hedgerow.release.designs.row_bootstrap import BootstrapDesign
 from hedgerow.release.designs.sums import CellTotalsDesign, MomentsDesign
 from hedgerow.release.designs.survival_design import SurvivalDesign
 from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign
-from hedgerow.release.designs.unit_products import across_cells, read_as
 from hedgerow.release.many_cells import NOT_LISTED
 from hedgerow.release.plan import Plan
 from hedgerow.release.request import LISTED_CELLS, Request, parse_estimator

@@ -34,7 +34,7 @@ from hedgerow.inference.joint.functions import (
 from hedgerow.inference.joint.totals import BlockVariances, JointTotals, SideBySide
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE
 from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.designs.joint_release import JointDesign, joint_release
+from hedgerow.release.designs.joint.joint_release import JointDesign, joint_release
 
 Floats = NDArray[np.float64]
 Power = tuple[int, int]

@@ -15,7 +15,7 @@ import hedgerow as hg
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.inference.score_test import QuadraticTest
 from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.designs.joint_statistic import JointStatistic
+from hedgerow.release.designs.joint.joint_statistic import JointStatistic
 from hedgerow.release.plan import make_plan
 from hedgerow.release.request import parse_request
 from hedgerow.resampling.counted_values import Histogram

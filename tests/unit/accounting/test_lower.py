@@ -34,7 +34,7 @@ from hedgerow.accounting.poisson_mixtures import MixturePair, PairKind, Resample
 from hedgerow.accounting.profile import bisect
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import further_bounds
-from hedgerow.mechanisms.joint_moments import JointMoments
+from hedgerow.mechanisms.joint.joint_moments import JointMoments
 from hedgerow.mechanisms.laws import Additive
 from hedgerow.mechanisms.laws import Gaussian as GaussianLaw
 from hedgerow.mechanisms.mechanism import Composition, specimens

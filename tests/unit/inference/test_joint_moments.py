@@ -26,9 +26,9 @@ from hedgerow.inference.joint.functions import (
 from hedgerow.inference.joint.totals import JointTotals, SideBySide, influence_range, moments_of
 from hedgerow.inference.means_and_counts import NoisyMoments, mean_errors, mean_score_test, sum_variance
 from hedgerow.inference.region import ScoreRegion
-from hedgerow.mechanisms.joint_moments import joint_moments
-from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
-from hedgerow.mechanisms.joint_sensitivity import JointWeights
+from hedgerow.mechanisms.joint.joint_moments import joint_moments
+from hedgerow.mechanisms.joint.joint_numbers import JointFeature, JointLayout
+from hedgerow.mechanisms.joint.joint_sensitivity import JointWeights
 from hedgerow.mechanisms.laws import LAPLACE
 from hedgerow.resampling.counted_values import GridSums
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.joint_moments import JointMoments, _Ends
+from hedgerow.mechanisms.joint.joint_moments import JointMoments, _Ends
 from hedgerow.mechanisms.mechanism import kinds
 from hedgerow.mechanisms.resampled_sums import ResampledCoordinate, ResampledUnits
 from hedgerow.noise.lattice import lattice_noise

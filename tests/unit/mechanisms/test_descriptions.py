@@ -14,8 +14,8 @@ from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.histograms import HistogramRounds, TreeCounts
 from hedgerow.mechanisms.interface import AuditRecord, Quote
-from hedgerow.mechanisms.joint_moments import JointMoments
-from hedgerow.mechanisms.joint_numbers import JointCoordinate, JointFeature, JointLayout
+from hedgerow.mechanisms.joint.joint_moments import JointMoments
+from hedgerow.mechanisms.joint.joint_numbers import JointCoordinate, JointFeature, JointLayout
 from hedgerow.mechanisms.laws import Additive
 from hedgerow.mechanisms.noisy_counts import (
     AveragedLaplaceNoise,

@@ -16,9 +16,9 @@ from hedgerow.audit.verdict import audit_mechanism
 from hedgerow.errors import ParameterError, VerificationError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import certify, mechanism_from_record
-from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
-from hedgerow.mechanisms.joint_numbers import JointCoordinate, JointFeature, JointLayout, PartitionBlock
-from hedgerow.mechanisms.joint_sensitivity import JointWeights
+from hedgerow.mechanisms.joint.joint_moments import JointMoments, joint_moments
+from hedgerow.mechanisms.joint.joint_numbers import JointCoordinate, JointFeature, JointLayout, PartitionBlock
+from hedgerow.mechanisms.joint.joint_sensitivity import JointWeights
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, AveragedLaplace, Law
 from hedgerow.mechanisms.mechanism import as_record
 from hedgerow.noise.lattice import LatticeNoise, lattice_noise

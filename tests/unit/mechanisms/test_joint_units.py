@@ -17,9 +17,9 @@ import pytest
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
-from hedgerow.mechanisms.joint_numbers import JointCoordinate, JointFeature, JointLayout
-from hedgerow.mechanisms.joint_sensitivity import JointWeights, most_across, unit_cost
+from hedgerow.mechanisms.joint.joint_moments import JointMoments, joint_moments
+from hedgerow.mechanisms.joint.joint_numbers import JointCoordinate, JointFeature, JointLayout
+from hedgerow.mechanisms.joint.joint_sensitivity import JointWeights, most_across, unit_cost
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.resampling.counted_values import GridSums

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms import joint_sensitivity
-from hedgerow.mechanisms.joint_moments import cost_of
-from hedgerow.mechanisms.joint_sensitivity import JointWeights
+from hedgerow.mechanisms.joint import joint_sensitivity
+from hedgerow.mechanisms.joint.joint_moments import cost_of
+from hedgerow.mechanisms.joint.joint_sensitivity import JointWeights
 from hedgerow.mechanisms.mechanism import specimens
 
 FAR, NEAR = Relation.REPLACE_ONE, Relation.ADD_REMOVE

@@ -19,13 +19,13 @@ import hedgerow as hg
 from hedgerow.cli.main import app
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.joint_moments import cost_of, joint_moments
-from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
-from hedgerow.mechanisms.joint_sensitivity import JointWeights
+from hedgerow.mechanisms.joint.joint_moments import cost_of, joint_moments
+from hedgerow.mechanisms.joint.joint_numbers import JointFeature, JointLayout
+from hedgerow.mechanisms.joint.joint_sensitivity import JointWeights
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law
 from hedgerow.mechanisms.newton_steps import NewtonSteps
+from hedgerow.regression.logit.release_logit import drawn_logit, precisions, read_logit
 from hedgerow.regression.regression import Regression, RegressionByCell, regressions_from_record
-from hedgerow.regression.release_logit import drawn_logit, precisions, read_logit
 from hedgerow.regression.release_regression import drawn_regression, read_regression, with_errors_of_clusters
 from hedgerow.release.execute import read_histograms
 from hedgerow.reports.answer_pages import regression_html

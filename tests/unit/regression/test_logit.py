@@ -19,9 +19,9 @@ from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.newton_steps import NewtonSteps
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.regression.logit_model import LogitRecords
-from hedgerow.regression.logit_regression import LogitRegression, NewtonPath
-from hedgerow.regression.release_logit import PlannedLogit, drawn_logit, precisions, read_logit
+from hedgerow.regression.logit.logit_model import LogitRecords
+from hedgerow.regression.logit.logit_regression import LogitRegression, NewtonPath
+from hedgerow.regression.logit.release_logit import PlannedLogit, drawn_logit, precisions, read_logit
 from hedgerow.reports.verify.verification import read_record, verify_record
 from hedgerow.resampling.counted_values import Histogram
 from hedgerow.testing.simulated import SimulatedNoise

@@ -23,14 +23,14 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Grid
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.store import Ledger
-from hedgerow.mechanisms.joint_moments import JointMoments
-from hedgerow.mechanisms.joint_sensitivity import JointWeights, ball_cost
+from hedgerow.mechanisms.joint.joint_moments import JointMoments
+from hedgerow.mechanisms.joint.joint_sensitivity import JointWeights, ball_cost
 from hedgerow.regression.features import LinearFeatures
 from hedgerow.regression.formula import FormulaTerms
 from hedgerow.regression.least_squares import LeastSquaresFit, RegressionMoments
 from hedgerow.regression.regression import Regression, regressions_from_record
 from hedgerow.regression.release_regression import drawn_regression, read_regression
-from hedgerow.release.designs.chooser import choose
+from hedgerow.release.designs.joint.chooser import choose
 from hedgerow.release.execute import read_histograms
 from hedgerow.reports.verify.verification import read_record, verify_record
 

@@ -22,9 +22,9 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import certify
-from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
-from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
-from hedgerow.mechanisms.joint_sensitivity import JointWeights
+from hedgerow.mechanisms.joint.joint_moments import JointMoments, joint_moments
+from hedgerow.mechanisms.joint.joint_numbers import JointFeature, JointLayout
+from hedgerow.mechanisms.joint.joint_sensitivity import JointWeights
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE
 from hedgerow.mechanisms.mechanism import Composition
 from hedgerow.regression.regression import Regression, regressions_from_record

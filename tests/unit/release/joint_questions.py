@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
-from hedgerow.release.designs.chooser import JointChoice
-from hedgerow.release.designs.joint_choice import JointQuestion, mean_of, ratio_of
+from hedgerow.mechanisms.joint.joint_numbers import JointFeature, JointLayout
+from hedgerow.release.designs.joint.chooser import JointChoice
+from hedgerow.release.designs.joint.joint_choice import JointQuestion, mean_of, ratio_of
 
 FAR, NEAR = Relation.REPLACE_ONE, Relation.ADD_REMOVE
 N = 1000.0

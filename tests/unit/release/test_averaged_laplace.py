@@ -14,7 +14,7 @@ import hedgerow as hg
 from hedgerow.cli.main import app
 from hedgerow.errors import ParameterError
 from hedgerow.mechanisms.certificate import Certificate
-from hedgerow.mechanisms.joint_moments import JointMoments
+from hedgerow.mechanisms.joint.joint_moments import JointMoments
 from hedgerow.mechanisms.noisy_counts import AveragedLaplaceCounts, AveragedLaplaceNoise
 from hedgerow.mechanisms.noisy_moments import AveragedLaplaceMoments
 from hedgerow.release.price import price_of

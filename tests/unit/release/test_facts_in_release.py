@@ -12,7 +12,7 @@ import pytest
 import hedgerow as hg
 from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
-from hedgerow.release.designs.joint_statistic import JointStatistic
+from hedgerow.release.designs.joint.joint_statistic import JointStatistic
 from hedgerow.release.request import requested
 from hedgerow.release.spend import price_together
 from hedgerow.statistics.distribution.quantile import Quantile

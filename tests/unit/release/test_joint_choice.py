@@ -16,12 +16,12 @@ from hedgerow.accounting.compose import profile_of
 from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
+from hedgerow.mechanisms.joint.joint_numbers import JointFeature, JointLayout
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE
 from hedgerow.mechanisms.noisy_counts import gaussian_mu
-from hedgerow.release.designs import chooser
-from hedgerow.release.designs.chooser import LinearFunctions, choose
-from hedgerow.release.designs.joint_choice import JointQuestion, mean_of, ratio_of
+from hedgerow.release.designs.joint import chooser
+from hedgerow.release.designs.joint.chooser import LinearFunctions, choose
+from hedgerow.release.designs.joint.joint_choice import JointQuestion, mean_of, ratio_of
 from hedgerow.testing.simulated import SimulatedNoise
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import hedgerow as hg
 from hedgerow.inference.joint.arithmetic import EstimateTerm
-from hedgerow.mechanisms.joint_moments import JointMoments
+from hedgerow.mechanisms.joint.joint_moments import JointMoments
 from hedgerow.release.result import Release, release_from_record
 from hedgerow.reports.verify.verification import consistency
 from hedgerow.testing import simulated

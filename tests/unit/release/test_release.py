@@ -12,7 +12,7 @@ import pytest
 
 import hedgerow as hg
 from hedgerow.mechanisms.certificate import Certificate
-from hedgerow.mechanisms.joint_moments import JointMoments
+from hedgerow.mechanisms.joint.joint_moments import JointMoments
 from hedgerow.mechanisms.mechanism import Composition
 from hedgerow.mechanisms.noisy_counts import GaussianCounts, GeometricCounts
 from hedgerow.testing import simulated

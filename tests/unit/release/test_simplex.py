@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from hedgerow.release.designs.chooser import lowest
+from hedgerow.release.designs.joint.chooser import lowest
 
 Floats = NDArray[np.float64]
 

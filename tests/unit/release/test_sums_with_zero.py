@@ -16,13 +16,13 @@ import hedgerow as hg
 from hedgerow.facts.columns import Grid, Missing
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import Certificate
-from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
-from hedgerow.mechanisms.joint_sensitivity import JointWeights
+from hedgerow.mechanisms.joint.joint_moments import JointMoments, joint_moments
+from hedgerow.mechanisms.joint.joint_sensitivity import JointWeights
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law
 from hedgerow.noise.lattice import NoiseSource
-from hedgerow.release.designs import joint_release
 from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.designs.joint_release import GridWithZero, JointDesign, joint_design
+from hedgerow.release.designs.joint import joint_release
+from hedgerow.release.designs.joint.joint_release import GridWithZero, JointDesign, joint_design
 from hedgerow.reports.verify.verification import consistency
 from hedgerow.resampling.counted_values import GridSums
 from hedgerow.testing.simulated import SimulatedNoise

@@ -15,7 +15,7 @@ import hedgerow as hg
 from hedgerow.engines.source import open_source
 from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
-from hedgerow.mechanisms.joint_moments import JointMoments
+from hedgerow.mechanisms.joint.joint_moments import JointMoments
 from hedgerow.reports.verify.verification import verify_record
 from hedgerow.testing.simulated import SimulatedNoise, Study
 from hedgerow.testing.simulated import release as simulated

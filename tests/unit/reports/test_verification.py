@@ -17,8 +17,8 @@ import pytest
 import hedgerow as hg
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import Certificate, certify
-from hedgerow.mechanisms.joint_moments import JointMoments
-from hedgerow.mechanisms.joint_numbers import JointCoordinate, JointFeature, JointLayout
+from hedgerow.mechanisms.joint.joint_moments import JointMoments
+from hedgerow.mechanisms.joint.joint_numbers import JointCoordinate, JointFeature, JointLayout
 from hedgerow.mechanisms.noisy_counts import GaussianNoise, GeometricCounts, LaplaceNoise
 from hedgerow.mechanisms.resampled_sums import ResampledUnits
 from hedgerow.noise.lattice import lattice_noise

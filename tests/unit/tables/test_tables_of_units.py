@@ -13,9 +13,9 @@ import pytest
 import hedgerow as hg
 from hedgerow.facts.declared import Protection
 from hedgerow.facts.relation import Relation, Target, UnitLimit
-from hedgerow.mechanisms.joint_moments import JointMoments
+from hedgerow.mechanisms.joint.joint_moments import JointMoments
 from hedgerow.noise.lattice import AdditiveTable
-from hedgerow.release.designs.joint_statistic import JointStatistic
+from hedgerow.release.designs.joint.joint_statistic import JointStatistic
 from hedgerow.reports.verify.verification import verify_record
 from hedgerow.tables.table_options import choose
 

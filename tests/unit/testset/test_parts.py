@@ -14,7 +14,7 @@ from sklearn import metrics as sk
 
 from hedgerow.errors import LedgerError, ParameterError, UncertifiedError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.joint_numbers import STEPS
+from hedgerow.mechanisms.joint.joint_numbers import STEPS
 from hedgerow.testing.simulated import SimulatedNoise, SimulatedTestSet
 from hedgerow.testset import TestSet
 from hedgerow.testset.entries import entries_of

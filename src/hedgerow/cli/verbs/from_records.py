@@ -440,7 +440,7 @@ def _of_coefficients(
 ) -> None:
     """Tell weighted sums of the coefficients of a regression: '10 * age - educ'."""
     from hedgerow.regression.coefficients import AnyFit
-    from hedgerow.regression.logit_regression import logit_from_record
+    from hedgerow.regression.logit.logit_regression import logit_from_record
     from hedgerow.regression.regression import regressions_from_record
 
     logit = record["regression"].get("family") == "logit"

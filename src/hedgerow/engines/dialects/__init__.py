@@ -1,1 +1,1 @@
-"""What engines do each in its own way: exact sums, reading out, levels, which rows of a unit are kept, Ibis."""
+"""What engines do each in its own way: exact sums, derived columns, levels, which rows of a unit are kept, Ibis."""

@@ -28,8 +28,8 @@ from hedgerow.engines.dialects import ibis_tables
 from hedgerow.engines.dialects.few_values import RECORDS
 from hedgerow.engines.dialects.held import added_up
 from hedgerow.engines.dialects.ibis_tables import Asked, asked_counts
+from hedgerow.engines.dialects.ranked_rows import RankedRows
 from hedgerow.engines.query import SCORES
-from hedgerow.engines.ranked_rows import RankedRows
 from hedgerow.facts.columns import Missing
 from hedgerow.resampling.counted_values import GridSums, Histogram, Integers
 

@@ -13,8 +13,8 @@ from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law, law_named
 from hedgerow.release.designs.column_distribution import DistributionStatistic
 from hedgerow.release.designs.design import Design, NoiseLaw, PublicFacts, check_midpoint
-from hedgerow.release.designs.joint_release import joint_release, shares_release
-from hedgerow.release.designs.joint_statistic import JointStatistic
+from hedgerow.release.designs.joint.joint_release import joint_release, shares_release
+from hedgerow.release.designs.joint.joint_statistic import JointStatistic
 from hedgerow.release.designs.plain_counts import CountsDesign
 from hedgerow.release.designs.replicates_read import resampled_of
 from hedgerow.release.designs.row_bootstrap import BootstrapDesign, replicates_for

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.engines.dialects.ranked_rows import RankedRows
 from hedgerow.engines.query import JointGrid, Query, ValueOnGrid, WeightOnGrid
-from hedgerow.engines.ranked_rows import RankedRows
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import UnitLimit, max_rows_of

@@ -24,9 +24,9 @@ from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.region import LevelTest, ScoreRegion
-from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
-from hedgerow.mechanisms.joint_numbers import STEPS, JointFeature, JointLayout
-from hedgerow.mechanisms.joint_sensitivity import JointWeights
+from hedgerow.mechanisms.joint.joint_moments import JointMoments, joint_moments
+from hedgerow.mechanisms.joint.joint_numbers import STEPS, JointFeature, JointLayout
+from hedgerow.mechanisms.joint.joint_sensitivity import JointWeights
 from hedgerow.mechanisms.laws import GAUSSIAN
 from hedgerow.mechanisms.noisy_moments import MomentsGaussian
 from hedgerow.noise.lattice import NoiseSource

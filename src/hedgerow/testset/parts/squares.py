@@ -21,9 +21,9 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
 from hedgerow.facts.validation import as_float
 from hedgerow.inference.interval import normal_quantile
-from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
-from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
-from hedgerow.mechanisms.joint_sensitivity import JointWeights, Of
+from hedgerow.mechanisms.joint.joint_moments import JointMoments, joint_moments
+from hedgerow.mechanisms.joint.joint_numbers import JointFeature, JointLayout
+from hedgerow.mechanisms.joint.joint_sensitivity import JointWeights, Of
 from hedgerow.mechanisms.laws import GAUSSIAN
 from hedgerow.noise.lattice import NoiseSource
 from hedgerow.resampling.counted_values import GridSums, Monomial

@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.joint_moments import MOST_BITS, JointMoments, cost_of, joint_moments, priced_weights
-from hedgerow.mechanisms.joint_numbers import JointLayout, Kind, Shape, parts_of_shape
-from hedgerow.mechanisms.joint_sensitivity import JointWeights, Of
+from hedgerow.mechanisms.joint.joint_moments import MOST_BITS, JointMoments, cost_of, joint_moments, priced_weights
+from hedgerow.mechanisms.joint.joint_numbers import JointLayout, Kind, Shape, parts_of_shape
+from hedgerow.mechanisms.joint.joint_sensitivity import JointWeights, Of
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law
 from hedgerow.mechanisms.noisy_counts import gaussian_mu
 from hedgerow.noise.lattice import lattice_widths
@@ -261,8 +261,8 @@ def choose(question: ReleaseQuestion, budget: Budget, relation: Relation, *, law
     --------
     One mean, n public: Laplace noise of 1.41 R/n, where Gaussian noise would have 4.23.
 
-    >>> from hedgerow.mechanisms.joint_numbers import JointFeature
-    >>> from hedgerow.release.designs.joint_choice import JointQuestion, mean_of
+    >>> from hedgerow.mechanisms.joint.joint_numbers import JointFeature
+    >>> from hedgerow.release.designs.joint.joint_choice import JointQuestion, mean_of
     >>> asked = JointQuestion(JointLayout((JointFeature(2**20),), "public", 1), (mean_of(0),), 1000.0, known=True)
     >>> choice = choose(asked, Budget(1.0, 1e-6), Relation.REPLACE_ONE)
     >>> choice.name, choice.runner_up.name
@@ -418,7 +418,7 @@ def noise_of_shape(
 
     Examples
     --------
-    >>> from hedgerow.mechanisms.joint_numbers import JointFeature
+    >>> from hedgerow.mechanisms.joint.joint_numbers import JointFeature
     >>> weights, layout = JointWeights(1, {}, {(0,): 1.0, (0, 0): 0.5}), JointLayout((JointFeature(100),), "public", 1)
     >>> shape, sds = noise_of_shape(LAPLACE, layout, weights, 1.0, Relation.REPLACE_ONE)
     >>> joint = joint_moments(LAPLACE, layout, weights, 1.0, Relation.REPLACE_ONE)

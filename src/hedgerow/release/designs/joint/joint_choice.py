@@ -31,11 +31,11 @@ import numpy as np
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.joint.functions import FunctionOfTotals, gradient
 from hedgerow.mechanisms.interface import Floats
-from hedgerow.mechanisms.joint_numbers import JointLayout, reading_of, require_told
-from hedgerow.mechanisms.joint_sensitivity import JointWeights, Of, most_across
+from hedgerow.mechanisms.joint.joint_numbers import JointLayout, reading_of, require_told
+from hedgerow.mechanisms.joint.joint_sensitivity import JointWeights, Of, most_across
 from hedgerow.mechanisms.laws import GAUSSIAN, Law
-from hedgerow.release.designs.chooser import Candidate, LinearFunctions, SquaredErrors, noise_of_shape
-from hedgerow.release.designs.unit_products import read_as
+from hedgerow.release.designs.joint.chooser import Candidate, LinearFunctions, SquaredErrors, noise_of_shape
+from hedgerow.release.designs.joint.unit_products import read_as
 from hedgerow.resampling.counted_values import Monomial
 from hedgerow.statistics.statistic import Powers
 

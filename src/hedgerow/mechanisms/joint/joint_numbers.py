@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.mechanisms.interface import LATER, Floats
-from hedgerow.mechanisms.joint_sensitivity import Of, Presence
+from hedgerow.mechanisms.joint.joint_sensitivity import Of, Presence
 from hedgerow.noise.lattice import MIN_LATTICE_STEPS, LatticeNoise
 from hedgerow.resampling.counted_values import Monomial, mean_products
 

@@ -19,11 +19,10 @@ from hedgerow.inference.joint.estimates import estimate
 from hedgerow.inference.joint.functions import FunctionOfTotals, SumOfTotals
 from hedgerow.inference.joint.totals import JointTotals
 from hedgerow.inference.region import ScoreRegion
-from hedgerow.mechanisms.joint_moments import JointMoments
+from hedgerow.mechanisms.joint.joint_moments import JointMoments
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
 from hedgerow.release.cells.shape import TableShape
 from hedgerow.release.cells.table_cells import TableCells, joint_cells, noise_about_zero
-from hedgerow.release.designs.chooser import JointChoice
 from hedgerow.release.designs.design import MIDPOINT, Design, Recorded, covers, rows_kept, table_of
 from hedgerow.release.designs.guess import (
     EQUAL_CELLS,
@@ -36,7 +35,8 @@ from hedgerow.release.designs.guess import (
     dropped_in_words,
     typical_records,
 )
-from hedgerow.release.designs.joint_release import COARSER, JointRelease, JointTable, grid_of, joint_design
+from hedgerow.release.designs.joint.chooser import JointChoice
+from hedgerow.release.designs.joint.joint_release import COARSER, JointRelease, JointTable, grid_of, joint_design
 from hedgerow.resampling.counted_values import GridSums
 from hedgerow.statistics.statistic import OnGrid, Statistic
 

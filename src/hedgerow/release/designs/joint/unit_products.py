@@ -13,7 +13,7 @@ import numpy as np
 from hedgerow.engines.query import ColumnProduct, Indicator, ValueOnGrid, WeightOnGrid
 from hedgerow.inference.joint.totals import AcrossCells
 from hedgerow.mechanisms.interface import Floats
-from hedgerow.mechanisms.joint_moments import JointMoments
+from hedgerow.mechanisms.joint.joint_moments import JointMoments
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.resampling.counted_values import Monomial
 from hedgerow.statistics.statistic import Powers

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from hedgerow.engines.computed import present
+from hedgerow.engines.dialects.computed import present
 from hedgerow.facts.column_function import ColumnFunction
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
-    from hedgerow.engines.computed import Cell
+    from hedgerow.engines.dialects.computed import Cell
     from hedgerow.facts.columns import Grid
     from hedgerow.facts.expression import Arithmetic
 

@@ -42,8 +42,8 @@ from hedgerow.regression.linear_model import (
     require_facts,
     with_functions,
 )
-from hedgerow.regression.logit_model import LogitModel, LogitRecords
-from hedgerow.regression.logit_regression import (
+from hedgerow.regression.logit.logit_model import LogitModel, LogitRecords
+from hedgerow.regression.logit.logit_regression import (
     LogitRegression,
     NewtonPath,
     NewtonStep,

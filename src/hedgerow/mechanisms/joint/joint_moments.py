@@ -30,7 +30,7 @@ from hedgerow.accounting.dominating_pairs import (
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.interface import AuditRecord, Floats, Neighbours, Quote, Specimen, across_or_one_sided
-from hedgerow.mechanisms.joint_numbers import (
+from hedgerow.mechanisms.joint.joint_numbers import (
     STEPS,
     JointCoordinate,
     JointFeature,
@@ -44,7 +44,7 @@ from hedgerow.mechanisms.joint_numbers import (
     check_coordinates,
     value_of,
 )
-from hedgerow.mechanisms.joint_sensitivity import (
+from hedgerow.mechanisms.joint.joint_sensitivity import (
     ByTwo,
     JointWeights,
     Of,

@@ -8,8 +8,8 @@ A sum alone needs no number of records: a missing value adds 0. Where n is publi
 put on the grid of the column, and every record is present. A record moves the sum by at most max(U, 0) − min(L, 0):
 each of two records adds a number between min(L, 0) and max(U, 0), whether it has a value or not, and both ends are
 reached where a value may be missing or 0 lies within the bounds. So the release is one of features in [−1, 1] that no
-record misses, and its price is exact for it (`hedgerow.mechanisms.joint_sensitivity`, same cell). Noise that also hid
-whether a record has a value would be half as much again.
+record misses, and its price is exact for it (`hedgerow.mechanisms.joint.joint_sensitivity`, same cell). Noise that also
+hid whether a record has a value would be half as much again.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from hedgerow.facts.relation import Relation
 from hedgerow.inference.joint.functions import FunctionOfTotals, ScaledMean, SumOfTotals
 from hedgerow.inference.joint.totals import JointTotals, SideBySide, units_behind
 from hedgerow.mechanisms.interface import Floats
-from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
-from hedgerow.mechanisms.joint_numbers import (
+from hedgerow.mechanisms.joint.joint_moments import JointMoments, joint_moments
+from hedgerow.mechanisms.joint.joint_numbers import (
     MOST_IN_BLOCK,
     MOST_STEPS,
     STEPS,
@@ -40,13 +40,13 @@ from hedgerow.mechanisms.joint_numbers import (
     JointLayout,
     Polynomial,
 )
-from hedgerow.mechanisms.joint_sensitivity import JointWeights
+from hedgerow.mechanisms.joint.joint_sensitivity import JointWeights
 from hedgerow.mechanisms.laws import Law
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
-from hedgerow.release.designs.chooser import JointChoice, choose
 from hedgerow.release.designs.design import PublicFacts, complete, indicator_name
-from hedgerow.release.designs.joint_choice import ABSENT, JointQuestion, SlopesOf
-from hedgerow.release.designs.unit_products import (
+from hedgerow.release.designs.joint.chooser import JointChoice, choose
+from hedgerow.release.designs.joint.joint_choice import ABSENT, JointQuestion, SlopesOf
+from hedgerow.release.designs.joint.unit_products import (
     OfRow,
     across_cells,
     across_numbers,

@@ -50,7 +50,7 @@ from hedgerow.mechanisms.newton_steps import NewtonSteps, ReleasedStep
 from hedgerow.regression.coefficients import Coefficients, FitContext, reading_back
 from hedgerow.regression.contrasts import Contrast
 from hedgerow.regression.least_squares import score_interval
-from hedgerow.regression.logit_model import LogitModel
+from hedgerow.regression.logit.logit_model import LogitModel
 from hedgerow.regression.model_table import counted_in_words
 from hedgerow.regression.normal_regressors import Beta, NormalRegressors
 
