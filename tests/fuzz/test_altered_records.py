@@ -55,7 +55,7 @@ def unnamed(record: Record, altered: Any, unchecked: tuple[str, ...]) -> Iterato
 
 def _unnamed(record: Record, altered: Any, unchecked: tuple[str, ...]) -> Iterator[str]:
     for place in differences(record, altered):
-        if place == "asked" and all(answer in record["asked"] for answer in altered["asked"]):
+        if place == "asked" and all(answer in record["asked"] for answer in altered.get("asked", ())):
             continue
         holder = _at(altered, place)
         if _nearly(record, altered, place) or (_VALUE.search(place) and str(holder) == str(_at(record, place))):
@@ -126,12 +126,13 @@ def parts(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def check_parts(record: Record, others: Sequence[Any]) -> None:
-    """Put each of the others in place of each part of a record."""
+    """Put each of the others in place of each part of a record, and one more field into each object."""
     altered = json.loads(json.dumps(record))
     for *path, last in [*parts(record)][1:]:
         holder = reduce(getitem, path, altered)
         kept = holder[last]
-        for holder[last] in (other for other in others if other != kept):
+        more = [kept | {"another": None}] if isinstance(kept, dict) else []
+        for holder[last] in (other for other in [*others, *more] if other != kept):
             found, code = refusal(lambda: verify_record(altered))
             if code is None and found.holds:
                 check_holding(record, altered, found)

@@ -406,12 +406,13 @@ class Margins(Synthesizable, Result):
                 finding=f"The bounds of {self.statistic.column} begin below 0.",
                 remedy="Leave the noisy numbers of the margins as they are, even if some are negative.",
             )
-        return self._nonnegative({"step": "nonnegative", "held": _BY_ORDER})
+        return self._nonnegative({"held": _BY_ORDER})
 
-    def _nonnegative(self, step: Mapping[str, Any]) -> Self:
-        """Return the margins after such a step; an earlier version recorded a step without ``held``."""
-        by_order = {_BY_ORDER: True, None: False}[step.get("held")]
-        return self._showing(agreeing(self.residuals, most=self._ends[1], by_order=by_order), step)
+    def _nonnegative(self, held: Mapping[str, Any]) -> Self:
+        """Return the margins after a step that held this; an earlier version recorded a step without ``held``."""
+        by_order = {_BY_ORDER: True, None: False}[held.get("held")]
+        shown = agreeing(self.residuals, most=self._ends[1], by_order=by_order)
+        return self._showing(shown, {"step": "nonnegative"} | ({"held": _BY_ORDER} if by_order else {}))
 
     def rounded(self) -> Self:
         """Return the margins with numbers rounded to whole numbers.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import Any
 
@@ -11,6 +11,7 @@ from hedgerow.facts.relation import Relation, Target
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.regression.coefficients import AnyFit, record_of_fits
 from hedgerow.regression.features import model_of_request
+from hedgerow.regression.formula import FormulaTerms
 from hedgerow.regression.logit.logit_regression import logit_from_record
 from hedgerow.regression.logit.release_logit import narrowed_by
 from hedgerow.regression.regression import Regression, regressions_from_record
@@ -21,6 +22,7 @@ _ASKED = (
     *("missing", "where", "weights", "by", "narrowed", "value", "submodel"),
 )
 _COPIED = ("source", "date", "methods", "notes")
+_FACTS = ("relation", "unit", "target", "n", "missing", "where", "weights", "method")
 _OTHERS = "Its release has a field that no regression has."
 _NO_N = "The number of records, which is public under replace-one, is not stated."
 _PRESENCE = "Its mechanism takes the presence of every record as public, and the record says otherwise."
@@ -44,19 +46,19 @@ def rewrite(record: Record, certificate: Certificate) -> Rewritten:
         unchecked += ["release.target", "release.missing", "release.where", "release.weights.column", "release.methods"]
         unchecked += ["regression.formula", "regression.response", "regression.value", "regression.released.*.name"]
         unchecked += ["regression.columns.**", "regression.categories.**", "regression.regressors.**", "fits.*.cell.*"]
-        return Rewritten(again, tuple(unchecked), tuple(contradictions))
-    asked = record["request"]
+        return Rewritten(again, tuple(unchecked), (*contradictions, *_others(record, _FACTS)))
+    asked = {name: value for name, value in record["request"].items() if name in _ASKED}
     if "submodel" in asked:
         # It is read from some of the numbers, has a formula of its own, and is about the same response.
         unchecked += ["fits.*.released.*", "request.formula"]
         contradictions += [] if asked["submodel"]["response"] == asked["response"] else [_RESPONSE]
-    again["request"] = {name: asked[name] for name in _ASKED if name in asked}
+        last = asked["submodel"]
+        asked["submodel"] = {"formula": last["formula"], **FormulaTerms.from_record(last).record()}
+    again["request"] = asked
     again["regression"] |= model_of_request(asked)
     facts = _facts(record, certificate, logit=logit)
     again["release"] |= facts
-    # A field that no regression has is copied with the facts.
-    others = [name for name, value in record["release"].items() if value is not None and name not in (*facts, *_COPIED)]
-    contradictions += [_OTHERS] if others else []
+    contradictions += _others(record, facts)
     certified = {} if fits[0].about.mechanism.row_limit is not None else {"unit": "row"}
     if logit:
         again["regression"]["value"] = asked["value"]
@@ -75,6 +77,11 @@ def rewrite(record: Record, certificate: Certificate) -> Rewritten:
 RECORD = RecordKind(
     "a regression", "regression", rewrite, lambda record: f"regression of {record['regression']['formula']}"
 )
+
+
+def _others(record: Record, facts: Iterable[str]) -> list[str]:
+    """Return that the release has a field that no regression has: such a field is copied with the facts."""
+    return [_OTHERS] if set(record["release"]) - {*facts, *_COPIED} else []
 
 
 def _facts(record: Record, certificate: Certificate, *, logit: bool) -> dict[str, Any]:

@@ -467,12 +467,12 @@ def second_of(
     record: Mapping[str, Any], kind: str, parts: Sequence[AtomicMechanism], model: LinearFeatures, *, weighted: bool
 ) -> SandwichRelease:
     """Return the second step of a record; what is none raises LookupError, TypeError or ValueError."""
-    mechanism = JointMoments.of_record(parts[1])
+    first, mechanism = (JointMoments.of_record(part) for part in parts[:2])
     middle, clip = Meat.of(model), float(record["clip"])
     released = np.array(record["released"], dtype=np.float64)
     if kind not in KINDS or not 0.0 < clip < np.inf:
         raise ValueError
-    if mechanism.layout != middle.layout(mechanism.layout.cells) or released.shape != (len(mechanism.names),):
+    if mechanism.layout != middle.layout(first.layout.cells) or released.shape != (len(mechanism.names),):
         raise ValueError
     return SandwichRelease(kind, mechanism, clip, released, weighted)
 
