@@ -206,6 +206,19 @@ def test_what_no_unit_has_is_refused() -> None:
             layout()
 
 
+def test_units_have_at_most_a_million_rows_and_records_a_million_shares() -> None:
+    """2²⁰ is taken as it is, and one more is refused, as is none."""
+    value, rows = JointFeature(4), JointFeature(1)
+    for name in ("rows", "parts", "shares", "most_rows"):
+        features = (value,) if name in ("shares", "most_rows") else (value, rows)
+        # Shares of rows are counted in parts; without a limit of rows, a unit is a record of one row at most.
+        for most in (1, 2**20):
+            assert getattr(JointLayout(features, "private", 1, **{name: most}), name) == most
+        for most in (0, 2**20 + 1):
+            with pytest.raises(ParameterError, match="HG406"):
+                JointLayout(features, "private", 1, **{name: most})
+
+
 def test_the_audit_compares_units_as_large_as_may_be() -> None:
     """Two units of L rows at opposite ends in one cell, two in different cells, or one alone."""
     joint = joint_moments(GAUSSIAN, LAYOUT, WEIGHTS, 1.0, FAR)

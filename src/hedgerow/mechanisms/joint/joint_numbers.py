@@ -119,7 +119,8 @@ class JointLayout:
             alone = self.added is None and self.shares is None and private
             check(whole and alone, "Units have 1 to 2²⁰ rows, whose number is private, and no value missing alone.")
         if self.added is not None:
-            whole = all(isinstance(most, int) and 1 <= most <= 2**20 for most in (self.added, self.parts or 1))
+            given = [most for most in (self.rows, self.parts) if most is not None]
+            whole = all(isinstance(most, int) and 1 <= most <= 2**20 for most in given)
             alone = self.ball is None and private and self.features[-1].steps == 1
             rule = "Units have 1 to 2²⁰ rows; their number is the last feature and private, no value is missing alone."
             check(whole and alone, rule)
