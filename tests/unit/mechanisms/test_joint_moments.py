@@ -335,6 +335,17 @@ def test_the_worst_pairs_cost_what_is_priced(law: Law) -> None:
         assert worst_cost(joint) == pytest.approx(price(joint, FAR), rel=1e-9)
 
 
+def test_a_climb_starts_from_the_states_of_the_bound() -> None:
+    """Without some features, and where others stay equal, records differ most: no single change leads there."""
+    sums = {(0,): 1.4, (1,): 0.6, (2,): 1.3, (3,): 0.8, (4,): 0.4, (5,): 1.0}
+    products = {(0, 2): 1.2, (0, 3): 2.5, (0, 4): 1.7, (1, 4): 0.7, (1, 5): 1.5, (2, 5): 1.3, (3, 4): 1.5}
+    counts = {(0,): 1.0, (1,): 1.5, (2,): 1.1, (3,): 0.8, (4,): 1.1, (5,): 1.1}
+    weights = JointWeights(6, counts, sums | products, restricted={((3,), (0,)): 0.9})
+    joint = joint_moments(LAPLACE, layout(*[9] * 6, missing=True), weights, 1.0, FAR)
+    assert set(joint.weights().worst(1)) == {0, 1, 2}
+    assert worst_cost(joint) == pytest.approx(price(joint, FAR), rel=1e-9)
+
+
 def worst_cost(joint: JointMoments) -> float:
     """The largest cost of the pairs that an audit attacks, in units of the price."""
     found = 0.0

@@ -79,6 +79,18 @@ def test_an_audit_attacks_the_farthest_neighbours(relation, law):
         assert max(found) == pytest.approx(tree.cost(relation), rel=1e-12)
 
 
+@pytest.mark.parametrize("law", ["gaussian", "laplace"])
+def test_of_many_leaves_an_audit_compares_the_first_and_the_last(law):
+    """More leaves than are compared pair by pair: no two of the tree differ more."""
+    tree = TreeCounts(law, 70, (9, 8), (2.0, 3.0), 1)
+    (pair,) = tree.worst_pairs(FAR)
+    assert pair.second is not None and pair.first.index < tree.leaves and pair.second.index < tree.leaves
+    one, other = (table(tree, ((0, record.index),)) for record in (pair.first, pair.second))
+    moved = float(((np.abs(one - other) / np.repeat([2.0, 3.0], tree.nodes)) ** tree.noise_law.power).sum())
+    assert moved == pytest.approx(farthest(tree, FAR, may_miss=False), rel=1e-12)
+    assert moved == pytest.approx(tree.cost(FAR), rel=1e-12)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("cells", [1, 2])
 @pytest.mark.parametrize("relation", [NEAR, FAR])
