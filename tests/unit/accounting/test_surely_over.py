@@ -11,6 +11,7 @@ import hedgerow as hg
 from hedgerow.accounting.calibrate import least_noise, surely_over
 from hedgerow.accounting.compose import compose
 from hedgerow.accounting.dominating_pairs import DiscreteGaussianPair, DiscreteLaplacePair
+from hedgerow.accounting.profile import gaussian_delta
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.noisy_counts import GaussianCounts
@@ -30,6 +31,15 @@ def test_nothing_within_the_budget_is_called_over_it(budget: Budget) -> None:
     sd = found.mechanism.sd
     assert sd < 8.0 or surely_over([DiscreteGaussianPair(0.9 * sd, 2)], budget)
     assert not surely_over([DiscreteLaplacePair(1e-3, 2)], budget)  # nothing is known of another law
+
+
+def test_what_costs_just_the_budget_is_not_called_over_it() -> None:
+    """Of wide noise hardly anything is lost by adding more, so that the rounding alone decides."""
+    mu_squared = 1.0 / (1.0 - 4e-14)  # at least what 10¹⁴ numbers of sd 10⁷ cost
+    first, second = gaussian_delta(math.sqrt(mu_squared), 5.0)
+    terms = [DiscreteGaussianPair(1e7, 10**14)]
+    assert not surely_over(terms, Budget(5.0, first - second))
+    assert surely_over(terms, Budget(5.0, (first - second) * (1.0 - 1e-9)))
 
 
 def _chosen(epsilon: float, relation: str) -> tuple[str, float]:

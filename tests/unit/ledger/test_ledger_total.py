@@ -71,6 +71,19 @@ def test_the_total_is_that_of_the_accountant(name: str) -> None:
     assert whole * (1 - 1e-3) <= found / 1e6 <= whole * slack + 1e-6
 
 
+def test_a_short_list_costs_exactly_what_its_composition_does() -> None:
+    """Up to three kinds of noise and twelve numbers are composed anew, and a longer list is folded."""
+    kinds = [GeometricCounts(5.0 + i, 1) for i in range(4)]
+    for mechanisms, short in ((kinds[:3], True), (kinds, False), ([GeometricCounts(20.0, 1)] * 13, False)):
+        running = RunningTotal(ADD, 2.0, 1e-6)
+        for count, mechanism in enumerate(mechanisms, start=1):
+            running = running.plus(mechanism)
+            whole = profile_of(Composition(tuple(mechanisms[:count])), ADD).epsilon_upper(1e-6)
+            exact = short or count < len(mechanisms)
+            assert (running._fold is None) == exact
+            assert not exact or running.micro == total._micro(whole)
+
+
 def fold_of(mechanisms: Sequence[Mechanism], epsilon: float, delta: float) -> RunningTotal:
     running = RunningTotal(ADD, epsilon, delta)
     for mechanism in mechanisms:
