@@ -330,8 +330,7 @@ def two_losses(epsilon: float, times: int, step: float) -> LossGrid:
     log_ways = np.log([float(math.comb(times, won)) for won in range(times + 1)]) - times * math.log1p(
         math.exp(-epsilon)
     )
-    p, q = np.exp(log_ways - (times - wins) * epsilon), np.exp(log_ways - wins * epsilon)
-    return Outcomes(p, q, losses, losses).spread(step, infinity=0.0)
+    return Outcomes.of_losses(np.exp(log_ways - (times - wins) * epsilon), losses).spread(step, infinity=0.0)
 
 
 def _edges(low: float, high: float, step: float) -> NDArray[np.float64]:
@@ -342,9 +341,8 @@ def _edges(low: float, high: float, step: float) -> NDArray[np.float64]:
 def _discrete(sd: float, step: float) -> LossGrid:
     # z to 1 − z exchanges P and Q, so one order serves both.
     z = np.arange(-math.ceil(_REACH * sd), math.ceil(_REACH * sd) + 2, dtype=np.float64)
-    p, q = np.exp(-(z**2) / (2 * sd**2)), np.exp(-((z - 1) ** 2) / (2 * sd**2))
-    losses = (1 - 2 * z) / (2 * sd**2)
-    return Outcomes(p / p.sum(), q / p.sum(), losses, losses).spread(step, infinity=_OUTSIDE)
+    p = np.exp(-(z**2) / (2 * sd**2))
+    return Outcomes.of_losses(p / p.sum(), (1 - 2 * z) / (2 * sd**2)).spread(step, infinity=_OUTSIDE)
 
 
 @lru_cache(maxsize=256)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import overload
+from typing import Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,6 +96,11 @@ class Outcomes:
     q: Array
     low: Array
     high: Array
+
+    @classmethod
+    def of_losses(cls, p: Array, losses: Array) -> Self:
+        """Return outcomes whose losses are known exactly; any `q` serves, since nothing lies between the bounds."""
+        return cls(p, p, losses, losses)
 
     def spread(self, step: float, *, infinity: float, negligible: float = 0.0) -> LossGrid:
         r"""Put the outcomes on a grid without lowering any δ(ε).
