@@ -245,6 +245,12 @@ def test_the_least_number_of_millionths_is_found_from_every_start_in_few_steps(r
             assert len(asked) <= 150
 
 
+@pytest.mark.parametrize("root", [0, 1, 2, 3])
+def test_no_millionth_or_few_are_found_from_every_start(root: int) -> None:
+    for start in (0, 1, 2, 3, 4, 2_000):
+        assert least_micro(lambda epsilon: 0.9 if epsilon < (root - 0.5) / 1e6 else 0.1, 0.5, start=start) == root
+
+
 def test_no_number_of_millionths_serves_a_curve_that_stays_above() -> None:
     assert least_micro(lambda _: 1e-3, 1e-6) is None
     assert [least_micro(lambda e, end=end: float(e < end), 0.5) for end in (999.0, 1000.0, 1000.1)] == [
