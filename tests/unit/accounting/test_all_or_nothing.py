@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -64,6 +65,14 @@ def test_a_term_whose_curve_never_comes_down_makes_the_whole_infinite() -> None:
     together = compose([GaussianPair(0.1), stays])
     assert math.isinf(together.epsilon_upper(1e-6))
     assert math.isfinite(compose([GaussianPair(0.1), GaussianPair(0.2)]).epsilon_upper(1e-6))
+
+
+@pytest.mark.parametrize("chances", [[1e-12], [1e-6, 0.3], [1e-3] * 40, [0.7, 0.9, 1e-9], [1.0, 0.2]], ids=str)
+def test_one_of_several_tells_everything_with_at_least_the_exact_chance(chances: list[float]) -> None:
+    exact = 1 - math.prod(1 - Fraction(chance) for chance in chances)
+    whole = compose([FullDisclosurePair(chance) for chance in chances])
+    assert isinstance(whole, RevealingProfile)
+    assert exact <= Fraction(whole.chance) <= min(1, exact + Fraction(1, 10**13))
 
 
 @pytest.mark.parametrize("rest", [PureProfile(0.5), GaussianProfile(1.0)])
