@@ -251,6 +251,14 @@ def test_no_millionth_or_few_are_found_from_every_start(root: int) -> None:
         assert least_micro(lambda epsilon: 0.9 if epsilon < (root - 0.5) / 1e6 else 0.1, 0.5, start=start) == root
 
 
+def test_a_curve_that_falls_by_one_digit_alone_is_searched_by_halves() -> None:
+    """The logarithms of its ends are equal, so no secant tells where it falls."""
+    above = math.nextafter(1e-6, 1.0)
+    assert math.log(above) == math.log(1e-6)
+    for start in (0, 800, 5_000):
+        assert least_micro(lambda epsilon: above if epsilon < 777.5e-6 else 1e-6, 1e-6, start=start) == 778
+
+
 def test_no_number_of_millionths_serves_a_curve_that_stays_above() -> None:
     assert least_micro(lambda _: 1e-3, 1e-6) is None
     assert [least_micro(lambda e, end=end: float(e < end), 0.5) for end in (999.0, 1000.0, 1000.1)] == [
