@@ -30,6 +30,13 @@ def chance(described: RandomisedRecords, own: int, bits: tuple[int, ...]) -> flo
     return math.prod(p if bit else 1.0 - p for p, bit in zip(ones, bits, strict=True))
 
 
+def test_an_audit_attacks_the_bits_of_the_first_view() -> None:
+    described = randomised_records(1.0, (3, 5), (1.0, 1.0))
+    (pair,) = described.worst_pairs(Relation.REPLACE_ONE)
+    bits = described.outputs(pair.histograms()[0], 4, SimulatedNoise(1))
+    assert bits.shape == (4, 1, 3) == (4, 1, described.size)
+
+
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 @pytest.mark.parametrize("cells", [1, 2, 4])
 def test_the_worst_pair_of_records_costs_what_is_stated(epsilon: float, cells: int) -> None:
