@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 import sqlite3
@@ -193,6 +194,28 @@ def test_a_cache_that_cannot_be_written_only_costs_time(
     with Ledger.open(path) as ledger:
         assert begins_at(ledger) == 0
         spend(ledger, 20, "gaussian")
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_an_interrupt_while_a_checkpoint_is_kept_is_passed_on(
+    moved: bool, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before or after the file is moved into its place; no other file is left behind."""
+    path, replaced = filled(tmp_path / "ledger", entries=2), Path.replace
+    kept = json.loads(chain._place(path).read_text().split("\n", 1)[1])
+    known = chain.load(path, lambda: str(kept["bytes"]))
+    assert known is not None
+    chain._place(path).unlink()
+
+    def interrupted(written: Path, place: Path) -> None:
+        if moved:
+            replaced(written, place)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        chain.save(path, known)
+    assert list(cache.iterdir()) == ([chain._place(path)] if moved else [])
 
 
 def test_what_another_process_writes_meanwhile_is_read_whole(tmp_path: Path) -> None:
