@@ -20,7 +20,7 @@ from hedgerow.accounting.dominating_pairs import (
     PureDPPair,
     whole_grid,
 )
-from hedgerow.accounting.loss_fold import _hockey_stick, composed_curve
+from hedgerow.accounting.loss_fold import _convolved, _hockey_stick, composed_curve
 from hedgerow.accounting.loss_grid import Curve, LossGrid, highest
 from hedgerow.accounting.lower_bounds import (
     BinomialPair,
@@ -58,6 +58,21 @@ def test_the_hockey_stick_of_several_blocks_is_the_sum_that_defines_it(step: flo
     for j in range(mass.size):
         exact = math.fsum(-m * math.expm1((j - at) * step) for at, m in enumerate(mass.tolist()) if at > j)
         assert exact <= got[j] <= exact * (1.0 + 1e-12) + 1e-300
+
+
+def test_the_round_off_that_is_paid_for_is_that_of_the_theorem() -> None:
+    """16u·log₂N of each factor and of the product, and 8u a factor, as `composed_curve` says; here without an FFT."""
+    grid, theta, bins, times = LossGrid(-2, 0.5, np.array([0.1, 0.2, 0.3, 0.1, 0.3]), 0.0), 0.8, 64, 3
+    tilted = grid.mass * np.exp(theta * grid.losses())
+    moment = math.log(tilted.sum())
+    tilted /= tilted.sum()
+    product = np.convolve(np.convolve(tilted, tilted), tilted)
+    folded, error, log_moment = _convolved([(grid, times)], [moment], theta, -6, bins)
+    assert folded[:13] == pytest.approx(product, abs=1e-15) and log_moment == pytest.approx(times * moment)
+    unit, norms = np.finfo(np.float64).eps, [float(np.sqrt((masses**2).sum())) for masses in (tilted, product)]
+    moved = 16.0 * unit * 6.0 * times * norms[0] + (16.0 * unit * 6.0 + 8.0 * unit * times) * norms[1]
+    weight = min((2.0 * theta * grid.step) ** -0.5, (4.0 * theta**3 * grid.step) ** -0.5)
+    assert error == pytest.approx(moved * weight, rel=1e-9, abs=0.0)
 
 
 LAWS: list[tuple[ExactLaw, float]] = [
