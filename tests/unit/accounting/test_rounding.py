@@ -60,6 +60,19 @@ def test_the_hockey_stick_of_several_blocks_is_the_sum_that_defines_it(step: flo
         assert exact <= got[j] <= exact * (1.0 + 1e-12) + 1e-300
 
 
+@pytest.mark.parametrize("epsilon", [0.01, 0.7, 2.0, 20.0])
+@pytest.mark.parametrize("times", [2, 3, 9])
+def test_few_steps_of_any_width_fold_to_the_binomial_law(epsilon: float, times: int) -> None:
+    """A pair that wins or loses ε: also where one step is wider than most losses, no curve stays at 1."""
+    lose = 1.0 / (1.0 + math.exp(epsilon))
+    curve = composed_curve([(LossGrid(-1, epsilon, np.array([lose, 0.0, 1.0 - lose]), 0.0), times)])
+    wins = np.arange(times + 1)
+    masses = stats.binom.pmf(times - wins, times, lose)
+    for j in range(times):
+        exact = float(masses @ np.maximum(-np.expm1((j + times - 2.0 * wins) * epsilon), 0.0))
+        assert exact <= curve[j] * (1.0 + 1e-12) and curve[j] <= min(1.0, exact * (1.0 + 1e-9) + 1e-15)
+
+
 def test_the_round_off_that_is_paid_for_is_that_of_the_theorem() -> None:
     """16u·log₂N of each factor and of the product, and 8u a factor, as `composed_curve` says; here without an FFT."""
     grid, theta, bins, times = LossGrid(-2, 0.5, np.array([0.1, 0.2, 0.3, 0.1, 0.3]), 0.0), 0.8, 64, 3
