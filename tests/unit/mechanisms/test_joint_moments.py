@@ -431,6 +431,7 @@ def test_descriptions_that_fit_nothing_are_refused() -> None:
         ("gaussian", (absent,) * 2, (JointCoordinate("sum", (0,), noise, present=(1,)),) * 2, ()),
         ("gaussian", (one,), (), (PartitionBlock((0,), (5,), noise),)),
         ("gaussian", (one,), (), (PartitionBlock((0, 0), (1, 1), noise),)),
+        ("gaussian", (one,), (), (PartitionBlock((-1,), (1,), noise),)),
         ("uniform", (one,), (total,), ()),
     ]
     for law, features, coordinates, blocks in broken:

@@ -150,6 +150,19 @@ def test_products_between_cells_are_priced(relation: Relation, power: int) -> No
         assert most[0] <= most[1] * (1.0 + 1e-12) if size == 1.0 else most[0] > 1.1 * most[1]
 
 
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize("relation", list(Relation))
+def test_cells_that_lie_apart_either_way_round_are_the_same_cells(relation: Relation, power: int) -> None:
+    """Of four cells, the first and the second are one apart, and three apart the other way round."""
+    own = JointWeights(2, {}, {(0,): 1.0, (1,): 1.2, (0, 0): 0.4, (0, 1): 0.4, (1, 1): 0.4})
+    first = {((0, 1), 1): 9.0}
+    alone, near, far = (
+        unit_cost(replace(own, across=first | other), relation, power, cells=4)
+        for other in ({}, {((1, 0), 1): 9.0}, {((1, 0), 3): 9.0})
+    )
+    assert alone < near == far
+
+
 LAYOUT = JointLayout((JointFeature(4), JointFeature(1)), "private", 2, 3)
 WEIGHTS = JointWeights(2, {}, {(0,): 1.0, (1,): 1.2, (0, 0): 0.4, (0, 1): 0.4, (1, 1): 0.4})
 
