@@ -41,7 +41,7 @@ tail accounted for, in logarithms, for all values of a noisy count at once.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -505,18 +505,25 @@ def _pair_curve(pair: MixturePair, times: int, tolerance: float = _TOLERANCE) ->
     rough = _grids(replace(law, weights=law.weights[:, :: max(1, law.weights.shape[1] // _FEW)]), None)
     variances = [times * grid.variance() for grid in rough]
     sd = math.sqrt(sum(variances) if pair.kind is PairKind.ACROSS else max(variances))
-    largest = max(float(np.abs(grid.losses()).max()) for grid in rough)
-    if sd > 0.0 and largest > 0.0:
-        # Spreading adds about h²/6 to a replicate's variance and half of it to its mean: h²k(1 + 7/sd)/12 in ε.
-        step = min(math.sqrt(12.0 * tolerance * sd / (times * (1.0 + 7.0 / sd))), 0.25)
-        step = max(step, 60.0 * sd / 2**20, largest / 2**18)
-    else:
-        step = 0.25  # every loss is above the cap, or there is none
+    step = step_of(sd, rough, times, tolerance)
     grids = _grids(law, step)
     relative = times * law.rounding()
     if pair.kind is PairKind.ACROSS:
         return Curve(step, composed_curve([(grid, times) for grid in grids], relative=relative))
     return highest([Curve(step, composed_curve([(grid, times)], relative=relative)) for grid in grids])
+
+
+def step_of(sd: float, rough: Iterable[LossGrid], factors: int, tolerance: float) -> float:
+    """Return a width of the grid that costs about `tolerance` of ε, from rough grids of the factors.
+
+    `sd` is that of the loss of all factors. Spreading adds about h²/6 to the variance of a factor and half of it to its
+    mean: h²k(1 + 7/sd)/12 in ε for k factors.
+    """
+    largest = max(float(np.abs(grid.losses()).max()) for grid in rough)
+    if not (sd > 0.0 and largest > 0.0):
+        return 0.25  # every loss is above the cap, or there is none
+    step = min(math.sqrt(12.0 * tolerance * sd / (factors * (1.0 + 7.0 / sd))), 0.25)
+    return max(step, 60.0 * sd / 2**20, largest / 2**18)
 
 
 def _law(pair: MixturePair, times: int) -> ResampledLaw:

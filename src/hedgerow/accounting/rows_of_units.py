@@ -34,7 +34,7 @@ import numpy as np
 
 from hedgerow.accounting.loss_fold import composed_curve
 from hedgerow.accounting.loss_grid import Curve, LossGrid, Outcomes, highest, lower_hull
-from hedgerow.accounting.poisson_mixtures import MixturePair, PairKind, ResampledLaw
+from hedgerow.accounting.poisson_mixtures import MixturePair, PairKind, ResampledLaw, step_of
 from hedgerow.facts.relation import Relation
 
 _TAIL = 2e-20  # P-mass that all replicates and cells together may leave out
@@ -133,15 +133,11 @@ def _law(norm: float, rate: float, factors: int) -> ResampledLaw:
 
 
 def _step(rough: Mapping[int, tuple[LossGrid, LossGrid]], counted: Counter[int], times: int, tolerance: float) -> float:
-    """Return a width of the grid that costs about `tolerance` of ε in sd of the loss, found on a rough copy."""
-    factors = times * counted.total()
+    """Return `step_of` a part's grids, in either order."""
     variances = [sum(n * rough[part][order].variance() for part, n in counted.items()) for order in (0, 1)]
     sd = math.sqrt(times * max(variances))
-    largest = max(float(np.abs(grid.losses()).max()) for part in counted for grid in rough[part])
-    if not (sd > 0.0 and largest > 0.0):
-        return 0.25  # every loss is above the cap, or there is none
-    step = min(math.sqrt(12.0 * tolerance * sd / (factors * (1.0 + 7.0 / sd))), 0.25)
-    return max(step, 60.0 * sd / 2**20, largest / 2**18)
+    grids = (grid for part in counted for grid in rough[part])
+    return step_of(sd, grids, times * counted.total(), tolerance)
 
 
 def _grids(law: ResampledLaw, step: float | None) -> tuple[LossGrid, LossGrid]:
