@@ -406,11 +406,11 @@ class Margins(Synthesizable, Result):
                 finding=f"The bounds of {self.statistic.column} begin below 0.",
                 remedy="Leave the noisy numbers of the margins as they are, even if some are negative.",
             )
-        return self._nonnegative({"held": _BY_ORDER})
+        return self._nonnegative(_BY_ORDER)
 
-    def _nonnegative(self, held: Mapping[str, Any]) -> Self:
-        """Return the margins after a step that held this; an earlier version recorded a step without ``held``."""
-        by_order = {_BY_ORDER: True, None: False}[held.get("held")]
+    def _nonnegative(self, held: str | None) -> Self:
+        """Return the margins after a step that held this; None is a step of an earlier version, without ``held``."""
+        by_order = {_BY_ORDER: True, None: False}[held]
         shown = agreeing(self.residuals, most=self._ends[1], by_order=by_order)
         return self._showing(shown, {"step": "nonnegative"} | ({"held": _BY_ORDER} if by_order else {}))
 
@@ -427,7 +427,7 @@ class Margins(Synthesizable, Result):
         for step in steps:
             match step["step"]:
                 case "nonnegative":
-                    made = made._nonnegative(step)
+                    made = made._nonnegative(step.get("held"))
                 case "rounded":
                     made = made.rounded()
                 case other:
