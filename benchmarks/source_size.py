@@ -12,7 +12,6 @@ from __future__ import annotations
 import ast
 import sys
 import tokenize
-from collections import Counter
 from pathlib import Path
 
 from tests.architecture import structure
@@ -57,14 +56,13 @@ def long_signatures(path: Path) -> list[str]:
 def main(arguments: list[str]) -> None:
     """Print the figures."""
     files = sorted(set(SOURCE.rglob("*.py")) - {structure.SHORTHANDS})
-    beside = Counter(path.parent.relative_to(SOURCE) for path in files if path.name != "__init__.py")
-    (folder, most), *_ = beside.most_common(1)
+    trees = structure.trees()
+    (folder, most), *_ = structure.beside(trees).most_common(1)
     signatures = [line for path in files if path.parts[-2] not in ("cli", "verbs") for line in long_signatures(path)]
     print(f"files                                      {len(files):7,}")
     print(f"lines of code                              {sum(map(code_lines, files)):7,}")
     print(f"most files beside each other               {most:7,}  in {folder}")
     print(f"functions with more than {MOST_PARAMETERS} parameters       {len(signatures):7,}")
-    trees = structure.trees()
     classes, modules = structure.named_twice(trees)
     counted = {
         "designs, mechanisms, products recognised": structure.recognised(trees),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -25,6 +25,11 @@ def trees() -> Trees:
         path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
         for path in sorted(SOURCE.rglob("*.py"))
     }
+
+
+def beside(trees: Trees) -> Counter[Path]:
+    """Return how many files lie beside each other in each folder."""
+    return Counter(Path(path).parent for path in trees if Path(path).name != "__init__.py")
 
 
 @cache

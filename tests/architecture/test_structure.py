@@ -77,6 +77,10 @@ def test_there_is_one_plan(trees: structure.Trees) -> None:
     assert [path for path in structure.plans(trees) if "testset" not in path] == ["release/plan.py: Plan"]
 
 
+def test_a_folder_shows_its_plan_at_one_look(trees: structure.Trees) -> None:
+    assert max(structure.beside(trees).values()) <= 17
+
+
 def test_few_names_mean_two_things(trees: structure.Trees) -> None:
     classes, modules = structure.named_twice(trees)
     assert set(classes) == set() and set(modules) == set(NAMED_TWICE)
