@@ -54,3 +54,8 @@ def test_the_places_between_the_ends_are_even_and_each_has_a_digit() -> None:
             assert max(steps) - min(steps) <= (1 if joint.layout.ball is None else 2), steps
             if joint.layout.ball is None:
                 assert len(between) == ends.base - 3
+                continue
+            # A vector of even places that lies in the ball stays there, on whichever grid.
+            assert len(inside) % 2 == 1 and 2 * inside[len(inside) // 2] == last
+            even = [2 * (place + 1) / (len(inside) + 1) - 1 for place in range(len(inside))]
+            assert all(abs(2 * v - last) <= abs(x) * last for v, x in zip(inside, even, strict=True))
