@@ -176,7 +176,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Print each fault and its fate, and the score; the exit status is 1 below the least score."""
     folders = tuple(arguments.folders)
     known = equivalents()
-    sample = sampled(folders, arguments.count, arguments.seed, arguments.only)
+    sample = sampled(folders, arguments.count, arguments.seed, arguments.only)[arguments.start :]
     tally: dict[str, Counter[str]] = {folder: Counter() for folder in folders}
     survivors, start = [], time.monotonic()
     with tempfile.TemporaryDirectory() as name:
@@ -187,7 +187,7 @@ def main(arguments: argparse.Namespace) -> int:
         paths = arguments.paths or tests_of(folders)
         lines = None if arguments.tests else covering(root, folders, paths, stale=arguments.stale)
         warm(root, arguments.tests or paths)
-        for place, mutation in enumerate(sample):
+        for place, mutation in enumerate(sample, arguments.start):
             original = (SOURCE / mutation.file).read_text(encoding="utf-8")
             text = mutation.source(original)
             old, new = changed(original, text)
@@ -235,6 +235,7 @@ def _line(name: str, fates: Counter[str]) -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=500, help="how many faults")
+    parser.add_argument("--start", type=int, default=0, help="the first fault of the sample, to go on with an earlier run")
     parser.add_argument("--seed", type=int, default=1, help="which faults")
     parser.add_argument("--folders", nargs="+", default=list(FOLDERS), metavar="FOLDER", help="of src/hedgerow")
     parser.add_argument(
