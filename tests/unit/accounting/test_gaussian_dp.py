@@ -122,6 +122,15 @@ def test_discrete_gaussian_noise_needs_no_less_by_enumeration(sd: float) -> None
     assert needed.max() <= found <= max(needed.max(), 1.0 / sd) * 1.002
 
 
+@pytest.mark.parametrize("sd", [5.0, 60.0, 100.0, 1000.0])
+def test_discrete_gaussian_noise_needs_no_less_than_is_proven_of_the_tails_that_are_not_added_up(sd: float) -> None:
+    """`compose`: by the hazard of the normal law, or, of wide noise, by a normal number that is rounded to it."""
+    last = math.ceil(1000.0 * max(sd, 1.0))
+    hazard = float(np.logaddexp(0.0, (last + 0.5) / sd**2)) * sd / (last * (1.0 - 1e-5))
+    proven = hazard if sd < 100.0 else 1.0 / math.sqrt(sd**2 - 2.0)
+    assert proven <= math.sqrt(DiscreteGaussianPair(sd, 1).mu_squared()) <= 1.01 / sd
+
+
 def test_what_has_no_mu_says_why() -> None:
     assert why_no_mu([PureDPPair(1.0)]) is None
     assert why_no_mu([GaussianPair(1.0), FullDisclosurePair(1e-3)]) is not None
