@@ -230,6 +230,6 @@ def attack_hits_upper(profile: Profile, false_alarms: float) -> float:
         epsilon = _LARGEST * (point / _POINTS) ** 2
         delta = profile.delta_upper(epsilon)
         direct = math.exp(epsilon) * false_alarms + delta
-        complement = 1.0 - math.exp(-epsilon) * max(0.0, 1.0 - false_alarms - delta)
+        complement = 1.0 - math.exp(-epsilon) * (1.0 - false_alarms - delta)
         least = min(least, direct, complement)
     return min(1.0, max(false_alarms, least) * (1.0 + 1e-12))
