@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -173,7 +174,7 @@ def discrete(sd: float) -> Callable[[Array], Array]:
 
 
 TERMS: list[tuple[DominatingPair, Callable[[Array], Array]]] = [
-    *((GaussianPair(mu), gaussian(mu)) for mu in (0.1, 1.0, 4.0)),
+    *((GaussianPair(mu), gaussian(mu)) for mu in (0.1, 1.0, 4.0, 8.0)),
     *((DiscreteGaussianPair(sd, 1), discrete(sd)) for sd in (0.4, 1.0, 7.0)),
     *((DiscreteLaplacePair(scale, 1), responses(1.0 / scale)) for scale in (0.7, 5.0)),
     *((PureDPPair(epsilon), responses(epsilon)) for epsilon in (0.2, 3.0)),
@@ -253,6 +254,18 @@ def test_cells_of_a_resampled_law_hold_its_masses(shift: float) -> None:
     # No loss rises by much more than a step from end to end of a cell.
     losses = law.losses(edges)[:, 0]
     assert np.diff(losses).max() <= 1.2 * step
+
+
+def test_no_mass_of_two_pairs_together_is_below_the_exact_one() -> None:
+    rng = np.random.default_rng(4)
+    one, two = (LossGrid(-3, 0.5, 0.9 * rng.dirichlet(np.ones(size)), 0.1) for size in (60, 45))
+    both = one.convolved(two)
+    assert both.start == -6 and both.infinity == pytest.approx(1.0 - 0.9**2, rel=1e-12)
+    exact = [Fraction(0)] * (60 + 45 - 1)
+    for at, mass in enumerate(one.mass.tolist()):
+        for beyond, other in enumerate(two.mass.tolist()):
+            exact[at + beyond] += Fraction(mass) * Fraction(other)
+    assert all(low <= got <= low * Fraction(1.0 + 1e-11) for got, low in zip(both.mass.tolist(), exact, strict=True))
 
 
 def test_a_negligible_grid_is_the_same_law() -> None:
