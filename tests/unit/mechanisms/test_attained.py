@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from hedgerow.accounting.lower_bounds import LaplacePair, NormalPair
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.joint.joint_moments import JointMoments, _Ends
+from hedgerow.mechanisms.joint.joint_numbers import JointCoordinate, JointFeature, JointLayout
 from hedgerow.mechanisms.mechanism import kinds
 from hedgerow.mechanisms.resampled_sums import ResampledCoordinate, ResampledUnits
-from hedgerow.noise.lattice import lattice_noise
+from hedgerow.noise.lattice import LatticeNoise, lattice_noise
 
 
 def units(n_resamples: int, max_rows: int, cells: int, width: float = 6.0) -> ResampledUnits:
@@ -39,6 +41,17 @@ def test_both_ways_are_held_against_the_price() -> None:
     assert {*pairs[0]} == {*pairs[1], *alone} and len(pairs[0]) == len(pairs[1]) + len(alone)
     wide = 40.0
     assert lower(units(8, 2, 2, wide)) == lower(units(8, 2, 1, wide)) > lower(units(16, 1, 1, wide)) > 0.0
+
+
+def test_sums_that_are_rounded_are_known_to_move_by_whole_steps_alone() -> None:
+    """A record adds 3906.26 and 931.33 steps: the rounded sums of two neighbours may differ by 3906 and 931."""
+    noise, layout = LatticeNoise(1500, 0), JointLayout((JointFeature(1_000_003),), "private", 1)
+    sums = JointCoordinate("sum", (0,), noise, 8), JointCoordinate("sum", (0, 0), noise, 30)
+    normal, laplace = (
+        JointMoments(law, layout, sums, ()).attained(Relation.ADD_REMOVE).pairs for law in ("gaussian", "laplace")
+    )
+    assert laplace == (((LaplacePair(1, 1500.0, 3906.0), 1), (LaplacePair(1, 1500.0, 931.0), 1)),)
+    assert normal == (tuple((NormalPair.on_lattice(steps, 1500.0), 1) for steps in (3906.0, 931.0)),)
 
 
 def test_the_places_between_the_ends_are_even_and_each_has_a_digit() -> None:

@@ -292,6 +292,9 @@ def test_beyond_the_states_that_can_be_listed_the_bound_is_an_upper_one(d: int, 
         ]
         moved = np.abs(np.array(vector(weights, pair[0])) - np.array(vector(weights, pair[1]))) ** power
         assert moved.sum() <= price
+    # Where nothing is missing or restricted both are one maximum per feature.
+    complete = replace(weights, counts={}, missing=frozenset(), restricted={})
+    assert complete._separate(power) == pytest.approx(complete._by_lost(power)[0].item(), rel=1e-12)
     # Within the free limits the bound does not depend on how many features there are.
     free = free_weights(rng, 20, power)
     assert free.same(power) == pytest.approx(2.0**power * sum(free.sums[i,] ** power for i in range(20)), rel=1e-12)

@@ -12,6 +12,7 @@ from typing import ClassVar, Literal
 import numpy as np
 import pytest
 
+from hedgerow.accounting.compose import profile_of
 from hedgerow.accounting.dominating_pairs import DominatingPair, PureDPPair
 from hedgerow.audit import campaign
 from hedgerow.audit.campaign import run_campaign
@@ -94,6 +95,13 @@ def told_bit(monkeypatch: pytest.MonkeyPatch) -> ToldBit:
 def test_the_table_of_the_registry_has_a_row_for_each_mechanism() -> None:
     rows = re.findall(r"^`(\w+)` +\S", str(mechanism.__doc__), re.MULTILINE)
     assert sorted(rows) == sorted({kind.__name__ for kind in kinds().values()} | {"Composition"})
+
+
+@pytest.mark.parametrize("name", priced())
+def test_noise_is_sized_by_mu_where_nothing_is_promised_at_delta_0(name: str) -> None:
+    kind = priced()[name]
+    built = kind.of_noise_sd(3.0, Quote(FAR, n_draws=2))
+    assert kind.sized_by_mu == math.isinf(profile_of(built, FAR).epsilon_upper(0.0))
 
 
 def test_it_is_certified_and_read_back(told_bit: ToldBit) -> None:

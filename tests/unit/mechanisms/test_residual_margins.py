@@ -111,11 +111,12 @@ def test_an_audit_attacks_the_farthest_records(relation: Relation) -> None:
     for seed in range(8):
         tables = layout(seed, exhaustive=seed % 2 == 0)
         assert max(_squares(tables, relation)) == pytest.approx(tables.mu(relation) ** 2, rel=1e-9)
-    # Of more than 64 joint cells a set of columns is searched.
+    # Of more than 64 joint cells a set of columns is searched. Of the last ends either both values of the same cell are
+    # farthest, or one value of two cells: hardly less than the other.
     sizes, margins = (5, 4, 3, 2), tuple(A for most in range(4) for A in combinations(range(4), most))
-    for seed in range(4):
+    for seed, ends in product(range(4), [(1, 1), (-4, 7), (-3, 5)]):
         variances = np.random.default_rng(seed).lognormal(0.0, 1.0, len(margins))
-        large = residual_margins(sizes, margins, variances, mu=1.0, relation=relation, exhaustive=True)
+        large = residual_margins(sizes, margins, variances, mu=1.0, relation=relation, exhaustive=True, ends=ends)
         assert max(_squares(large, relation)) == pytest.approx(large.mu(relation) ** 2, rel=1e-9)
         assert large.mu(relation) == pytest.approx(1.0, rel=2e-6) and large.mu(relation) <= 1.0
 

@@ -85,7 +85,7 @@ def test_a_threshold_one_too_low_and_noise_too_narrow_exceed_the_price():
         assert at > 1e-3
 
 
-@pytest.mark.parametrize(("scale", "delta"), [(0.3, 1e-6), (4.0, 1e-6), (20.0, 1e-9), (200.0, 0.2)])
+@pytest.mark.parametrize(("scale", "delta"), [(1e-3, 1e-6), (0.3, 1e-6), (4.0, 1e-6), (20.0, 1e-9), (200.0, 0.2)])
 def test_the_threshold_is_the_least_whose_price_is_delta(scale, delta):
     found = StableCategories.of_scale(scale, delta)
     assert found.alone <= delta

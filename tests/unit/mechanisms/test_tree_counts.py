@@ -158,6 +158,12 @@ def test_what_is_no_tree_is_refused(branching, widths, leaves):
         TreeCounts("gaussian", leaves, branching, widths, 1)
 
 
+@pytest.mark.parametrize(("leaves", "branching", "cells"), [(4.0, (2, 2), 1), (4, (2.0, 2), 1), (4, (2, 2), True)])
+def test_a_tree_of_what_is_no_integer_is_refused(leaves, branching, cells):
+    with pytest.raises(ParameterError, match="HG406"):
+        TreeCounts("gaussian", leaves, branching, (1.0, 1.0), cells)
+
+
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])
 @pytest.mark.parametrize("relation", [NEAR, FAR])
 def test_weighted_levels_cost_what_alike_ones_do_and_a_level_priced_too_low_is_found(relation, law):
