@@ -146,7 +146,10 @@ def test_an_edit_that_keeps_the_chain_is_composed_anew(tmp_path: Path) -> None:
         assert ledger.would_spend(price(MIXES["gaussian"](1))) < before
 
 
-@pytest.mark.parametrize("fault", ["empty", "cut", "edited", "another version", "others may write", "a link", "folder"])
+@pytest.mark.parametrize(
+    "fault",
+    ["empty", "cut", "edited", "another version", "others may write", "the group may write", "a link", "folder"],
+)
 def test_a_checkpoint_that_cannot_be_believed_is_left_aside(fault: str, tmp_path: Path, cache: Path) -> None:
     path = filled(tmp_path / "ledger")
     place = chain._place(path)
@@ -162,7 +165,9 @@ def test_a_checkpoint_that_cannot_be_believed_is_left_aside(fault: str, tmp_path
             body = text.split("\n")[1].replace("hedgerow-checkpoint-1", "hedgerow-checkpoint-9")
             place.write_text(f"{digest(body)}\n{body}")
         case "others may write":
-            place.chmod(0o666)
+            place.chmod(0o602)
+        case "the group may write":
+            place.chmod(0o620)
         case "a link":
             place.rename(tmp_path / "elsewhere")
             place.symlink_to(tmp_path / "elsewhere")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import combinations, combinations_with_replacement, product
 from typing import Literal
 
 import numpy as np
@@ -273,6 +273,18 @@ def test_the_bounds_for_many_features_are_near_the_one_by_states(d: int, power: 
         exact = weights.same(power) ** (1 / power)
         assert 1.0 - 1e-12 <= weights._by_lost(power)[0].max() ** (1 / power) / exact < 1.02
         assert 1.0 - 1e-12 <= weights._separate(power) ** (1 / power) / exact < (1.1 if power == 2 else 1.3)
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_of_few_states_the_lesser_bound_is_taken(power: int) -> None:
+    """Products are about as heavy as is free: the bound by features is above the cost if all of them flip, or it."""
+    rng, d = np.random.default_rng(0), 3
+    for _ in range(60):
+        sums = {(i,): float(rng.uniform(0.5, 1.5)) for i in range(d)}
+        sums |= {of: float(rng.uniform(0.2, 1.1)) for of in combinations_with_replacement(range(d), 2)}
+        weights = JointWeights(d, {}, sums)
+        lesser = min(weights._by_lost(power)[0].max(), weights.state_costs(power).max())
+        assert weights.same(power) == pytest.approx(lesser, rel=1e-11)
 
 
 @pytest.mark.parametrize("power", [1, 2])
