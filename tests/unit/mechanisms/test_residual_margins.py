@@ -179,6 +179,8 @@ def test_exact_sums_do_not_wrap() -> None:
         {"noise": ()},
         {"low": 2, "high": 1},
         {"low": 0, "high": 0},
+        {"high": 2**31},
+        {"low": -(2**31)},
         {"rows": 2},
         {"sizes": (4000, 4000), "margins": ((0, 1),)},
     ],
