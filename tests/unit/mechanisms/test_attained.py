@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from hedgerow.accounting.lower_bounds import LaplacePair, NormalPair
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.joint.joint_moments import JointMoments, _Ends
+from hedgerow.mechanisms.joint.joint_moments import JointMoments, _Climb, _Ends
 from hedgerow.mechanisms.joint.joint_numbers import JointCoordinate, JointFeature, JointLayout
 from hedgerow.mechanisms.mechanism import kinds
 from hedgerow.mechanisms.resampled_sums import ResampledCoordinate, ResampledUnits
@@ -52,6 +53,14 @@ def test_sums_that_are_rounded_are_known_to_move_by_whole_steps_alone() -> None:
     )
     assert laplace == (((LaplacePair(1, 1500.0, 3906.0), 1), (LaplacePair(1, 1500.0, 931.0), 1)),)
     assert normal == (tuple((NormalPair.on_lattice(steps, 1500.0), 1) for steps in (3906.0, 931.0)),)
+
+
+def test_a_search_for_the_farthest_records_may_change_a_feature_of_both_at_once() -> None:
+    """The last two places are farther apart than the first two, and no place is farther from one of those."""
+    places = np.array([[0.0, -2.5], [0.0, 2.5], [-3.0, 0.0], [3.0, 0.0]])
+    climb = _Climb(lambda records: places[[digits[0] for digits in records]], 2)
+    assert climb.climbed(((0,), (1,)), [range(4)], both=False) == ((0,), (1,))
+    assert climb.cost(climb.climbed(((0,), (1,)), [range(4)], both=True)) == 36.0
 
 
 def test_the_places_between_the_ends_are_even_and_each_has_a_digit() -> None:

@@ -13,9 +13,10 @@ import pytest
 from numpy.typing import NDArray
 
 from hedgerow.audit.attack import likelihood_ratio
+from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.interface import AtomicMechanism, AuditRecord, Neighbours, Specimen
 from hedgerow.mechanisms.mechanism import specimens
-from hedgerow.mechanisms.noisy_counts import HIDDEN, StableCategories
+from hedgerow.mechanisms.noisy_counts import HIDDEN, AveragedLaplaceNoise, StableCategories
 from hedgerow.testing.simulated import SimulatedNoise
 
 DRAWS = 20_000
@@ -63,6 +64,15 @@ def test_noise_a_fifth_narrower_is_seen(name: str) -> None:
     pairs = specimen.mechanism.worst_pairs(specimen.relation)
     worst = [deviations(specimen.mechanism, pair, Narrow(3)) for pair in pairs]
     assert np.abs(worst).max() > 7.0
+
+
+def test_the_score_of_a_sum_of_two_laplace_numbers_is_the_ratio_of_its_densities() -> None:
+    mechanism = AveragedLaplaceNoise(scale=1.5, draws=2, sensitivity=1.0)
+    (pair,) = mechanism.worst_pairs(Relation.REPLACE_ONE)
+    x = np.linspace(-9.0, 9.0, 61)
+    # (1 + |x|/b)·e^(−|x|/b)/4b
+    one, none = (np.log1p(np.abs(x - moved) / 1.5) - np.abs(x - moved) / 1.5 for moved in (1.0, 0.0))
+    assert likelihood_ratio(mechanism, pair)(x.reshape(-1, 1, 1)).ravel() == pytest.approx(one - none, abs=1e-4)
 
 
 @pytest.mark.parametrize(("scale", "threshold"), [(1.0, 6), (2.5, 4), (0.7, 2)])
