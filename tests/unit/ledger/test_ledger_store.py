@@ -591,7 +591,7 @@ def test_a_locked_ledger_is_waited_for_and_then_refused(path: Path) -> None:
         spend(ledger, "a")
     # What reads alone needs no turn to write.
     assert ledger.spent() == 0.0 and ledger.entries() == ledger.news()[0] == () and ledger.remaining() > 0.0
-    assert ledger.head.counter == 0 and ledger.would_spend(price()) == 0.25
+    assert ledger.head == ledger.verify() and ledger.would_spend(price()) == 0.25
     other.execute("ROLLBACK")
     other.close()
     spend(ledger, "a")
