@@ -226,6 +226,14 @@ def test_levels_near_one_are_covered_too(k: int, cap: float, rate: float) -> Non
     assert (np.diff(widths) > 0.0).all() and widths[-1] == pytest.approx(student, rel=1e-4)
 
 
+@pytest.mark.parametrize("k", [2, 4, 5])
+def test_of_fewer_than_five_replicates_the_interval_is_student_s(k: int) -> None:
+    ratio = np.array([0.01, 1.0, 30.0])
+    student = stats.t.ppf(0.975, k - 1) * np.sqrt((1.0 + 1.0 / k) * ratio)
+    half = calibrated_programme.solve(k, level=0.95).half_width(ratio)
+    assert half == pytest.approx(student, rel=1e-9) if k < 5 else half[0] > 2.0 * student[0]
+
+
 def test_a_height_that_passes_no_check_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibrated_programme, "coverage", lambda *_, **__: np.array([0.0]))
     curve = calibrated_programme.solve(20, level=0.8)

@@ -186,6 +186,16 @@ def test_counts_of_a_table_are_computed_with(n: int | None) -> None:
     assert more.privacy_error == pytest.approx(3.0 * math.sqrt(2.0), rel=1e-12)
 
 
+def test_counts_of_all_records_differ_by_no_more_than_all() -> None:
+    table = AdditiveTable(
+        ({"sex": 0}, {"sex": 1}), ("count",), np.array([[-2.0], [203.0]]), np.array([3.0]), "gaussian"
+    )
+    _, joint = counted_cells(table, n=200, census=False, method="gaussian")
+    less, more = joint.row(0) - joint.row(1), joint.row(1) - joint.row(0)
+    assert (less.estimate, more.estimate) == (-200.0, 200.0)
+    assert ScoreRegion.of(less).ends(0.95)[0] == -200.0 and ScoreRegion.of(more).ends(0.95)[1] == 200.0
+
+
 def test_a_region_that_is_sent_knows_its_joint_law_and_code_of_the_user_is_not_sent() -> None:
     sent = pickle.loads(pickle.dumps(ScoreRegion.of(AGE)))
     assert (

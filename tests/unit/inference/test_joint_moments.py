@@ -160,6 +160,12 @@ def test_a_user_function_is_the_named_one() -> None:
     assert not smooth_function(lambda t: np.log(t["x"]), columns).by_differences
 
 
+def test_a_slope_that_is_lost_beside_a_far_larger_one_is_no_corner() -> None:
+    """A square of 10⁹ hides in its rounding by how much differences move with y, which moves the value by 5."""
+    columns = {"x": ScaledMean(1, 5e4, 5e4), "y": ScaledMean(2, 5.0, 5.0)}
+    assert not smooth_function(lambda t: t["x"] ** 2 + t["y"], columns).by_differences
+
+
 @pytest.mark.parametrize(
     "function",
     [

@@ -288,6 +288,14 @@ def test_a_hidden_covariance_sends_no_search_beyond_where_a_function_is_defined(
     assert high == pytest.approx(np.log(apart + above * error), rel=1e-4)
 
 
+@pytest.mark.parametrize("mean", [0.3, 0.5])
+def test_a_sampling_variance_below_0_takes_nothing_off_the_noise(mean: float) -> None:
+    """Noise on the products can make it negative: the ends are those of the noise alone."""
+    low, high = estimate(OfMeans(square), sampled([mean], [[-0.05]], N, [0.0, SD, 1.0])).accepted(0.95)
+    assert low[0] == pytest.approx((mean - Z * SD / N) ** 2, abs=1e-5)
+    assert high[0] == pytest.approx((mean + Z * SD / N) ** 2, abs=1e-5)
+
+
 @pytest.mark.parametrize("part", [0.91, 0.95, 0.99, 0.995])
 def test_a_top_just_inside_the_reach_of_few_records_is_the_end(part: float) -> None:
     cells = sampled([0.0], [[0.09]], 12, [0.0, 1e-6, 1e-6])

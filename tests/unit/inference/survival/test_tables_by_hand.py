@@ -215,6 +215,7 @@ def test_a_quantile_of_time_is_where_the_three_curves_cross(share: float, even: 
     [
         ([10.0, 40.0, 30.0, 0.0, 0.0, 0.0, 20.0], 0.5, 0.6, True, True),
         ([10.0, 28.0, 0.0, 0.0, 0.0, 0.0, 62.0], 0.5, 0.65, True, False),  # it falls below by less than an error
+        ([1e3, 28e2, 0.0, 0.0, 0.0, 0.0, 62e2], 100.0, 0.63, True, False),  # by more than that of sampling alone
         ([1.0, 20.0, 0.4, 0.0, 0.0, 0.0, 0.2], 0.1, 0.6, False, True),  # less than one record is left
     ],
 )
