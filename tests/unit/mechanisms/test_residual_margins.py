@@ -129,6 +129,10 @@ def test_more_columns_are_priced_by_a_bound_that_is_above() -> None:
     many = sizes + (2,) * 13  # columns in no table change nothing but the number of sets
     bound = farthest(many, margins, precisions, FAR, True)
     assert exact <= bound <= 4.0 * exact
+    # Of one table the column of fewest categories decides.
+    for margin in margins:
+        alone = [farthest(some, (margin,), (1.0,), FAR, True) for some in (sizes, many)]
+        assert alone[0] <= alone[1] * (1.0 + 1e-12) <= 4.0 * alone[0]
     tables = residual_margins(many, margins, [1.0 / p for p in precisions], mu=0.3, relation=FAR, exhaustive=True)
     assert max(_squares(tables, FAR)) <= tables.mu(FAR) ** 2
     certificate = certify(tables, FAR, unit="row", delta=1e-6)
