@@ -200,9 +200,9 @@ class QuadraticTest:
         return np.minimum(np.maximum(low, self.low), self.high), np.maximum(np.minimum(high, self.high), self.low)
 
     def _theta(self) -> Floats:
-        """Return A/B, moved to what is possible; 0 where B is 0."""
+        """Return A/B, moved to what is possible; where B is 0, which leaves all that is possible, any number serves."""
         b = np.asarray(self.b, dtype=np.float64)
-        theta = np.where(b != 0.0, self.a / np.where(b != 0.0, b, 1.0), 0.0)
+        theta = self.a / np.where(b != 0.0, b, 1.0)
         return np.minimum(np.maximum(theta, self.low - self.shift), self.high - self.shift)
 
     def _nearest_possible(self) -> Floats:

@@ -86,7 +86,7 @@ class Replicates:
 
     def __post_init__(self) -> None:
         if not (isinstance(self.n_resamples, int) and self.n_resamples >= 2):
-            raise _refusal("`n_resamples` must be an integer of at least 2", "a spread needs two replicates")
+            raise _refusal("`n_resamples` must be an integer of at least 2", "A spread needs two replicates.")
         if not (math.isfinite(self.mean) and 0 <= self.spread < math.inf and 0 <= self.noise_variance < math.inf):
             raise _refusal("`mean`, `spread` and `noise_variance` must be finite, the last two not negative")
         if self.weights not in get_args(Weights):
@@ -115,7 +115,7 @@ class Replicates:
         """Summarise the k replicate estimates themselves (a one-dimensional array)."""
         values = np.asarray(estimates, dtype=np.float64)
         if values.ndim != 1 or len(values) < 2:
-            raise _refusal("`estimates` must be a one-dimensional array", "a spread needs two replicates")
+            raise _refusal("`estimates` must be a one-dimensional array", "A spread needs two replicates.")
         return cls(
             float(values.mean()),
             float(values.var(ddof=1)),
@@ -155,7 +155,7 @@ def _refusal(rule: str, finding: str = "") -> ParameterError:
     return ParameterError(
         "HG121",
         rule=f"{rule}.",
-        finding=f"{finding[0].upper()}{finding[1:]}." if finding else "",
+        finding=finding,
         remedy="The fields are described in hedgerow.inference.bootstrap.replicate_summary.Replicates.",
     )
 

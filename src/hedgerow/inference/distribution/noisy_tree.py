@@ -309,8 +309,7 @@ class ErrorLaw:
 @lru_cache(maxsize=64)
 def _solved(law: ErrorLaw, least: float, most: float, level: float) -> tuple[Floats, Floats, Floats]:
     """Return some sds of the noise and the reaches at them: they are smooth, and read between them by lines."""
-    sd = np.linspace(math.sqrt(least), math.sqrt(most), _NODES)
-    sd = sd if sd[-1] > sd[0] * (1.0 + 1e-9) else sd[:1]
+    sd = np.unique(np.linspace(math.sqrt(least), math.sqrt(most), _NODES))
     tail = (1.0 - level) / 2
     return sd, law.binomial(sd**2, tail, -1.0), law.binomial(sd**2, tail, 1.0)
 
