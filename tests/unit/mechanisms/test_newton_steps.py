@@ -126,6 +126,10 @@ def test_the_price_under_replace_one_is_close() -> None:
     for beta in ((-1.3, 1.7, 1.7, 2.7), (0.5, -1.0, 0.2, 3.0)):
         steps = NewtonSteps(box, (0.3,), 1.0, "replace-one")
         assert farthest(every_record(steps, beta), FAR) > 0.3 / 1.1
+    # A short range of η is cut into pieces as many, and as much shorter.
+    for bound in BOUNDS:
+        steps = NewtonSteps(((-1.0, 1.0),), (0.3,), 0.3, "replace-one", bound)
+        assert farthest(every_record(steps, (0.5,)), FAR) > 0.3 / 1.04
 
 
 @pytest.mark.parametrize("relation", Relation)
