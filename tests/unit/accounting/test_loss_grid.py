@@ -53,6 +53,11 @@ def test_spreading_counts_what_it_cannot_place_as_distinguished() -> None:
     assert joined([grid, LossGrid(-3, 0.5, np.array([0.1]), 0.0)]).mass.sum() == pytest.approx(0.3)
 
 
+def test_the_variance_is_that_of_the_losses_that_are_finite() -> None:
+    grid = LossGrid(-1, 0.5, np.array([0.1, 0.2, 0.2]), 0.5)
+    assert grid.variance() == pytest.approx(0.25 * (0.2 + 0.4) - 0.1**2, rel=1e-12)  # masses of .2, .4 and .4
+
+
 @pytest.mark.parametrize("k", [1, 2, 7, 100, 3000])
 def test_k_gaussians_are_one_gaussian(k: int) -> None:
     mu = 1.5
