@@ -235,7 +235,7 @@ def _line(name: str, fates: Counter[str]) -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=500, help="how many faults")
-    parser.add_argument("--start", type=int, default=0, help="the first fault of the sample, to go on with an earlier run")
+    parser.add_argument("--start", type=int, default=0, help="the place of the first fault, to go on with a run")
     parser.add_argument("--seed", type=int, default=1, help="which faults")
     parser.add_argument("--folders", nargs="+", default=list(FOLDERS), metavar="FOLDER", help="of src/hedgerow")
     parser.add_argument(
