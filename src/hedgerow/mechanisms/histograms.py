@@ -134,6 +134,11 @@ class TreeCounts(Additive):
         require_positive(**{f"widths[{level}]": width for level, width in enumerate(self.widths)})
         require_drawable(*self.widths)
 
+    @property
+    def not_priced(self) -> tuple[str, ...]:
+        """The branching: a level costs the same however its nodes are cut."""
+        return ("branching.*",)
+
     @classmethod
     def of_noise_sd(cls, noise_sd: float, quote: Quote) -> TreeCounts:
         """Return a binary tree of 1,024 leaves with Gaussian noise of this sd on every count; n public, or the root."""

@@ -112,10 +112,12 @@ class SparseVector(AtomicMechanism):
         fits = whole and all(
             len(move) == len(self.answer_scales) and all(d >= 0 for d in move) for move in self.answer_moves
         )
+        fits = fits and len({*self.answer_moves}) == len(self.answer_moves)
         if not fits or bool(self.answer_moves) != bool(self.answer_scales):
             raise ParameterError(
                 "HG406",
-                rule="Each scale of the noise needs one whole number, 0 or more, for every movement of an answer.",
+                rule="Each scale of the noise needs one whole number, 0 or more, for every movement of an answer; no "
+                "movement is given twice.",
                 finding=f"Found {len(self.answer_moves)} movements for {len(self.answer_scales)} scales.",
             )
 
