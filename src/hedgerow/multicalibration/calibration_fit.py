@@ -44,7 +44,7 @@ from hedgerow.multicalibration.family import Column, Family
 from hedgerow.multicalibration.model_file import family_of_record, family_record, model_from_text, model_text
 from hedgerow.noise.lattice import NoiseSource
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.release.record import Record, RecordKind, Rewritten
+from hedgerow.release.record import Record, RecordKind, Rewritten, of_mechanism
 from hedgerow.release.spend import Account, Receivable, run_unpriced, spend
 from hedgerow.user_code import silence
 
@@ -494,7 +494,8 @@ def rewrite(record: Record, certificate: Certificate) -> Rewritten:
     if "reading" not in record:
         return Rewritten(_written(model), _UNCHECKED_BEFORE, faults, {"unit": "row"})
     again = _again(model, record["request"], kind, drawn, certificate)
-    return Rewritten(_written(again), (*_UNSEEN, *_unread(again)), faults, {"unit": "row"})
+    unseen = (*_UNSEEN, *of_mechanism(*kind.untraced), *_unread(again))
+    return Rewritten(_written(again), unseen, faults, {"unit": "row"})
 
 
 RECORD = RecordKind("a calibrated model", "hedgerow_model", rewrite, lambda _: "calibration of a classifier")
@@ -516,6 +517,9 @@ def _again(
     mechanism, classes = kind(**asked["parameters"]), tuple(asked["classes"])
     family, n, models = family_of_record(asked["groups"]), asked["n"], len(model.calibrations)
     setting = Setting(family, certificate.relation, n, asked["n_buckets"], asked["alpha"], models)
+    budget = Budget(certificate.epsilon, certificate.delta)
+    if not all(mechanism.follows(setting, budget, some) for some in drawn):
+        raise ValueError("the mechanism is not the one of the setting")
     described = [some[0] if len(some) == 1 else Composition(some) for some in drawn]
     fitted = [
         mechanism.read(setting, mechanism_of_round, numbers)

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -153,6 +153,11 @@ class CalibrationMechanism(ABC, Generic[D]):
         The types of the privacy mechanisms that `describe` returns for one model, in order.
     planned : tuple of str
         The parameters that `describe` alone depends on: `read` depends on all others.
+    sized : tuple of str
+        The fields of the privacy mechanisms that the budget and the `planned` parameters decide. All others follow from
+        the setting: they say how far one record moves what is released.
+    untraced : tuple of str
+        Those of the fields `sized` that may leave no trace in a model.
     """
 
     __slots__ = ()
@@ -162,6 +167,8 @@ class CalibrationMechanism(ABC, Generic[D]):
     untold: ClassVar[str] = ""
     noise: ClassVar[tuple[type, ...]] = ()
     planned: ClassVar[tuple[str, ...]] = ()
+    sized: ClassVar[tuple[str, ...]] = ()
+    untraced: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def describe(self, setting: Setting, budget: Budget) -> D:
@@ -266,6 +273,43 @@ class CalibrationMechanism(ABC, Generic[D]):
         True
         """
         raise TypeError(f"{self.name} reads no numbers")
+
+    def follows(self, setting: Setting, budget: Budget, parts: Sequence[AtomicMechanism]) -> bool:
+        """Return whether the privacy mechanisms of one model are those of a setting, however large their noise is.
+
+        Parameters
+        ----------
+        setting : Setting
+            All settings of the calibration that are known before data are read.
+        budget : Budget
+            A privacy budget for all models together.
+        parts : sequence of AtomicMechanism
+            The privacy mechanisms of one model on a certificate.
+
+        Returns
+        -------
+        bool
+            False if one record could move the released numbers by more, or by less, than the mechanisms say.
+
+        Raises
+        ------
+        UncertifiedError
+            The errors of `describe`.
+
+        Examples
+        --------
+        >>> public = Setting(Family((), depth=1), Relation.ADD_REMOVE, None)
+        >>> table = mechanism_named("table")
+        >>> counts, places = table.describe(public, Budget(1.0, 0.0)).parts
+        >>> [table.follows(public, Budget(2.0, 0.0), parts) for parts in ((counts, places), (places,))]
+        [True, False]
+        """
+        described: Any = self.describe(setting, budget)
+        own = parts_of(described)
+        return len(own) == len(parts) and all(
+            replace(one, **{name: getattr(part, name) for name in self.sized}) == part
+            for one, part in zip(own, parts, strict=True)
+        )
 
     @classmethod
     def agrees(cls, model: CalibratedModel, before: Residuals | None, part: Any) -> bool:

@@ -342,6 +342,7 @@ class CountTable(CalibrationMechanism[Composition]):
     name: ClassVar[str] = "table"
     noise: ClassVar[tuple[type, ...]] = (GeometricCounts, GeometricCounts)
     planned: ClassVar[tuple[str, ...]] = ("place_share",)
+    sized: ClassVar[tuple[str, ...]] = ("scale",)
 
     def __post_init__(self) -> None:
         bins_fit = self.bins is None or (isinstance(self.bins, int) and 2 <= self.bins <= 1000)

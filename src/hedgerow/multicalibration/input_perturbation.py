@@ -71,6 +71,7 @@ class InputPerturbation(CalibrationMechanism[RandomisedRecords]):
     untold: ClassVar[str] = "no errors are known: each record is released as random bits, too noisy to read them from"
     noise: ClassVar[tuple[type, ...]] = (RandomisedRecords,)
     planned: ClassVar[tuple[str, ...]] = ("everybody",)
+    sized: ClassVar[tuple[str, ...]] = ("flip", "views", "shares")
 
     def __post_init__(self) -> None:
         check_parameter(
@@ -139,7 +140,7 @@ class InputPerturbation(CalibrationMechanism[RandomisedRecords]):
         k, groups = setting.n_buckets, len(setting.family.groups)
         cells = NoisyCells(*(np.full((groups, k), number) for number in (0.0, 0.0, UNRELEASED, 0.0)))
         for view, (block, values) in enumerate(zip(_columns(setting), numbers, strict=False)):
-            if values.shape != (block.size * k, 2):
+            if values.shape != (block.size * k, 2) or values.size != described.views[view]:
                 raise TypeError("input_perturbation is read as it was described")
             spread = np.full(2, described.noise_sd(setting.n, view))
             _read_into(cells, AdditiveTable((), _BINARY, values, spread, "gaussian"), block)

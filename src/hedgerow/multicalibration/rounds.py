@@ -203,6 +203,7 @@ class Rounds(CalibrationMechanism[HistogramRounds]):
     untold: ClassVar[str] = "errors after calibration are not known: the last round is not measured"
     noise: ClassVar[tuple[type, ...]] = (HistogramRounds,)
     planned: ClassVar[tuple[str, ...]] = ("rounds", "residual_share")
+    sized: ClassVar[tuple[str, ...]] = ("rounds", "residual", "count")
 
     def __post_init__(self) -> None:
         rounds, share = as_int(self.rounds), as_float(self.residual_share)
@@ -270,7 +271,8 @@ class Rounds(CalibrationMechanism[HistogramRounds]):
         shape = described.groups * described.buckets, 2
         fits = 1 <= len(numbers) <= described.rounds and all(values.shape == shape for values in numbers)
         steps = [self._step(setting, described, values) for values in numbers] if fits else []
-        if not steps or any(patch is None for _, patch in steps[:-1]):
+        ended = [patch is None for _, patch in steps]
+        if not steps or any(ended[:-1]) or not (ended[-1] or len(steps) == described.rounds):
             raise TypeError("rounds are read as they were described")
         return _fitted(setting, steps)
 
@@ -372,6 +374,8 @@ class NumericSparse(CalibrationMechanism[SparseVector]):
     untold: ClassVar[str] = "no errors are known: only cells above the threshold are answered, and paid for"
     noise: ClassVar[tuple[type, ...]] = (SparseVector,)
     planned: ClassVar[tuple[str, ...]] = ("positives", "threshold", "answer_share")
+    sized: ClassVar[tuple[str, ...]] = ("positives", "threshold_scale", "question_scale", "answer_scales")
+    untraced: ClassVar[tuple[str, ...]] = ("positives", "threshold_scale", "question_scale", "answer_scales.*")
 
     def __post_init__(self) -> None:
         positives, threshold = as_int(self.positives), as_float(self.threshold)

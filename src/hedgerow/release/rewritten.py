@@ -19,6 +19,7 @@ from hedgerow.release.execute import public_count
 from hedgerow.release.many_cells import NOT_LISTED
 from hedgerow.release.plan import Plan
 from hedgerow.release.record import (
+    NOISE_OF_NUMBERS,
     Record,
     RecordedFacts,
     RecordKind,
@@ -69,7 +70,7 @@ def _unchecked(plan: Plan) -> tuple[str, ...]:
     own = [place for places, item in plan.places() if item.statistic.is_of_ones_own for place in places]
     copied = [f"estimates.{place}.{name}" for place in own for name in _OF_CODE]
     totals = ("joint.*.cells.**", "joint.*.functions.*.function.**")
-    of_code = (*totals, "request.statistics.**", "noisy.*.values.*") if own else ()
+    of_code = (*totals, "request.statistics.**", "noisy.*.values.*", *NOISE_OF_NUMBERS) if own else ()
     return (*OF_THE_CUSTODIAN, "release.methods.*", *copied, *_halved_steps(plan), *_unread(plan), *of_code)
 
 
