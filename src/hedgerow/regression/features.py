@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 
 from hedgerow.engines.query import ColumnProduct, InBall, Indicator, Value, ValueOnGrid
 from hedgerow.facts.columns import DEFAULT_STEPS, Grid, Scalar
-from hedgerow.mechanisms.joint.joint_sensitivity import Of
+from hedgerow.mechanisms.joint.joint_numbers import JointFeature, JointLayout
+from hedgerow.mechanisms.joint.joint_sensitivity import Of, Presence
 from hedgerow.regression.formula import FormulaTerms, Monomial, Regressor, expanded
 from hedgerow.release.publication.write_file import optionally_written
 from hedgerow.resampling.counted_values import Monomial as Moment
@@ -107,6 +108,14 @@ class LinearFeatures:
             return alone
         columns = tuple(value for value in alone if isinstance(value, ValueOnGrid))
         return tuple(InBall(columns, place, self.reach) for place in (*range(len(alone)), None))
+
+    def layout(
+        self, presence: Presence, cells: int, *, most_rows: int | None = None, shares: int | None = None
+    ) -> JointLayout:
+        """Return the features as the mechanism sees them: a record has all of them, or is in no cell."""
+        features = tuple(JointFeature(value.size - 1) for value in self.values)
+        ball = None if self.ball is None else len(self.features)
+        return JointLayout(features, presence, cells, ball=ball, most_rows=most_rows, shares=shares)
 
     @property
     def reach(self) -> int:

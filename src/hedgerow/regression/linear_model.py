@@ -18,7 +18,7 @@ from hedgerow.facts.validation import as_float, format_argument
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import normal_quantile
 from hedgerow.mechanisms.joint.joint_moments import JointMoments, joint_moments
-from hedgerow.mechanisms.joint.joint_numbers import JointFeature, JointLayout
+from hedgerow.mechanisms.joint.joint_numbers import JointLayout
 from hedgerow.mechanisms.mechanism import Composition
 from hedgerow.noise.lattice import AdditiveTable, NoiseSource
 from hedgerow.regression.clustered import ClusterStep, TotalsOfUnits, rows_of_unit
@@ -121,15 +121,12 @@ class RegressionDesign(Design[JointMoments, AdditiveTable]):
     @cached_property
     def layout(self) -> JointLayout:
         """The features as the mechanism sees them: a record has all of them, or is in no cell."""
-        features = tuple(JointFeature(value.size - 1) for value in self.model.values)
-        known = self.facts.in_one_cell(self.by, self.missing)
-        ball = None if self.model.ball is None else len(self.model.features)
-        cells = len(CellLabels(self.by))
-        if self.totals is not None:
-            return JointLayout(features, "private", cells, most_rows=self.totals.most_rows)
-        if self.weight is not None:
-            return JointLayout(features, "private", cells, ball=ball, shares=WEIGHTS)
-        return JointLayout(features, "public" if known else "private", cells, ball=ball)
+        known = self.facts.in_one_cell(self.by, self.missing) and self.totals is None and self.weight is None
+        most_rows = None if self.totals is None else self.totals.most_rows
+        shares = None if self.weight is None else WEIGHTS
+        return self.model.layout(
+            "public" if known else "private", len(CellLabels(self.by)), most_rows=most_rows, shares=shares
+        )
 
     @property
     def weight(self) -> WeightOnGrid | None:

@@ -15,7 +15,7 @@ from hedgerow.regression.formula import FormulaTerms
 from hedgerow.regression.logit.logit_regression import logit_from_record
 from hedgerow.regression.logit.release_logit import narrowed_by
 from hedgerow.regression.regression import Regression, regressions_from_record
-from hedgerow.release.record import Record, RecordKind, Rewritten
+from hedgerow.release.record import NOISE_OF_NUMBERS, Record, RecordKind, Rewritten
 
 _ASKED = (
     *("formula", "response", "terms", "intercept", "bounds", "categories"),
@@ -42,6 +42,10 @@ def rewrite(record: Record, certificate: Certificate) -> Rewritten:
     unchecked = ["release.source", "release.date", *([] if logit else ["release.methods.*"])]
     if not uses_n and certificate.relation is Relation.REPLACE_ONE:
         unchecked.append("release.n")
+    if {"robust", "clip_norm"} & {*record["regression"]} or "submodel" in record.get("request", ()):
+        # Errors that are robust need no square of the response, a submodel needs some of the numbers, and of the number
+        # of records in a ball no error is shown.
+        unchecked += NOISE_OF_NUMBERS
     if "reading" not in record:
         unchecked += ["release.target", "release.missing", "release.where", "release.weights.column", "release.methods"]
         unchecked += ["regression.formula", "regression.response", "regression.value", "regression.released.*.name"]
