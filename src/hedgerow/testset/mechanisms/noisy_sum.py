@@ -269,6 +269,14 @@ class GaussianLook(NoisySumLook):
         """The sum of the losses and, unless they are 0 and 1, of their squares."""
         return 1 if self.conditions.binary else 2
 
+    def restated(self) -> AtomicMechanism:
+        """Return the description, with noise of one width on N and Σ u where `read` takes them to have one width."""
+        restated: Any = self.losses.restated(self.described)
+        if self.conditions.binary and self.conditions.n is None:
+            restated = replace(restated, noise=replace(restated.noise, count=restated.noise.total))
+        described: AtomicMechanism = restated
+        return described
+
     def quantile(self, width: float, lattice: float, beta: float) -> float:
         """Return the normal quantile; noise on a lattice of 1,000 steps to an sd exceeds it by .1 % at most."""
         return 1.001 * two_sided(beta) * width
