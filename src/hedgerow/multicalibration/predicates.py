@@ -233,7 +233,7 @@ class MadeUp:
     """
 
     def __init__(self, predicate: Function) -> None:
-        named = [constant for code in _codes(predicate) for constant in _flat(code.co_consts)]
+        named = [constant for code in _codes(predicate) for constant in _flat((*code.co_consts, *_small(code)))]
         texts = [constant for constant in named if isinstance(constant, str)]
         numbers = [constant for constant in named if type(constant) in (int, float) and abs(constant) < 1e15]
         near = [number + step for number in numbers for step in (-1, 0, 1)]
@@ -262,6 +262,11 @@ def _codes(predicate: Function) -> Iterator[CodeType]:
         if isinstance(code, CodeType):
             yield code
             waiting += code.co_consts
+
+
+def _small(code: CodeType) -> Iterator[int]:
+    """Return the small whole numbers of a code, which from Python 3.14 on are no constants of the code."""
+    return (step.argval for step in dis.Bytecode(code) if step.opname == "LOAD_SMALL_INT")
 
 
 def _flat(constants: Iterable[Any]) -> Iterator[Any]:
