@@ -7,6 +7,7 @@ import io
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 
 import openpyxl
@@ -14,7 +15,6 @@ import pandas
 import pyarrow as pa
 import pyreadstat
 import pytest
-import zstandard
 from pyarrow import parquet
 
 import hedgerow as hg
@@ -67,6 +67,8 @@ def excel(folder: Path) -> Path:
     return folder / "people.xlsx"
 
 
+# Python has this since 3.14.
+zstandard = import_module("compression.zstd" if sys.version_info >= (3, 14) else "zstandard")
 WAYS = {
     "gzip": packed(gzip.compress, ".gz"),
     "zstandard": packed(zstandard.compress, ".zst"),
