@@ -44,14 +44,14 @@ def unnamed(record: Record, altered: Any, unchecked: tuple[str, ...]) -> Iterato
     """Yield what differs from the genuine record and is not named; a list of another length is altered in its places.
 
     A field that is left out is no altered figure: where it counts, the record no longer holds. Nor is an answer that
-    is left out, since each answer follows from the release. Several noisy numbers, such as two whose sum stays, may
-    be changed together with all that follows from them, which no record can show (`NOT_CHECKED`). Nor does a noisy
-    number that changes in its fifth digit, or by a thousandth of a record, change a result by more than the digits
-    that are compared; of a regression in its fourth digit, which a note states in whole per cent, or by a hundred-
-    thousandth of the largest number of a Newton step, or of the residuals that margins are added up from. A price may
-    be stated too high where another version is said to have computed the price. A declared value is compared in the
-    type of its column: a number and its text are one. A step of a table that stands twice in a row changes nothing
-    the second time, or other numbers would differ too.
+    is left out or stands elsewhere, since each answer follows from the release. Several noisy numbers, such as two
+    whose sum stays, may be changed together with all that follows from them, which no record can show
+    (`NOT_CHECKED`). Nor does a noisy number that changes in its fifth digit, or by a thousandth of a record, change a
+    result by more than the digits that are compared; of a regression in its fourth digit, which a note states in
+    whole per cent, or by a hundred- thousandth of the largest number of a Newton step, or of the residuals that
+    margins are added up from. A price may be stated too high where another version is said to have computed the
+    price. A declared value is compared in the type of its column: a number and its text are one. A step of a table
+    that stands twice in a row changes nothing the second time, or other numbers would differ too.
     """
     found = [*_unnamed(record, altered, unchecked)]
     if len(found) == 1 or not all(_NOISY.search(place) for place in found):
@@ -60,7 +60,9 @@ def unnamed(record: Record, altered: Any, unchecked: tuple[str, ...]) -> Iterato
 
 def _unnamed(record: Record, altered: Any, unchecked: tuple[str, ...]) -> Iterator[str]:
     for place in differences(record, altered):
-        if place == "asked" and all(answer in record["asked"] for answer in altered.get("asked", ())):
+        if place.partition(".")[0] == "asked" and all(
+            answer in record.get("asked", ()) for answer in altered.get("asked", ())
+        ):
             continue
         holder = _at(altered, place)
         if _nearly(record, altered, place) or (_VALUE.search(place) and str(holder) == str(_at(record, place))):
