@@ -25,6 +25,7 @@ from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.multicalibration import Multicalibrator
 from hedgerow.multicalibration.calibration_fit import RECORD as MODEL
 from hedgerow.multicalibration.model_file import model_text
+from hedgerow.multicalibration.rounds import Rounds
 from hedgerow.regression.regression_record import RECORD as REGRESSION
 from hedgerow.release.record import RecordKind
 from hedgerow.reports.verify.comparison import differences, is_among, same
@@ -183,7 +184,7 @@ def regressions() -> Made:
 
 
 def models() -> Made:
-    """Every mechanism of multicalibration, with a target and without, of two classes and of three."""
+    """Every mechanism of multicalibration, with a target and without; of three classes; rounds that end early."""
     rng, n = np.random.default_rng(3), 3000
     features = {"sex": rng.integers(0, 2, n), "r": rng.choice(["a", "b"], n), "p": rng.beta(2.0, 2.0, n)}
     y = (rng.random(n) < np.clip(features["p"] * 0.6 + 0.3 * features["sex"], 0.0, 1.0)).astype(int)
@@ -197,6 +198,19 @@ def models() -> Made:
                     **delta,
                 )  # fmt: skip
                 yield f"{mechanism} {relation} {alpha}", model_text(fitted.fit(table, y).model_)
+    chances = rng.dirichlet([2.0, 2.0, 2.0], n)
+    of_three = (chances.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
+    table = table.assign(**{f"p{label}": chances[:, label] for label in range(3)})
+    for name, mechanism, epsilon, alpha, score, labels in (
+        ("rounds that end early", Rounds(6), 20.0, 0.3, "p", y),
+        ("input_perturbation that shifts no cell", "input_perturbation", 1.0, None, "p", y),
+        ("table of three classes", "table", 5.0, None, ["p0", "p1", "p2"], of_three),
+    ):
+        fitted = Multicalibrator(
+            groups=groups, score_column=score, epsilon=epsilon, relation="replace-one", mechanism=mechanism,
+            alpha=alpha, classes=sorted({*labels.tolist()}),
+        )  # fmt: skip
+        yield name, model_text(fitted.fit(table, labels).model_)
 
 
 KINDS: dict[str, tuple[RecordKind, Callable[[], Made]]] = {

@@ -44,7 +44,7 @@ from hedgerow.multicalibration.family import Column, Family
 from hedgerow.multicalibration.model_file import family_of_record, family_record, model_from_text, model_text
 from hedgerow.noise.lattice import NoiseSource
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.release.record import Record, RecordKind, Rewritten, of_mechanism
+from hedgerow.release.record import Record, RecordKind, Rewritten, fields_of_mechanism
 from hedgerow.release.spend import Account, Receivable, run_unpriced, spend
 from hedgerow.user_code import silence
 
@@ -476,6 +476,7 @@ def fit_rules(
 
 _OTHER = "The mechanism of the model is not the one on its certificate, once for each of its calibrations."
 _NOISE = "The noise, the groups or the cells of the model are not those of the mechanism on its certificate."
+_SETTING = "The mechanism on its certificate is not the one that its relation, groups and buckets ask for."
 _BASE = "A calibration says whether its base model is covered, and its certificate does not."
 _ASKED = ("groups", "classes", "score", "n", "n_buckets", "alpha", "parameters")
 
@@ -493,8 +494,11 @@ def rewrite(record: Record, certificate: Certificate) -> Rewritten:
     faults = (() if agrees else (_NOISE,)) + (() if certificate.assumptions else (_BASE,))
     if "reading" not in record:
         return Rewritten(_written(model), _UNCHECKED_BEFORE, faults, {"unit": "row"})
-    again = _again(model, record["request"], kind, drawn, certificate)
-    unseen = (*_UNSEEN, *of_mechanism(*kind.untraced), *_unread(again))
+    mechanism, setting = _asked(model, record["request"], kind, certificate)
+    described = mechanism.describe(setting, Budget(certificate.epsilon, certificate.delta))
+    faults += () if all(mechanism.follows(described, some) for some in drawn) else (_SETTING,)
+    again = _again(model, record["request"], mechanism, setting, drawn, certificate)
+    unseen = (*_UNSEEN, *fields_of_mechanism(*kind.untraced), *_unread(again))
     return Rewritten(_written(again), unseen, faults, {"unit": "row"})
 
 
@@ -506,27 +510,31 @@ _UNCHECKED_BEFORE = (
 )
 
 
+def _asked(
+    model: CalibratedModel, asked: Any, kind: type[CalibrationMechanism[Any]], certificate: Certificate
+) -> tuple[CalibrationMechanism[Any], Setting]:
+    """Return the mechanism of a request, with its parameters, and its setting."""
+    family, n, models = family_of_record(asked["groups"]), asked["n"], len(model.calibrations)
+    setting = Setting(family, certificate.relation, n, asked["n_buckets"], asked["alpha"], models)
+    return kind(**asked["parameters"]), setting
+
+
 def _again(
     model: CalibratedModel,
     asked: Any,
-    kind: type[CalibrationMechanism[Any]],
+    mechanism: CalibrationMechanism[Any],
+    setting: Setting,
     drawn: list[tuple[AtomicMechanism, ...]],
     certificate: Certificate,
 ) -> CalibratedModel:
     """Return the model that the released numbers give."""
-    mechanism, classes = kind(**asked["parameters"]), tuple(asked["classes"])
-    family, n, models = family_of_record(asked["groups"]), asked["n"], len(model.calibrations)
-    setting = Setting(family, certificate.relation, n, asked["n_buckets"], asked["alpha"], models)
-    budget = Budget(certificate.epsilon, certificate.delta)
-    if not all(mechanism.follows(setting, budget, some) for some in drawn):
-        raise ValueError("the mechanism is not the one of the setting")
     described = [some[0] if len(some) == 1 else Composition(some) for some in drawn]
     fitted = [
         mechanism.read(setting, mechanism_of_round, numbers)
         for mechanism_of_round, numbers in zip(described, model.released, strict=True)
     ]
-    made = model_of(fitted, model.mechanism, setting, classes, certificate, asked["score"])
-    request = {name: asked[name] for name in _ASKED} | {"groups": family_record(family)}
+    made = model_of(fitted, model.mechanism, setting, tuple(asked["classes"]), certificate, asked["score"])
+    request = {name: asked[name] for name in _ASKED} | {"groups": family_record(setting.family)}
     return replace(made, request=request, released=model.released)
 
 

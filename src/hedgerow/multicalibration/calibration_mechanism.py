@@ -154,10 +154,11 @@ class CalibrationMechanism(ABC, Generic[D]):
     planned : tuple of str
         The parameters that `describe` alone depends on: `read` depends on all others.
     sized : tuple of str
-        The fields of the privacy mechanisms that the budget and the `planned` parameters decide. All others follow from
-        the setting: they say how far one record moves what is released.
+        The fields of the privacy mechanisms that the budget and the `planned` parameters decide, such as the noise. All
+        other fields follow from the setting: how far one record moves what is released, for example.
     untraced : tuple of str
-        Those of the fields `sized` that may leave no trace in a model.
+        Those of the fields `sized` that may be altered where nothing else in a record changes; `verify` names them as
+        unchecked.
     """
 
     __slots__ = ()
@@ -274,39 +275,36 @@ class CalibrationMechanism(ABC, Generic[D]):
         """
         raise TypeError(f"{self.name} reads no numbers")
 
-    def follows(self, setting: Setting, budget: Budget, parts: Sequence[AtomicMechanism]) -> bool:
-        """Return whether the privacy mechanisms of one model are those of a setting, however large their noise is.
+    def follows(self, described: D, parts: Sequence[AtomicMechanism]) -> bool:
+        """Return whether the privacy mechanisms of one model are those that `describe` returned, but for the noise.
 
         Parameters
         ----------
-        setting : Setting
-            All settings of the calibration that are known before data are read.
-        budget : Budget
-            A privacy budget for all models together.
+        described : Mechanism
+            The privacy mechanism that `describe` returned, for any budget.
         parts : sequence of AtomicMechanism
             The privacy mechanisms of one model on a certificate.
 
         Returns
         -------
         bool
-            False if one record could move the released numbers by more, or by less, than the mechanisms say.
+            False if a field that is not among `sized` differs from what the setting gives.
 
         Raises
         ------
-        UncertifiedError
-            The errors of `describe`.
+        HedgerowError
+            The method raises no error: mechanisms of other types differ.
 
         Examples
         --------
         >>> public = Setting(Family((), depth=1), Relation.ADD_REMOVE, None)
         >>> table = mechanism_named("table")
-        >>> counts, places = table.describe(public, Budget(1.0, 0.0)).parts
-        >>> [table.follows(public, Budget(2.0, 0.0), parts) for parts in ((counts, places), (places,))]
-        [True, False]
+        >>> one, other = (table.describe(public, Budget(epsilon, 0.0)) for epsilon in (1.0, 2.0))
+        >>> table.follows(one, other.parts), table.follows(one, other.parts[:1])
+        (True, False)
         """
-        described: Any = self.describe(setting, budget)
-        own = parts_of(described)
-        return len(own) == len(parts) and all(
+        own: tuple[AtomicMechanism, ...] = parts_of(described)  # type: ignore[arg-type]  # `none` alone has no mechanism
+        return tuple(map(type, own)) == tuple(map(type, parts)) and all(
             replace(one, **{name: getattr(part, name) for name in self.sized}) == part
             for one, part in zip(own, parts, strict=True)
         )

@@ -72,6 +72,7 @@ class InputPerturbation(CalibrationMechanism[RandomisedRecords]):
     noise: ClassVar[tuple[type, ...]] = (RandomisedRecords,)
     planned: ClassVar[tuple[str, ...]] = ("everybody",)
     sized: ClassVar[tuple[str, ...]] = ("flip", "views", "shares")
+    untraced: ClassVar[tuple[str, ...]] = ("flip", "shares.*")  # where no cell exceeds its noise
 
     def __post_init__(self) -> None:
         check_parameter(

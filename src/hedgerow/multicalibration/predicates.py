@@ -233,7 +233,9 @@ class MadeUp:
     """
 
     def __init__(self, predicate: Function) -> None:
-        named = [constant for code in _codes(predicate) for constant in _flat((*code.co_consts, *_small(code)))]
+        named = [
+            constant for code in _codes(predicate) for constant in _flat((*code.co_consts, *_small_integers(code)))
+        ]
         texts = [constant for constant in named if isinstance(constant, str)]
         numbers = [constant for constant in named if type(constant) in (int, float) and abs(constant) < 1e15]
         near = [number + step for number in numbers for step in (-1, 0, 1)]
@@ -264,8 +266,8 @@ def _codes(predicate: Function) -> Iterator[CodeType]:
             waiting += code.co_consts
 
 
-def _small(code: CodeType) -> Iterator[int]:
-    """Return the small whole numbers of a code, which from Python 3.14 on are no constants of the code."""
+def _small_integers(code: CodeType) -> Iterator[int]:
+    """Return the whole numbers below 256 in a code, which Python 3.14 keeps in instructions and not as constants."""
     return (step.argval for step in dis.Bytecode(code) if step.opname == "LOAD_SMALL_INT")
 
 

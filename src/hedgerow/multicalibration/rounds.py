@@ -204,6 +204,7 @@ class Rounds(CalibrationMechanism[HistogramRounds]):
     noise: ClassVar[tuple[type, ...]] = (HistogramRounds,)
     planned: ClassVar[tuple[str, ...]] = ("rounds", "residual_share")
     sized: ClassVar[tuple[str, ...]] = ("rounds", "residual", "count")
+    untraced: ClassVar[tuple[str, ...]] = ("rounds",)  # where a target was met before the last round
 
     def __post_init__(self) -> None:
         rounds, share = as_int(self.rounds), as_float(self.residual_share)

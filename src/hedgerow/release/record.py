@@ -93,17 +93,17 @@ class Rewritten:
     counts_units: bool = False
 
 
-def of_mechanism(*fields: str) -> tuple[str, ...]:
+def fields_of_mechanism(*fields: str) -> tuple[str, ...]:
     """Return the fields of a mechanism as a record names them, where it stands alone and where it is one of several.
 
-    >>> of_mechanism("scale")
+    >>> fields_of_mechanism("scale")
     ('certificate.mechanism.scale', 'certificate.mechanism.parts.*.scale')
     """
     return tuple(f"certificate.mechanism.{part}{field}" for field in fields for part in ("", "parts.*."))
 
 
-NOISE_OF_NUMBERS = of_mechanism("coordinates.*.noise.*", "coordinates.*.coarse")
-"""The noise of numbers of which a record shows no error."""
+NOISE_OF_NUMBERS = fields_of_mechanism("coordinates.*.noise.*", "coordinates.*.coarse")
+"""The noise of numbers, where a record states no error that would show the noise."""
 
 
 @dataclass(frozen=True, slots=True)
