@@ -16,9 +16,10 @@ convex. So the least μ is the largest Φ⁻¹(a) − Φ⁻¹(b) over the chords
 * **Discrete Gaussian noise** of sd s, moved by 1: the largest Φ⁻¹(P(Z ≥ t − 1)) − Φ⁻¹(P(Z ≥ t)) over t.
   With x_t = −Φ⁻¹(P(Z ≥ t)) and the hazard of the normal law, x_t − x_{t−1} ≤ log(P(Z ≥ t − 1)/P(Z ≥ t))/x_{t−1},
   where the logarithm is at most log(1 + e^{(2t−1)/2s²}), and x_{t−1} ≥ (t − 1)(1 − 10⁻⁵)/s from t = 1,000·s on, Z being
-  sub-Gaussian (Canonne, Kamath & Steinke, 2020). Below it the tails are added up. Where s > 100 the logarithm says too
-  little. There every difference is at most 1/√(s² − 2), with tails known up to a factor 1 ± 4e-17: N(v, s² − 2) rounded
-  at random with r² = 2 has the law of v + Z (`dominating_pairs`). Several compose to √Σμ².
+  sub-Gaussian (Canonne, Kamath & Steinke, 2020). Below it the tails are added up. Where s > 100 this bound is
+  too weak. There every difference is at most 1/√(s² − 2): a number from N(v, s² − 2) that is rounded at random to an
+  integer, as in `dominating_pairs` but with r² = 2, has the law of v + Z up to a factor 1 ± 4e-17, and the rounding
+  does not know v. Several compose to √Σμ².
 * **Both**: with losses bounded by ε₀ beside a Gaussian of μ₀, P(S) ≤ e^ε₀ Φ(μ₀ + Φ⁻¹(Q(S))). Φ(μ + x)/Φ(μ₀ + x) falls
   with x for μ > μ₀, so a μ that exceeds this at one corner does so at all smaller b: the chords up to a corner and this
   bound at it are enough. The corner is the one that gives the least μ.

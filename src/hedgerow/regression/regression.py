@@ -464,7 +464,8 @@ def regressions_from_record(record: Mapping[str, Any] | str) -> tuple[Regression
         weighted = facts.get("weights") is not None
         model, most_rows = replace(model, bits=BITS_IN_ALL) if weighted else model, mechanism.layout.most_rows
         model = model if most_rows is None else TotalsOfUnits.of(model, most_rows).model
-        stated, shares = mechanism.layout, WEIGHTS if weighted else None
+        stated = mechanism.layout
+        shares = WEIGHTS if weighted else None
         if stated != model.layout(stated.presence, stated.cells, most_rows=most_rows, shares=shares):
             raise ValueError
         formula, asked = str(content["regression"]["formula"]), content["request"] if "reading" in content else None

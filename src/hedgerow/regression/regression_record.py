@@ -43,8 +43,8 @@ def rewrite(record: Record, certificate: Certificate) -> Rewritten:
     if not uses_n and certificate.relation is Relation.REPLACE_ONE:
         unchecked.append("release.n")
     if {"robust", "clip_norm"} & {*record["regression"]} or "submodel" in record.get("request", ()):
-        # Errors that are robust need no square of the response, a submodel needs some of the numbers, and of the number
-        # of records in a ball no error is shown.
+        # No stated error shows the noise of the square of the response where errors are robust, of the numbers that a
+        # submodel does not use, and of the number of records in a ball.
         unchecked += NOISE_OF_NUMBERS
     if "reading" not in record:
         unchecked += ["release.target", "release.missing", "release.where", "release.weights.column", "release.methods"]

@@ -256,7 +256,7 @@ def _widened(curve: CriticalCurve, n_resamples: int, *, level: float, cap: float
     """Return a curve as high as the check of `solve` needs; None where no such height was found."""
     dense = _nuisances(curve.knots, n_resamples=n_resamples, cap=cap, rate=rate, density=4 * _GRID_PER_KNOT)
     asked = level + min(_MARGIN, _SHARE_OF_TAIL * (1 - level))
-    # At .99 a few replicates need about 30 rounds.
+    # With few replicates, levels near .99 need up to 28 rounds.
     for _ in range(50):
         short = asked - float(coverage(curve, dense, n_resamples=n_resamples, rate=rate).min())
         if short <= 0:

@@ -358,7 +358,7 @@ class _Counts:
 
 
 def _farthest(least: Floats, correlation: Floats, reach: Floats) -> Floats:
-    """Return the greatest C with C² − 2ρCu + u² ≤ c²(1 − ρ²) for a u ≥ `least`, which is at most c."""
+    """Return the greatest C with C² − 2ρCu + u² ≤ c²(1 − ρ²) for a u ≥ `least`, where `least` is at most c."""
     bound = np.clip(least, -reach, reach)
     at_bound = correlation * bound + np.sqrt((1.0 - correlation**2) * (reach**2 - bound**2))
     return np.where(correlation * reach >= least, reach, at_bound)

@@ -270,7 +270,7 @@ class GaussianLook(NoisySumLook):
         return 1 if self.conditions.binary else 2
 
     def restated(self) -> AtomicMechanism:
-        """Return the description, with noise of one width on N and Σ u where `read` takes them to have one width."""
+        """Return the description; of binary losses with private N, N has the noise of Σ u, as `read` assumes."""
         restated: Any = self.losses.restated(self.described)
         if self.conditions.binary and self.conditions.n is None:
             restated = replace(restated, noise=replace(restated.noise, count=restated.noise.total))
