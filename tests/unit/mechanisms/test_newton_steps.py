@@ -224,6 +224,22 @@ def test_noise_is_wide_enough_for_two_roundings_of_each_number_and_not_wider(box
     assert least <= width <= least * (1.0 + 3e-12) + 1e-5 * math.sqrt(numbers) / precision + 1.0
 
 
+def test_records_are_added_up_some_million_numbers_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is held at once does not grow with the records, and no record is added up by itself."""
+    records, batches = 1_000_000, list[int]()
+
+    def ones(self: NewtonSteps, features: np.ndarray, outcome: np.ndarray, beta: tuple[float, ...]) -> np.ndarray:
+        batches.append(9 * len(features))
+        assert batches[-1] <= 2**23 and all(before >= 2**19 for before in batches[:-1])
+        return np.ones((len(features), 9), dtype=np.int64)
+
+    monkeypatch.setattr(NewtonSteps, "added", ones)
+    features, every = np.broadcast_to(np.zeros(3), (records, 3)), np.ones(records, dtype=np.int64)
+    steps = NewtonSteps(BOXES[1], (0.1,), 1.0, "add-remove")
+    assert steps.sums(features, every, 2 * every, (0.0, 0.0, 0.0)).tolist() == [2 * records] * 9
+    assert sum(batches) == 9 * records
+
+
 def test_impossible_descriptions_are_refused() -> None:
     for ranges, precisions in ((((0.0, 1.5),), (0.1,)), ((CONSTANT,), ()), ((), (0.1,)), ((CONSTANT,), (-0.1,))):
         with pytest.raises(ParameterError, match="HG406"):

@@ -221,6 +221,15 @@ def test_a_reach_of_few_records_is_that_of_the_binomial_law(q: float, n: float, 
             assert law.excess(side * (reach + 0.01), variance, level, above=side > 0.0) > 0.0
 
 
+@pytest.mark.parametrize("q", [1e-5, 1.0 - 1e-5])
+def test_of_many_records_few_numbers_of_successes_are_looked_at(q: float) -> None:
+    """Of a million records ten are expected on the rarer side: all numbers at all places would not fit in memory."""
+    chances, error = ErrorLaw(1e6, q, False, 0.0)._won(1.0)
+    assert len(chances) == len(error) <= 201
+    assert math.fsum(chances) == pytest.approx(1.0, abs=1e-12)
+    assert math.fsum(chances * error**2) == pytest.approx(1e6 * q * (1.0 - q), rel=1e-9)
+
+
 def test_many_records_are_read_by_the_normal_law() -> None:
     law = ErrorLaw(1000.0, 0.3, False, 2.0, 1.5)
     assert law.sampling == pytest.approx(315.0) and ErrorLaw(1000.0, 0.3, True, 2.0).sampling == 0.0
