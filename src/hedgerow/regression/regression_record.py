@@ -39,13 +39,11 @@ def rewrite(record: Record, certificate: Certificate) -> Rewritten:
     del again["certificate"]
     uses_n = any(isinstance(fit, Regression) and fit.public for fit in fits)
     contradictions = [_NO_N] if uses_n and record["release"]["n"] is None else []
-    unchecked = ["release.source", "release.date", *([] if logit else ["release.methods.*"])]
+    # Whether the noise of a number shows in a stated error depends on the fit: a submodel does not use all numbers, for
+    # example, and robust errors need no square of the response.
+    unchecked = ["release.source", "release.date", *([] if logit else ["release.methods.*", *NOISE_OF_NUMBERS])]
     if not uses_n and certificate.relation is Relation.REPLACE_ONE:
         unchecked.append("release.n")
-    if {"robust", "clip_norm"} & {*record["regression"]} or "submodel" in record.get("request", ()):
-        # No stated error shows the noise of the square of the response where errors are robust, of the numbers that a
-        # submodel does not use, and of the number of records in a ball.
-        unchecked += NOISE_OF_NUMBERS
     if "reading" not in record:
         unchecked += ["release.target", "release.missing", "release.where", "release.weights.column", "release.methods"]
         unchecked += ["regression.formula", "regression.response", "regression.value", "regression.released.*.name"]
