@@ -159,9 +159,12 @@ class SummedLosses:
     def restated(self, described: Any) -> AtomicMechanism:
         """Return the description with the layout of the losses, and noise on the numbers that are drawn alone."""
         count, square = self._weights
-        unused = {name: None for name, weight in (("count", count), ("square", square)) if weight is None}
+        changed = {name: None for name, weight in (("count", count), ("square", square)) if weight is None}
+        if square is None and count is not None:
+            # Losses of 0 and 1 are read with noise of one width on N and Σ u.
+            changed["count"] = described.noise.total
         restated: AtomicMechanism = replace(
-            described, layout=self.design.layout, noise=replace(described.noise, **unused)
+            described, layout=self.design.layout, noise=replace(described.noise, **changed)
         )
         return restated
 
@@ -268,14 +271,6 @@ class GaussianLook(NoisySumLook):
     def numbers(self) -> int:
         """The sum of the losses and, unless they are 0 and 1, of their squares."""
         return 1 if self.conditions.binary else 2
-
-    def restated(self) -> AtomicMechanism:
-        """Return the description; of binary losses with private N, N has the noise of Σ u, as `read` assumes."""
-        restated: Any = self.losses.restated(self.described)
-        if self.conditions.binary and self.conditions.n is None:
-            restated = replace(restated, noise=replace(restated.noise, count=restated.noise.total))
-        described: AtomicMechanism = restated
-        return described
 
     def quantile(self, width: float, lattice: float, beta: float) -> float:
         """Return the normal quantile; noise on a lattice of 1,000 steps to an sd exceeds it by .1 % at most."""
