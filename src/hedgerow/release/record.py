@@ -93,13 +93,15 @@ class Rewritten:
     counts_units: bool = False
 
 
-def fields_of_mechanism(*fields: str) -> tuple[str, ...]:
+def fields_of_mechanism(*fields: str, part: str = "*") -> tuple[str, ...]:
     """Return the fields of a mechanism as a record names them, where it stands alone and where it is one of several.
+
+    One of the two names no field of a record.
 
     >>> fields_of_mechanism("scale")
     ('certificate.mechanism.scale', 'certificate.mechanism.parts.*.scale')
     """
-    return tuple(f"certificate.mechanism.{part}{field}" for field in fields for part in ("", "parts.*."))
+    return tuple(f"certificate.mechanism.{place}{field}" for field in fields for place in ("", f"parts.{part}."))
 
 
 NOISE_OF_NUMBERS = fields_of_mechanism("coordinates.*.noise.*", "coordinates.*.coarse")

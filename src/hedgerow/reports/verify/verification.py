@@ -42,14 +42,13 @@ from hedgerow.mechanisms.certificate import (
     unreadable_record,
     versions_here,
 )
-from hedgerow.mechanisms.interface import AtomicMechanism
 from hedgerow.mechanisms.mechanism import as_record, parts_of
 from hedgerow.multicalibration.calibrated_model import NOT_PROTECTED
 from hedgerow.multicalibration.calibration_fit import RECORD as MODEL
 from hedgerow.regression.regression_record import RECORD as REGRESSION
 from hedgerow.release.designs.design import END_PAIR
 from hedgerow.release.publication.read_file import FileTooLarge, read_text
-from hedgerow.release.record import READING, RecordKind, Rewritten
+from hedgerow.release.record import READING, RecordKind, Rewritten, fields_of_mechanism
 from hedgerow.release.rewritten import RECORD as RELEASE
 from hedgerow.reports.protection import ProtectionText, protection_of
 from hedgerow.reports.verify.comparison import PAGE_TEXT, differences, has_any, is_page, page_contradictions, page_of
@@ -155,19 +154,12 @@ def consistency(record: object, certificate: Certificate) -> Consistency:
     # Another version may find a sharper price. The one that was stated then holds all the same.
     if not _priced_alike(record, certificate):
         chosen += _OF_A_PRICE
-    unpriced = (place for at, part in enumerate(parts_of(certificate.mechanism)) for place in _unpriced(at, part))
+    parts = enumerate(parts_of(certificate.mechanism))
+    # The fields of a part that need not change the price.
+    unpriced = (place for at, part in parts for place in fields_of_mechanism(*part.not_priced, part=str(at)))
     named = (*written.unchecked, *chosen, *unpriced, "certificate.versions.*", *_beside(record, written))
     unchecked = (place for place in named if has_any(record, place))
     return Consistency(tuple(dict.fromkeys(contradictions)), tuple(unchecked))
-
-
-def _unpriced(at: int, part: AtomicMechanism) -> Iterator[str]:
-    """Yield the fields of a part that need not change the price, where it stands alone and where it is one of several.
-
-    One of the two names no field of a record, and is left out.
-    """
-    for place in part.not_priced:
-        yield from (f"certificate.mechanism.{place}", f"certificate.mechanism.parts.{at}.{place}")
 
 
 def _of_certificate(certificate: Certificate) -> Iterator[str]:
