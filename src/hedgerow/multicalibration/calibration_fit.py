@@ -494,7 +494,7 @@ def rewrite(record: Record, certificate: Certificate) -> Rewritten:
     faults = (() if agrees else (_NOISE,)) + (() if certificate.assumptions else (_BASE,))
     if "reading" not in record:
         return Rewritten(_written(model), _UNCHECKED_BEFORE, faults, {"unit": "row"})
-    mechanism, setting = _asked(model, record["request"], kind, certificate)
+    mechanism, setting = _mechanism_and_setting(model, record["request"], kind, certificate)
     described = mechanism.describe(setting, Budget(certificate.epsilon, certificate.delta))
     faults += () if all(mechanism.follows(described, some) for some in drawn) else (_SETTING,)
     again = _again(model, record["request"], mechanism, setting, drawn, certificate)
@@ -510,7 +510,7 @@ _UNCHECKED_BEFORE = (
 )
 
 
-def _asked(
+def _mechanism_and_setting(
     model: CalibratedModel, asked: Any, kind: type[CalibrationMechanism[Any]], certificate: Certificate
 ) -> tuple[CalibrationMechanism[Any], Setting]:
     """Return the mechanism of a request, with its parameters, and its setting."""
