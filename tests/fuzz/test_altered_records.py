@@ -43,15 +43,15 @@ SLICE = [*groups()][::17]
 def unnamed(record: Record, altered: Any, unchecked: tuple[str, ...]) -> Iterator[str]:
     """Yield what differs from the genuine record and is not named; a list of another length is altered in its places.
 
-    A field that is left out is no altered figure: where it counts, the record no longer holds. Nor is an answer that
-    is left out or stands elsewhere, since each answer follows from the release. Several noisy numbers, such as two
-    whose sum stays, may be changed together with all that follows from them, which no record can show
-    (`NOT_CHECKED`). Nor does a noisy number that changes in its fifth digit, or by a thousandth of a record, change a
-    result by more than the digits that are compared; of a regression in its fourth digit, which a note states in
-    whole per cent, or by a hundred- thousandth of the largest number of a Newton step, or of the residuals that
-    margins are added up from. A price may be stated too high where another version is said to have computed the
-    price. A declared value is compared in the type of its column: a number and its text are one. A step of a table
-    that stands twice in a row changes nothing the second time, or other numbers would differ too.
+    A field that is left out is no altered figure: where it counts, the record no longer holds. Nor is an answer that is
+    left out or stands elsewhere, since each answer follows from the release. Several noisy numbers, such as two whose
+    sum stays, may be changed together with all that follows from them, which no record can show (`NOT_CHECKED`). Nor
+    does a noisy number that changes in its fifth digit, or by a thousandth of a record, change a result by more than
+    the digits that are compared; of a regression in its fourth digit, which a note states in whole per cent, or by a
+    hundred-thousandth of the largest number of a Newton step, or of the residuals that margins are added up from. A
+    price may be stated too high where another version is said to have computed the price. A declared value is compared
+    in the type of its column: a number and its text are one. A step of a table that stands twice in a row changes
+    nothing the second time, or other numbers would differ too.
     """
     found = [*_unnamed(record, altered, unchecked)]
     if len(found) == 1 or not all(_NOISY.search(place) for place in found):
@@ -176,9 +176,9 @@ def others_of(value: Any) -> list[Any]:
     """Return what may stand in place of a value of a mechanism; first what may make the price lower."""
     if isinstance(value, bool):
         return [not value]
-    if isinstance(value, (int, float)):
-        if isinstance(value, float):
-            return [value * 2.0, value / 2.0]
+    if isinstance(value, float):
+        return [value * 2.0, value / 2.0]
+    if isinstance(value, int):
         return [value // 2, value + value // 4, value * 2, value - 1, value + 1]
     if isinstance(value, list):
         return [value + value[-1:], value[:-1], value[::-1]]
@@ -186,9 +186,10 @@ def others_of(value: Any) -> list[Any]:
     return [other for pair in swapped.items() for other in pair if value in pair and other != value]
 
 
-def repriced(record: Record, narrowed: str | None, path: tuple[Any, ...], other: Any) -> Record | None:
+def repriced(
+    record: Record, stated: Certificate, narrowed: str | None, path: tuple[Any, ...], other: Any
+) -> Record | None:
     """Return a record with one value of its mechanism replaced, and with the price of that mechanism; None for none."""
-    stated = Certificate.from_dict(record["certificate"])
     mechanism = json.loads(json.dumps(record["certificate"]["mechanism"]))
     reduce(getitem, path[:-1], mechanism)[path[-1]] = other
     facts = {"unit": stated.unit, "delta": stated.delta, "assumptions": stated.assumptions, "narrowed": narrowed}
@@ -210,7 +211,7 @@ def check_repriced(record: Record, most: int) -> Iterator[str]:
     narrowed = kind.rewrite(record, stated).narrowed
     for path, value in [*nodes(record["certificate"]["mechanism"])]:
         for other in others_of(value)[:most] if path[-1] != "type" else ():
-            altered = repriced(record, narrowed, path, other)
+            altered = repriced(record, stated, narrowed, path, other)
             if altered is None:
                 continue
             yield f"{path}"

@@ -175,8 +175,11 @@ def test_a_rate_above_all_that_are_shipped_is_read_as_the_next_power_of_two() ->
 @pytest.mark.parametrize(
     ("k", "level", "cap", "rate"),
     [
-        *((20, 0.95, math.inf, 1.0), (50, 0.9, 3.2, 1.0), (100, 0.99, 0.1, 1.0)),
-        *((50, 0.95, math.inf, 4.0), (20, 0.99, math.inf, 1.0)),
+        (20, 0.95, math.inf, 1.0),
+        (50, 0.9, 3.2, 1.0),
+        (100, 0.99, 0.1, 1.0),
+        (50, 0.95, math.inf, 4.0),
+        (20, 0.99, math.inf, 1.0),
     ],
 )
 def test_a_curve_is_solved_again_to_the_digits_of_the_file(k: int, level: float, cap: float, rate: float) -> None:
